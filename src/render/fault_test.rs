@@ -270,13 +270,13 @@ fn declared(
             reads,
             keeps: _,
         } = Watched::of(controller, &project.apis)?;
-        let kind = match controller.table {
-            Table::Kind(kind) => &kind.kind,
-            Table::Controller(named) => &named.name,
+        let (table, name) = match controller.table {
+            Table::Kind(kind) => ("kind", &kind.kind),
+            Table::Controller(named) => ("controller", &named.name),
         };
         let mut declare = |key: &str, entry: &str, resource: &ResourceType, verbs: &[&str]| {
             let text = json!({
-                "kind": kind, "key": key, "entry": entry,
+                table: name, "key": key, "entry": entry,
                 "group": resource.group, "resource": resource.plural, "verbs": verbs,
             });
             declared.push(literal(&text.to_string()));

@@ -7,9 +7,10 @@ use std::{convert::Infallible, process::Command, sync::Arc, time::Duration};
 
 use http::{Request, Response, header::ACCEPT};
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Client, Resource, client::Body, core::PartialObjectMeta};
+use kube::{Client, client::Body, core::PartialObjectMeta};
 use operator_runtime::{
-    Action, Context, ControllerOptions, Controllers, Operator, Reconciler, Result, Settings, Setup,
+    Action, Context, ControllerOptions, Controllers, Object, Operator, Reconciler, Result,
+    Settings, Setup,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -95,17 +96,7 @@ impl<K> Each<K> {
     }
 }
 
-impl<K> Reconciler for Each<K>
-where
-    K: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + serde::Serialize
-        + Send
-        + Sync
-        + 'static,
-{
+impl<K: Object> Reconciler for Each<K> {
     type Resource = K;
 
     async fn reconcile(&self, _: Arc<K>, _: &Context) -> Result<Action> {

@@ -102,7 +102,9 @@ impl<K> ControllerOptions<K> {
     /// 10,000 Pods of 10 KB take 446 MiB whole, 75 MiB with the function of the example, and 56 MiB as metadata.
     ///
     /// The runtime restores the fields of the metadata that it needs: name, namespace, uid, version, generation, deletion and finalizers.
-    /// `managedFields` are never cached.
+    /// `managedFields` are never cached. Keep the status if the controller writes it: an unchanged status is only recognised in a whole
+    /// object, and is sent each time otherwise. An [external](crate::External) controller cannot reduce its objects, because annotations and
+    /// the spec decide what happens to their things.
     ///
     /// Controllers of one kind share a cache if they reduce objects by the same function: two closures differ, even if their code is
     /// equal.

@@ -60,7 +60,18 @@ pub struct Controllers {
 struct Registration {
     name: Option<String>,
     kind: GroupKind,
+    style: Style,
+    finalizer: Option<&'static str>,
     start: Start,
+}
+
+/// How a controller was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// By `add` or `add_named`.
+    Reconciler,
+    /// By `add_declarative` or `add_external`, which give no name.
+    Unnamed,
 }
 
 impl Controllers {
@@ -82,7 +93,7 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(None, setup, watches)
+        self.register(None, Style::Reconciler, setup, watches)
     }
 
     /// Like [`add`](Self::add), with a name that no other controller of the operator has. A kind can have any number of named controllers.
@@ -103,12 +114,13 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(Some(name.into()), setup, watches)
+        self.register(Some(name.into()), Style::Reconciler, setup, watches)
     }
 
-    fn register<R, F>(
+    pub(crate) fn register<R, F>(
         mut self,
         name: Option<String>,
+        style: Style,
         setup: impl FnOnce(Setup) -> F + Send + 'static,
         watches: impl FnOnce(Watches) -> Watches,
     ) -> Self
@@ -130,6 +142,8 @@ impl Controllers {
         self.registrations.push(Registration {
             name,
             kind: GroupKind::of::<R::Resource>(),
+            style,
+            finalizer: R::FINALIZER,
             start,
         });
         self
@@ -169,24 +183,58 @@ impl Controllers {
             .iter()
             .map(|it| it.kind.clone())
             .collect();
-        let identified = self.registrations.into_iter().zip(names);
-        let identified = identified.map(|(registration, name)| {
-            let Registration {
-                name: given,
-                kind,
-                start,
-            } = registration;
+        let mut identified = vec![];
+        let mut finalizers = vec![];
+        for (registration, name) in self.registrations.into_iter().zip(names) {
+            let kind = registration.kind;
             let identity = Identity {
                 operator: operator.to_owned(),
                 name,
-                is_named: given.is_some(),
+                is_named: registration.name.is_some(),
                 shares_kind: kinds.iter().filter(|other| **other == kind).count() > 1,
                 kind,
             };
-            (identity, start)
-        });
-        Ok(identified.collect())
+            finalizers.push(registration.finalizer);
+            identified.push((identity, registration.start));
+        }
+        let identities = identified.iter().map(|(identity, _)| identity);
+        check_finalizers(&identities.zip(finalizers).collect::<Vec<_>>())?;
+        Ok(identified)
     }
+}
+
+/// Checks that no two controllers of a kind use one finalizer. A controller also removes the finalizer of its conventional name, if it does
+/// not declare it: an earlier version may have added it.
+fn check_finalizers(controllers: &[(&Identity, Option<&'static str>)]) -> Result<(), Fatal> {
+    for (index, (first, of_first)) in controllers.iter().enumerate() {
+        let of_kind = controllers[index + 1..].iter();
+        for (second, of_second) in of_kind.filter(|(second, _)| second.kind == first.kind) {
+            let pairs = [
+                (first, of_first, second, of_second),
+                (second, of_second, first, of_first),
+            ];
+            let shared = pairs
+                .into_iter()
+                .find_map(|(one, finalizer, other, of_other)| {
+                    let finalizer = (*finalizer)?;
+                    let is_taken = *of_other == Some(finalizer) || other.finalizer() == finalizer;
+                    (is_taken && one.finalizer() != finalizer).then_some((one, finalizer))
+                });
+            if let Some((changed, finalizer)) = shared {
+                return Err(Fatal::SharedFinalizer {
+                    kind: first.kind.to_string(),
+                    controllers: [first.name.clone(), second.name.clone()],
+                    finalizer: finalizer.to_owned(),
+                    help: format!(
+                        "set `FINALIZER` of {:?} to {:?}",
+                        changed.name,
+                        changed.own_finalizer()
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The names of the controllers: the given ones, and the kinds of the others in lower case, with the group if two groups have the kind.
@@ -195,14 +243,22 @@ fn names(registrations: &[Registration]) -> Result<Vec<String>, Fatal> {
     let mut names = vec![];
     let mut used = HashSet::new();
     for Registration { name, kind, .. } in registrations {
+        let same = || unnamed().filter(|it| it.kind == *kind);
         let name = match name {
             Some(name) if !is_name(name) => {
                 return Err(Fatal::ControllerName { name: name.clone() });
             }
             Some(name) => name.clone(),
-            None if unnamed().filter(|it| it.kind == *kind).count() > 1 => {
+            None if same().count() > 1 => {
+                let can_be_named = same().any(|it| it.style == Style::Reconciler);
                 return Err(Fatal::TwoControllers {
                     kind: kind.to_string(),
+                    help: match can_be_named {
+                        true => "give one of them a name: add the reconciler with `add_named`",
+                        false => {
+                            "combine them, or implement `Reconciler` for one of them and add it with `add_named`: a kind has only one controller of the styles declarative and external"
+                        }
+                    },
                 });
             }
             None if unnamed().filter(|it| it.kind.kind == kind.kind).count() > 1 => {
@@ -222,17 +278,45 @@ fn names(registrations: &[Registration]) -> Result<Vec<String>, Fatal> {
 mod tests {
     use super::*;
 
-    fn named(controllers: &[(Option<&str>, &str, &str)]) -> Result<Vec<String>, String> {
-        let registration = |(name, group, kind): &(Option<&str>, &str, &str)| Registration {
+    fn registration(
+        name: Option<&str>,
+        (group, kind): (&str, &str),
+        style: Style,
+        finalizer: Option<&'static str>,
+    ) -> Registration {
+        Registration {
             name: name.map(str::to_owned),
             kind: GroupKind {
-                group: (*group).into(),
-                kind: (*kind).into(),
+                group: group.into(),
+                kind: kind.into(),
             },
+            style,
+            finalizer,
             start: Box::new(|_| std::future::pending().boxed()),
+        }
+    }
+
+    fn named(controllers: &[(Option<&str>, &str, &str)]) -> Result<Vec<String>, String> {
+        let controllers = controllers.iter();
+        let registrations = controllers
+            .map(|(name, group, kind)| registration(*name, (group, kind), Style::Reconciler, None));
+        names(&registrations.collect::<Vec<_>>()).map_err(|error| error.to_string())
+    }
+
+    /// Whether controllers of one kind, with these names and finalizers, can be in the operator `shop`.
+    fn finalizing(
+        group: &str,
+        controllers: &[(Option<&str>, Option<&'static str>)],
+    ) -> Result<(), String> {
+        let registrations = controllers.iter().map(|(name, finalizer)| {
+            registration(*name, (group, "Widget"), Style::Reconciler, *finalizer)
+        });
+        let controllers = Controllers {
+            registrations: registrations.collect(),
+            crds: vec![],
         };
-        let registrations: Vec<_> = controllers.iter().map(registration).collect();
-        names(&registrations).map_err(|error| error.to_string())
+        let identified = controllers.identified("shop");
+        identified.map(drop).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -261,7 +345,74 @@ mod tests {
         assert!(after_kind.unwrap_err().contains("named \"pod\""));
         let unnamed = named(&[(None, "", "Pod"), (None, "", "Pod")]).unwrap_err();
         assert!(unnamed.starts_with("two controllers are registered for Pod\n"));
+        assert!(
+            unnamed.ends_with("help: give one of them a name: add the reconciler with `add_named`")
+        );
         let invalid = named(&[(Some("Pod Printer"), "", "Pod")]).unwrap_err();
         assert!(invalid.starts_with("\"Pod Printer\" cannot be the name of a controller\n"));
+    }
+
+    #[test]
+    fn the_help_names_only_what_a_style_has() {
+        let help = |styles: [Style; 2]| {
+            let widgets = styles.map(|style| registration(None, ("", "Widget"), style, None));
+            names(&widgets).unwrap_err().to_string()
+        };
+        let mixed = help([Style::Unnamed, Style::Reconciler]);
+        assert!(
+            mixed.ends_with("add the reconciler with `add_named`"),
+            "{mixed}"
+        );
+        let both = help([Style::Unnamed; 2]);
+        assert!(
+            both.contains("implement `Reconciler` for one of them"),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn two_controllers_of_a_kind_do_not_have_one_finalizer() {
+        let same = [(Some("a"), Some("shop/x")), (Some("b"), Some("shop/x"))];
+        assert_eq!(
+            finalizing("g", &same).unwrap_err(),
+            "the controllers \"a\" and \"b\" of Widget.g have the same finalizer shop/x: the first one that has cleaned up would remove it for both\nhelp: set `FINALIZER` of \"a\" to \"shop/a\""
+        );
+        // the cure is for the one that does not have the conventional name
+        let borrowed = [(Some("a"), Some("shop/a")), (Some("b"), Some("shop/a"))];
+        let help = finalizing("g", &borrowed).unwrap_err();
+        assert!(
+            help.ends_with("`FINALIZER` of \"b\" to \"shop/b\""),
+            "{help}"
+        );
+        // a controller removes the finalizer of its conventional name
+        let kept = [(None, None), (Some("b"), Some("g/shop"))];
+        let help = finalizing("g", &kept).unwrap_err();
+        assert!(
+            help.ends_with("`FINALIZER` of \"b\" to \"shop/b\""),
+            "{help}"
+        );
+        let unnamed = [(None, Some("shop/b")), (Some("b"), None)];
+        let help = finalizing("g", &unnamed).unwrap_err();
+        assert!(
+            help.ends_with("`FINALIZER` of \"widget\" to \"g/shop\""),
+            "{help}"
+        );
+        // the core group has no name
+        let help = finalizing("", &unnamed).unwrap_err();
+        assert!(
+            help.ends_with("`FINALIZER` of \"widget\" to \"shop/widget\""),
+            "{help}"
+        );
+
+        let own = [
+            (None, Some("g/shop")),
+            (Some("b"), Some("shop/b")),
+            (Some("c"), None),
+        ];
+        assert_eq!(finalizing("g", &own), Ok(()));
+        assert_eq!(
+            finalizing("g", &[(Some("a"), None), (Some("b"), None)]),
+            Ok(())
+        );
     }
 }

@@ -127,6 +127,16 @@ pub enum Error {
         name: String,
     },
 
+    /// A declarative controller reads the children of a kind that has not been listed since the start of the operator, so that it is not
+    /// known which exist.
+    #[error(
+        "{kind} has not been listed yet\nhelp: if this lasts, check that the kind is installed and that the operator may list and watch it; if the kind was removed for good, remove it from `owns` in operator.toml"
+    )]
+    Unlisted {
+        /// The kind of the children, as `apps/v1/Deployment`.
+        kind: String,
+    },
+
     /// The child would be in a namespace that the operator does not watch.
     #[error(
         "{kind} {name} is desired in the namespace {namespace}, which the operator does not watch\nhelp: add it to `namespaces` in operator.toml, or choose another namespace"
@@ -217,6 +227,7 @@ impl Error {
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
             Self::External(error) => Some(error.reason()),
+            Self::Unlisted { .. } => (failures > 1).then_some("ChildrenUnlisted"),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
                 (failures > 1 && !self.is_unreachable()).then_some("ReconcileError")
             }
@@ -305,12 +316,26 @@ pub enum Fatal {
     },
     /// A kind has more than one controller without a name, in the same or different versions: they would revert each other's writes, and
     /// share a finalizer.
-    #[error(
-        "two controllers are registered for {kind}\nhelp: give one of them a name with `add_named`"
-    )]
+    #[error("two controllers are registered for {kind}\nhelp: {help}")]
     TwoControllers {
         /// The kind and its group, for example `Memcached.cache.example.com`.
         kind: String,
+        /// How to fix it.
+        help: &'static str,
+    },
+    /// Two controllers of a kind use the same finalizer.
+    #[error(
+        "the controllers {:?} and {:?} of {kind} have the same finalizer {finalizer}: the first one that has cleaned up would remove it for both\nhelp: {help}", .controllers[0], .controllers[1]
+    )]
+    SharedFinalizer {
+        /// The kind and its group, for example `Memcached.cache.example.com`.
+        kind: String,
+        /// The names of the controllers.
+        controllers: [String; 2],
+        /// The finalizer.
+        finalizer: String,
+        /// How to fix it.
+        help: String,
     },
     /// Two controllers have the same name.
     #[error("two controllers are named {name:?}\nhelp: give one of them another name")]

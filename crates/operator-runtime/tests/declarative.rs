@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use http::Request as HttpRequest;
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
     apimachinery::pkg::apis::meta::v1::Condition as MetaV1,
@@ -18,7 +17,6 @@ use k8s_openapi::{
 use kube::{
     Api, Client, ResourceExt,
     api::{ObjectMeta, PostParams},
-    client::Body,
 };
 use operator_runtime::{
     Applied, Condition, Controllers, Declarative, Desired, Error, Finalized, Observed, Result,
@@ -27,7 +25,6 @@ use operator_runtime::{
 use operator_testing::Server;
 use serde_json::json;
 use support::*;
-use tower::{ServiceBuilder, ServiceExt};
 
 /// As many accounts as the size says, and a ConfigMap; or what the way says.
 #[derive(Default)]
@@ -361,24 +358,6 @@ async fn a_parent_stays_until_it_is_finalized() {
             api.get_opt("a").await.unwrap().is_none().then_some(())
         })
         .await;
-}
-
-/// Lists of accounts fail while the gate is closed.
-fn gated(server: &Server, is_open: Arc<AtomicBool>) -> Client {
-    let pass = server.client();
-    let service = ServiceBuilder::new().service_fn(move |request: HttpRequest<Body>| {
-        let (pass, is_open) = (pass.clone(), is_open.clone());
-        async move {
-            if request.uri().path().ends_with("/serviceaccounts") && !is_open.load(SeqCst) {
-                return Err(kube::Error::Service("closed".into()));
-            }
-            pass.send(request).await
-        }
-    });
-    Client::new(
-        service.map_err(tower::BoxError::from),
-        server.client().default_namespace(),
-    )
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The entries of `operator.toml`, and the edits that remove unneeded permissions.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::Deserialize;
 
@@ -8,10 +9,10 @@ use crate::permission::Permission;
 
 /// An entry of `owns`, `watches` or `reads`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Declared {
-    /// The kind of the project that has the entry.
-    kind: String,
+    /// The table that has the entry.
+    #[serde(flatten)]
+    pub table: Table,
     /// `owns`, `watches` or `reads`.
     key: String,
     /// The entry in the syntax of `operator.toml`, for example `v1/Secret`.
@@ -22,7 +23,31 @@ pub(crate) struct Declared {
     verbs: Vec<String>,
 }
 
+/// A table of `operator.toml`, by the name that the user knows.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Table {
+    /// `[[kind]]`, by the kind.
+    Kind(String),
+    /// `[[controller]]`, by the name of the controller.
+    Controller(String),
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(f, "kind {kind}"),
+            Self::Controller(name) => write!(f, "controller {name}"),
+        }
+    }
+}
+
 impl Declared {
+    /// Whether it grants a permission on the same resource.
+    pub fn is_about(&self, permission: &Permission) -> bool {
+        permission.is_on(&self.group, &self.resource)
+    }
+
     /// Whether it is a kind of children with an update strategy that is not `apply`.
     pub fn is_not_applied(&self) -> bool {
         self.key == "owns" && !self.verbs.iter().any(|verb| verb == "patch")
@@ -31,30 +56,25 @@ impl Declared {
 
 /// The edits of `operator.toml` that remove unused permissions, each as a line.
 pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec<String> {
-    let of_resource = |it: &&Declared| {
-        let unused = unused.iter();
-        unused
-            .clone()
-            .any(|right| right.is_on(&it.group, &it.resource))
-    };
+    let of_resource = |it: &&Declared| unused.iter().any(|right| it.is_about(right));
     let mut edits = vec![];
     for entry in declared.iter().filter(of_resource) {
         let is_unseen = |verb: &str| {
             let mut unused = unused.iter();
-            unused.any(|right| right.is_on(&entry.group, &entry.resource) && right.verb() == verb)
+            unused.any(|right| entry.is_about(right) && right.verb() == verb)
         };
         let (unneeded, needed): (Vec<&String>, Vec<&String>) =
             entry.verbs.iter().partition(|verb| is_unseen(verb));
         let Declared {
-            kind, key, entry, ..
+            table, key, entry, ..
         } = entry;
         if needed.is_empty() {
             edits.push(format!(
-                "help: in operator.toml, under the kind {kind}, remove {entry:?} from `{key}`"
+                "help: in operator.toml, under the {table}, remove {entry:?} from `{key}`"
             ));
         } else if key == "reads" && !unneeded.is_empty() {
             edits.push(format!(
-                "help: in operator.toml, under the kind {kind}, write in `reads`, in place of {entry:?}:\n\
+                "help: in operator.toml, under the {table}, write in `reads`, in place of {entry:?}:\n\
                  {{ kind = {entry:?}, verbs = {needed:?} }}"
             ));
         }
@@ -84,8 +104,12 @@ mod tests {
     }
 
     fn declared(key: &str, verbs: &[&str]) -> [Declared; 1] {
+        declared_by("kind", "Widget", key, verbs)
+    }
+
+    fn declared_by(table: &str, name: &str, key: &str, verbs: &[&str]) -> [Declared; 1] {
         let text = json!({
-            "kind": "Widget", "key": key, "entry": "v1/Secret", "group": "", "resource": "secrets", "verbs": verbs,
+            table: name, "key": key, "entry": "v1/Secret", "group": "", "resource": "secrets", "verbs": verbs,
         });
         [serde_json::from_value(text).unwrap()]
     }
@@ -110,5 +134,12 @@ mod tests {
             [format!("{remove} `watches`")]
         );
         assert!(edits(&unused("pods", &["list"]), &reads).is_empty());
+        let of_controller = declared_by("controller", "printer", "watches", &["list"]);
+        assert_eq!(
+            edits(&unused("secrets", &["list"]), &of_controller),
+            [
+                "help: in operator.toml, under the controller printer, remove \"v1/Secret\" from `watches`"
+            ]
+        );
     }
 }

@@ -65,15 +65,15 @@ impl Permission {
         &self.verb
     }
 
-    /// The rule for `operator.toml` that allows this permission, and those of `others` on the same resource.
-    pub fn as_toml<'a>(&self, others: impl Iterator<Item = &'a Self>) -> String {
+    /// The rule in this table of `operator.toml` that allows this permission, and those of `others` on the same resource.
+    pub fn as_toml<'a>(&self, table: &str, others: impl Iterator<Item = &'a Self>) -> String {
         let Self {
             group, resource, ..
         } = self;
         let alike = others.filter(|other| (&other.group, &other.resource) == (group, resource));
         let verbs: BTreeSet<&str> = alike.map(|other| other.verb.as_str()).collect();
         format!(
-            "[[kind.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = {:?}",
+            "[[{table}.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = {:?}",
             Vec::from_iter(verbs)
         )
     }

@@ -1,10 +1,9 @@
 //! One reconciler for several kinds: it records an event for each object.
 
-use std::{fmt::Debug, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
-use kube::{Resource, ResourceExt};
-use operator_runtime::{Action, Context, EventType, Reconciler, Result};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::ResourceExt;
+use operator_runtime::{Action, Context, EventType, Object, Reconciler, Result};
 
 pub struct Announcer<K>(PhantomData<fn(K)>);
 
@@ -20,11 +19,7 @@ impl<K> Default for Announcer<K> {
     }
 }
 
-impl<K> Reconciler for Announcer<K>
-where
-    K: Resource<DynamicType = (), Scope: 'static> + Clone + Debug,
-    K: DeserializeOwned + Serialize + Send + Sync + 'static,
-{
+impl<K: Object> Reconciler for Announcer<K> {
     type Resource = K;
 
     async fn reconcile(&self, object: Arc<K>, cx: &Context) -> Result<Action> {

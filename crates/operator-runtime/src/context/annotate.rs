@@ -62,7 +62,7 @@ impl Context {
             Precondition::Uid => json!({ "uid": object.uid(), "annotations": annotations }),
         };
         let parameters = PatchParams {
-            field_manager: Some(self.operator().to_owned()),
+            field_manager: Some(self.field_manager().to_owned()),
             ..PatchParams::default()
         };
         let patch = Patch::Merge(json!({ "metadata": metadata }));

@@ -1,6 +1,6 @@
 //! Reads the children of an object, and deletes those that are no longer desired.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tracing::debug;
@@ -26,22 +26,21 @@ impl Context {
         index.expect("it is one of ours")
     }
 
-    /// All objects of owned kinds that the reconciled object controls, without those of other controllers of its kind. Those of which the
-    /// cache has no content are read.
-    ///
-    /// # Errors
-    /// If a kind has not been listed yet, because an unknown child could be mistaken for one that does not exist. After the first list, all
-    /// objects are reconciled.
+    /// The owned kinds that have not been listed yet, by their indexes: a child of them could be mistaken for one that does not exist. After
+    /// the first list, all objects are reconciled.
+    pub(crate) fn unlisted(&self) -> BTreeSet<usize> {
+        let owns = self.owns().iter().enumerate();
+        let unlisted = owns.filter(|(_, owned)| !owned.children.is_complete());
+        unlisted.map(|(index, _)| index).collect()
+    }
+
+    /// All objects of owned kinds that the reconciled object controls, without those of other controllers of its kind, and without those of
+    /// [unlisted](Self::unlisted) kinds. Those of which the cache has no content are read.
     pub(crate) async fn children(&self) -> Result<BTreeMap<OwnedKey, Value>> {
         let mut children = BTreeMap::new();
         let Some(reference) = &self.owner.reference else {
             return Ok(children);
         };
-        for owned in self.owns() {
-            if !owned.children.is_complete() {
-                return Err(anyhow::anyhow!("{} has not been listed yet", owned.kind).into());
-            }
-        }
         for (index, owned) in self.owns().iter().enumerate() {
             let mut earlier = self.owns()[..index].iter();
             if earlier.any(|other| other.kind.is_same(&owned.kind)) {

@@ -32,6 +32,10 @@ impl Context {
     /// safe because the version guarantees that no unseen change is overwritten. A condition of another writer that `status` took over from
     /// `object` is sent unchanged, and both own it then.
     ///
+    /// The comparison is with the status that `object` has. If it has none because only metadata are cached, or because the function of
+    /// [`reduce`](crate::ControllerOptions::reduce) drops it, each call sends a request. One that changes nothing triggers no reconciliation;
+    /// to save it, call this only after something has changed.
+    ///
     /// ```
     /// # use kube::CustomResource;
     /// # use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition as MetaV1;

@@ -9,17 +9,23 @@
 //! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, hash_map},
+    collections::{BTreeSet, HashMap, hash_map},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use kube::{api::ObjectMeta, runtime::watcher::Event};
 use serde_json::Value;
 
-use self::by_owner::ByOwner;
+use self::{
+    by_owner::ByOwner,
+    entry::{Content, Entry, List, Trust, Watch},
+};
 use crate::engine::related::{self, Related, compact};
 
 mod by_owner;
+mod entry;
+
+pub(crate) use entry::SentAt;
 
 /// A namespace, if the kind has one, and a name.
 pub(crate) type Key = (Option<String>, String);
@@ -43,56 +49,6 @@ struct State {
     by_owner: Option<ByOwner>,
 }
 
-/// One watch of the kind: of a namespace, or of all.
-struct Watch {
-    namespace: Option<String>,
-    /// The objects that the current list has contained so far.
-    list: Option<List>,
-    /// The newest version that the watch has reported; `None` before its first list is complete.
-    newest: Option<u64>,
-    /// The number of completed lists.
-    lists: u64,
-}
-
-#[derive(Default)]
-struct List {
-    keys: HashSet<Key>,
-    newest: u64,
-}
-
-/// What is known about an object.
-struct Entry {
-    uid: Box<str>,
-    /// The uid of the object of ours that controls it.
-    owner: Option<Box<str>>,
-    version: Option<u64>,
-    trust: Trust,
-    content: Content,
-    /// For a child that the API server stores in a different form than was sent (`1` for `1000m`): hashes of the sent content, and of our
-    /// `managedFields` after the write.
-    applied: Option<(u64, u64)>,
-}
-
-/// The source of an entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    /// An event of the watch.
-    Watched,
-    /// A response to our own request, which the watch has not reported yet.
-    Answered,
-    /// The object may have changed, been created or deleted since: only the API server knows. The number is that of the invalidation.
-    Invalidated(u64),
-}
-
-enum Content {
-    /// A child of one of our objects, as JSON with our `managedFields`; `None` if the kind's bodies are not kept.
-    Child(Option<Arc<[u8]>>),
-    /// An object that another object or nobody controls.
-    Other,
-    /// The object was deleted after the known version; the watch has not reported that yet.
-    Deleted,
-}
-
 /// The result of a lookup.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Cached {
@@ -102,13 +58,6 @@ pub(crate) enum Cached {
     Absent,
     /// The object as JSON.
     Child(Arc<[u8]>),
-}
-
-/// The state of the cache when a request was sent, to judge the age of its response.
-#[derive(Clone, Copy)]
-pub(crate) struct SentAt {
-    lists: Option<u64>,
-    invalidations: u64,
 }
 
 impl Children {
@@ -429,48 +378,6 @@ impl State {
     fn watch(&self, namespace: Option<&str>) -> Option<&Watch> {
         let mut watches = self.watches.iter();
         watches.find(|watch| watch.namespace.is_none() || watch.namespace.as_deref() == namespace)
-    }
-}
-
-impl Watch {
-    /// Whether the watch does not report the object, because that is in another namespace.
-    fn is_elsewhere(&self, key: &Key) -> bool {
-        self.namespace.is_some() && key.0 != self.namespace
-    }
-
-    fn pass(&mut self, metadata: &ObjectMeta) {
-        self.newest = self.newest.max(version(metadata));
-    }
-}
-
-impl Entry {
-    /// Whether the entry is newer than a version that a watch reports.
-    fn is_newer_than(&self, version: Option<u64>) -> bool {
-        match (self.trust, &self.content) {
-            (Trust::Watched, _) => false,
-            (Trust::Invalidated(_), _) | (_, Content::Deleted) => {
-                self.version.is_some() && self.version >= version
-            }
-            (Trust::Answered, _) => self.version > version,
-        }
-    }
-
-    /// Whether the entry is invalidated, and the response to a request that was sent later is valid.
-    fn is_confirmed_by(&self, sent: SentAt) -> bool {
-        matches!(self.trust, Trust::Invalidated(invalidation) if invalidation <= sent.invalidations)
-    }
-}
-
-impl List {
-    /// Whether an entry is kept when the list is complete; `invalidation` is the number of that.
-    fn retains(&self, key: &Key, known: &mut Entry, invalidation: u64) -> bool {
-        let is_newer = known.version.is_none_or(|version| version > self.newest);
-        if known.trust != Trust::Watched && is_newer {
-            // The list may be older than the write, or the object may have been deleted before it.
-            known.trust = Trust::Invalidated(invalidation);
-            return true;
-        }
-        self.keys.contains(key)
     }
 }
 

@@ -37,6 +37,14 @@ impl Identity {
         }
     }
 
+    /// A valid name for its finalizer: the conventional one, except for an unnamed controller of the core group, which has no name.
+    pub fn own_finalizer(&self) -> String {
+        match self.kind.group.is_empty() {
+            true => self.qualified(),
+            false => self.finalizer(),
+        }
+    }
+
     /// The reporting controller of its events.
     pub fn reporter(&self) -> String {
         match self.is_named {

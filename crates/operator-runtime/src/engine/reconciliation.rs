@@ -78,11 +78,11 @@ pub(crate) async fn reconcile<R: Reconciler>(
     };
     let queue = &shared.metrics.queue;
     let Some(object) = object else {
-        queue.skip(&key, None);
+        queue.forget(&key);
         return Ok(controller::Action::await_change());
     };
     if let Some(wait) = shared.objects.begin(&key, Instant::now()) {
-        queue.skip(&key, wait.delay());
+        queue.skip(&key, wait.delay(), || shared.exists(&key));
         return Ok(wait.into());
     }
     let Some(object) = shared.objects.newest(&key, object) else {
@@ -91,7 +91,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
             "it was deleted, but its watch has not reported that yet"
         );
         shared.objects.succeed(&key);
-        queue.skip(&key, None);
+        queue.forget(&key);
         return Ok(controller::Action::await_change());
     };
     let Identity { name, kind, .. } = &shared.controller_context.identity;
@@ -151,7 +151,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
         if let Some(delay) = action.delay() {
             queue.add_after(&key, delay);
         }
-        if shared.store.get(&key).is_none() {
+        if !shared.exists(&key) {
             // It was deleted meanwhile, and nothing reports that again.
             shared.forget(&key);
         }
@@ -164,17 +164,18 @@ pub(crate) async fn reconcile<R: Reconciler>(
 impl<R: Reconciler> Reconciliations<R> {
     /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
     pub fn trigger(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
-        if self.store.get(key).is_some() {
-            self.metrics.queue.add(key);
-            self.objects.trigger(key, version);
-        }
+        self.metrics.queue.add(key, || self.exists(key));
+        self.objects.trigger(key, version, || self.exists(key));
     }
 
     /// Records that a child of the object was deleted.
     pub fn record_lost_child(&self, key: &ObjectRef<R::Resource>) {
-        if self.store.get(key).is_some() {
-            self.objects.record_lost_child(key);
-        }
+        self.objects.record_lost_child(key, || self.exists(key));
+    }
+
+    /// Whether the cache has the object.
+    fn exists(&self, key: &ObjectRef<R::Resource>) -> bool {
+        self.store.get(key).is_some()
     }
 
     /// Forgets an object that was deleted, or cannot be decoded.

@@ -23,7 +23,6 @@ use kube::{
     },
 };
 use prometheus_client::metrics::counter::Counter;
-use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, task::JoinSet};
 use tracing::warn;
 
@@ -37,6 +36,7 @@ use crate::{
         watch::Source,
     },
     error::panic_message,
+    style::Object,
 };
 
 /// A controller that uses a cache.
@@ -98,7 +98,7 @@ impl SharedCaches {
         fan_out: &FanOut,
     ) -> SharedCache<K>
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+        K: Object,
     {
         let mut caches = self.lock();
         let opened = caches.iter().find_map(|cache| {
@@ -144,7 +144,7 @@ impl SharedCaches {
 
 impl<K> SharedCache<K>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K: Object,
 {
     pub fn store(&self) -> Store<K> {
         self.0.store.clone()
@@ -178,7 +178,7 @@ impl<K: Resource<DynamicType = ()> + Clone> Inner<K> {
 
 impl<K> Startable for SharedCache<K>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K: Object,
 {
     fn start(&self, source: &Source, fan_out: &FanOut, watches: &mut JoinSet<()>) {
         let inner = &self.0;

@@ -60,11 +60,15 @@ enum Queued {
 }
 
 impl Queue {
-    /// An object was triggered.
-    pub fn add(&self, object: &impl Hash) {
+    /// An object was triggered. It is not added unless it `exists`, which is asked while nothing can [forget](Self::forget) it: the caller
+    /// of `forget` deletes the object before.
+    pub fn add(&self, object: &impl Hash, exists: impl FnOnce() -> bool) {
         let id = self.random.hash_one(object);
         let now = Instant::now();
         let mut entries = self.lock();
+        if !exists() {
+            return;
+        }
         let since = match entries.queued.get(&id) {
             Some(Queued::Since(_)) => return,
             Some(Queued::At(time)) => now.min(*time),
@@ -74,28 +78,32 @@ impl Queue {
         self.adds.inc();
     }
 
-    /// An object is to be reconciled again after this time, unless it is triggered before.
+    /// An object is to be reconciled again after this time, unless it is triggered before. The caller forgets it if it does not exist.
     pub fn add_after(&self, object: &impl Hash, delay: Duration) {
         if delay.is_zero() {
-            return self.add(object);
+            return self.add(object, || true);
         }
         self.retries.inc();
-        self.wait(object, delay);
+        self.wait(object, delay, || true);
     }
 
-    /// An object left the queue without a reconciliation, and waits for this time, or for a trigger.
-    pub fn skip(&self, object: &impl Hash, delay: Option<Duration>) {
+    /// An object left the queue without a reconciliation, and waits for this time, or for a trigger; `exists` as for [`add`](Self::add).
+    pub fn skip(&self, object: &impl Hash, delay: Option<Duration>, exists: impl FnOnce() -> bool) {
         self.forget(object);
         if let Some(delay) = delay {
-            self.wait(object, delay);
+            self.wait(object, delay, exists);
         }
     }
 
-    fn wait(&self, object: &impl Hash, delay: Duration) {
+    fn wait(&self, object: &impl Hash, delay: Duration, exists: impl FnOnce() -> bool) {
         let id = self.random.hash_one(object);
         // A time that cannot be represented never comes.
-        if let Some(at) = Instant::now().checked_add(delay) {
-            self.lock().queued.entry(id).or_insert(Queued::At(at));
+        let Some(at) = Instant::now().checked_add(delay) else {
+            return;
+        };
+        let mut entries = self.lock();
+        if exists() {
+            entries.queued.entry(id).or_insert(Queued::At(at));
         }
     }
 
@@ -309,15 +317,15 @@ mod tests {
     async fn an_object_counts_once_until_its_reconciliation_starts() {
         let observed = Observed::new();
         let queue = &observed.queue;
-        queue.add(&"a");
+        queue.add(&"a", || true);
         advance(SECOND).await;
-        queue.add(&"a");
-        queue.add(&"b");
+        queue.add(&"a", || true);
+        queue.add(&"b", || true);
         assert_eq!(observed.values(["depth", "adds_total"]), [2.0, 2.0]);
         queue.start(&"a");
         let waited = ["queue_duration_seconds_count", "queue_duration_seconds_sum"];
         assert_eq!(observed.values(waited), [1.0, 1.0], "since the first one");
-        queue.add(&"a");
+        queue.add(&"a", || true);
         assert_eq!(
             observed.values(["depth", "adds_total"]),
             [2.0, 3.0],
@@ -338,7 +346,7 @@ mod tests {
         advance(SECOND * 3).await;
         assert_eq!(observed.values(counted), [1.0, 1.0, 2.0]);
         queue.start(&"a");
-        queue.add(&"b");
+        queue.add(&"b", || true);
         queue.start(&"b");
         assert_eq!(observed.values(counted), [0.0, 2.0, 2.0]);
         let waited = ["queue_duration_seconds_count", "queue_duration_seconds_sum"];
@@ -351,7 +359,7 @@ mod tests {
             [3.0],
             "without a page in between"
         );
-        queue.skip(&"d", Some(SECOND));
+        queue.skip(&"d", Some(SECOND), || true);
         queue.add_after(&"d", Duration::MAX);
         assert_eq!(observed.values(counted), [0.0, 3.0, 4.0]);
     }
@@ -373,5 +381,27 @@ mod tests {
         assert_eq!(observed.values(running), [1.0, 1.0]);
         let worked = ["work_duration_seconds_count", "work_duration_seconds_sum"];
         assert_eq!(observed.values(worked), [1.0, 3.0]);
+    }
+
+    #[test]
+    fn an_object_that_is_deleted_during_a_trigger_is_not_queued() {
+        let observed = Observed::new();
+        let queue = &observed.queue;
+        let add: &dyn Fn(&mut dyn FnMut() -> bool) = &|exists| queue.add(&"a", exists);
+        let skip: &dyn Fn(&mut dyn FnMut() -> bool) =
+            &|exists| queue.skip(&"a", Some(Duration::ZERO), exists);
+        for enqueue in [add, skip] {
+            std::thread::scope(|scope| {
+                enqueue(&mut || {
+                    // it still exists, and is deleted and forgotten at once
+                    scope.spawn(|| queue.forget(&"a"));
+                    std::thread::sleep(Duration::from_millis(50));
+                    true
+                });
+            });
+            assert_eq!(observed.values(["depth"]), [0.0]);
+            enqueue(&mut || false);
+            assert_eq!(observed.values(["depth"]), [0.0]);
+        }
     }
 }

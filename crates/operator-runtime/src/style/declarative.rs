@@ -5,17 +5,15 @@ mod desired;
 mod engine;
 mod observed;
 
-use std::{fmt::Debug, future::Future};
-
-use kube::Resource;
-use serde::{Serialize, de::DeserializeOwned};
+use std::future::Future;
 
 use self::engine::Engine;
 pub use self::{
     desired::{Applied, Desired, Finalized, Status},
     observed::Observed,
 };
-use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches};
+use super::Object;
+use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, controllers::Style};
 
 /// Describes the desired children and status of each object of one kind.
 ///
@@ -57,14 +55,7 @@ use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches};
 /// ```
 pub trait Declarative: Send + Sync + 'static {
     /// The kind of the parents.
-    type Resource: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    type Resource: Object;
 
     /// The finalizer that keeps a parent until [`finalize`](Self::finalize) is done. `None` if there is nothing to do, because the garbage
     /// collector deletes the children. By convention it is `<group of the kind>/<name of the operator>`.
@@ -92,11 +83,15 @@ pub trait Declarative: Send + Sync + 'static {
         _observed: &Observed,
         _result: Result<&Applied, &Error>,
     ) -> Result<Status<Self::Resource>> {
-        Ok(Status::of_desired())
+        Ok(Status::desired())
     }
 
     /// Cleans up for a parent that is being deleted. Called only if there is a [`FINALIZER`](Self::FINALIZER), until it returns
     /// [`Finalized::Done`].
+    ///
+    /// It is also called while an owned kind cannot be listed, for example because its CRD was deleted, so that this does not block the
+    /// deletion of the parent. Then `observed` returns [`Error::Unlisted`] for this kind only. If `finalize` returns the error, it is called
+    /// again later.
     fn finalize(&self, _parent: &Self::Resource, _observed: &Observed) -> Result<Finalized> {
         Ok(Finalized::Done)
     }
@@ -145,7 +140,7 @@ impl Controllers {
             let declarative = setup(context);
             async { Ok(Engine(declarative.await?)) }
         };
-        self.add(setup, |before| Watches {
+        self.register(None, Style::Unnamed, setup, |before| Watches {
             observes_children: true,
             ..watches(before)
         })

@@ -2,6 +2,7 @@
 
 mod declarative;
 mod external;
+mod object;
 mod reconciler;
 
 pub use declarative::{Applied, Declarative, Desired, Finalized, Observed, Status};
@@ -9,4 +10,5 @@ pub use external::{
     AroundCalls, Created, DeletionPolicy, DriftPolicy, External, ExternalError, ExternalOptions,
     Identity, ProviderCall, State,
 };
+pub use object::Object;
 pub use reconciler::Reconciler;

@@ -1,33 +1,23 @@
 //! The trait that users implement for a reconciler.
 
-use std::{fmt::Debug, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
-use kube::{
-    Resource,
-    runtime::reflector::{ObjectRef, Store},
-};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::runtime::reflector::{ObjectRef, Store};
+
+use super::Object;
 
 use crate::{Action, ControllerOptions, Result, context::Context, engine::related::Changed};
 
 /// Makes the state of the cluster match the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The reconciled kind, namespaced or cluster-scoped: a derived `CustomResource`, a struct that implements [`Resource`], or a type of
-    /// `k8s-openapi`. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
-    type Resource: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    /// The reconciled kind. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
+    type Resource: Object;
 
     /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps an object until
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
     /// By convention it is `<group of the kind>/<name of the operator>`, and `<name of the operator>/<name of the controller>` for a
-    /// [named](crate::Controllers::add_named) controller. If an earlier version of the operator used this name and the constant no longer
+    /// [named](crate::Controllers::add_named) controller. Two controllers of one kind cannot have the same finalizer. If an earlier version of the operator used this name and the constant no longer
     /// has it, the runtime removes the finalizer from the objects, so that they can be deleted without the old cleanup. You must remove a
     /// former finalizer with any other name yourself.
     const FINALIZER: Option<&'static str> = None;

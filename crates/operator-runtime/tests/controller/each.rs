@@ -2,21 +2,20 @@
 
 use std::{
     collections::BTreeMap,
-    fmt::Debug,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::{
-    Api, Resource, ResourceExt,
+    Api, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use operator_runtime::{
-    Action, Context, ControllerOptions, Controllers, Error, Reconciler, Result, Settings, Setup,
+    Action, Context, ControllerOptions, Controllers, Error, Object, Reconciler, Result, Settings,
+    Setup,
 };
 use operator_testing::Server;
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use crate::support::Running;
@@ -109,17 +108,7 @@ impl<K> Default for Each<K> {
     }
 }
 
-impl<K> Reconciler for Each<K>
-where
-    K: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static,
-{
+impl<K: Object> Reconciler for Each<K> {
     type Resource = K;
 
     async fn reconcile(&self, object: Arc<K>, _cx: &Context) -> Result<Action> {

@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -18,6 +18,7 @@ use k8s_openapi::{
 use kube::{
     Api, Client, CustomResource, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams, PostParams},
+    client::Body,
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use operator_runtime::{
@@ -28,6 +29,7 @@ use operator_testing::{Request, Server};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
+use tower::{ServiceBuilder, ServiceExt};
 
 pub const OPERATOR: &str = "widget-operator";
 pub const FINALIZER: &str = "test.example.com/widget-operator";
@@ -351,4 +353,23 @@ pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
         .await
         .unwrap();
+}
+
+/// Lists of accounts fail while the gate is closed.
+pub fn gated(server: &Server, is_open: Arc<AtomicBool>) -> Client {
+    let pass = server.client();
+    let service = ServiceBuilder::new().service_fn(move |request: http::Request<Body>| {
+        let (pass, is_open) = (pass.clone(), is_open.clone());
+        async move {
+            if request.uri().path().ends_with("/serviceaccounts") && !is_open.load(Ordering::SeqCst)
+            {
+                return Err(kube::Error::Service("closed".into()));
+            }
+            pass.send(request).await
+        }
+    });
+    Client::new(
+        service.map_err(tower::BoxError::from),
+        server.client().default_namespace(),
+    )
 }

@@ -177,8 +177,8 @@ impl Trial {
         self
     }
 
-    /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and its `group` and
-    /// `resource`. [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
+    /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under the `kind`, or the `controller`, in
+    /// operator.toml, and its `group` and `resource`. [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
     ///
     /// # Panics
     ///

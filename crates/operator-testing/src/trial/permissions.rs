@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
-use crate::declared::{Declared, edits};
+use crate::declared::{Declared, Table, edits};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::permission::{Permission, UnusedPermissions};
@@ -91,7 +91,8 @@ impl Trial {
                 }
             }
         }
-        report(&unused.0, &allowed, &self.declared);
+        let has_kinds = (self.kinds.iter()).any(|kind| !self.existing.contains(kind));
+        report(&unused.0, &allowed, &self.declared, has_kinds);
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have set.
@@ -119,8 +120,14 @@ impl Trial {
     }
 }
 
-/// Panics with the unused permissions, and prints those that the user's own rules allow.
-fn report(unused: &BTreeSet<Permission>, allowed: &BTreeSet<Permission>, declared: &[Declared]) {
+/// Panics with the unused permissions, and prints those that the user's own rules allow. `has_kinds` tells whether the project has kinds
+/// besides controllers of existing ones.
+fn report(
+    unused: &BTreeSet<Permission>,
+    allowed: &BTreeSet<Permission>,
+    declared: &[Declared],
+    has_kinds: bool,
+) {
     for permission in allowed {
         println!("not used, but permitted by your `rules`: {permission}");
     }
@@ -137,9 +144,75 @@ fn report(unused: &BTreeSet<Permission>, allowed: &BTreeSet<Permission>, declare
         false => edits.join("\n"),
     };
     panic!(
-        "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n\
-         help: if the operator uses a permission, but not with any sample, add a rule for it under its kind in operator.toml:\n{}",
+        "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n{}",
         named.join("\n"),
-        first.as_toml(unused.iter())
+        rule(first, unused, declared, has_kinds)
     );
+}
+
+/// How a permission is kept that the tests do not use.
+fn rule(
+    permission: &Permission,
+    unused: &BTreeSet<Permission>,
+    declared: &[Declared],
+    has_kinds: bool,
+) -> String {
+    let declared = declared.iter().find(|it| it.is_about(permission));
+    let (table, place) = match declared.map(|it| &it.table) {
+        Some(table @ Table::Controller(_)) => ("controller", format!("the {table}")),
+        None if !has_kinds => ("controller", "its controller".to_owned()),
+        Some(Table::Kind(_)) | None => ("kind", "its kind".to_owned()),
+    };
+    format!(
+        "help: if the operator uses a permission, but not with any sample, add a rule for it under {place} in operator.toml:\n{}",
+        permission.as_toml(table, unused.iter())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_rule_is_for_the_table_that_the_permission_is_from() {
+        let role = json!({
+            "kind": "ClusterRole", "metadata": {"name": "a"},
+            "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}],
+        });
+        let binding = json!({
+            "roleRef": {"kind": "ClusterRole", "name": "a"}, "subjects": [{"kind": "User", "name": "a"}],
+        });
+        let manifests = [role, binding].map(|it| (PathBuf::from("role.yaml"), it));
+        let unused = UnusedPermissions::of(&manifests, "a").0;
+        let declared = |table: &str, name: &str| {
+            let text = json!({
+                table: name, "key": "reads", "entry": "v1/Secret", "group": "", "resource": "secrets", "verbs": ["get"],
+            });
+            [serde_json::from_value(text).unwrap()]
+        };
+        let rule = |declared: &[Declared], has_kinds| {
+            rule(unused.first().unwrap(), &unused, declared, has_kinds)
+        };
+        let kind = rule(&declared("kind", "Widget"), true);
+        assert!(
+            kind.ends_with("under its kind in operator.toml:\n[[kind.rules]]\napiGroups = [\"\"]\nresources = [\"secrets\"]\nverbs = [\"get\", \"list\"]"),
+            "{kind}"
+        );
+        let controller = rule(&declared("controller", "printer"), true);
+        assert!(
+            controller
+                .contains("under the controller printer in operator.toml:\n[[controller.rules]]\n"),
+            "{controller}"
+        );
+        assert!(rule(&[], true).contains("[[kind.rules]]"));
+        let only = rule(&[], false);
+        assert!(
+            only.contains("under its controller in operator.toml:\n[[controller.rules]]"),
+            "{only}"
+        );
+    }
 }

@@ -89,9 +89,19 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.newest(cached))
     }
 
-    /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
-    pub fn trigger(&self, key: &ObjectRef<K>, version: Option<String>) {
-        self.change(key, |state| state.trigger(version));
+    /// Triggers a reconciliation, because the watch has reported this version, or for another reason. `exists` is asked while nothing can
+    /// [forget](Self::forget) the object, so that one that was deleted has no state.
+    pub fn trigger(
+        &self,
+        key: &ObjectRef<K>,
+        version: Option<String>,
+        exists: impl FnOnce() -> bool,
+    ) {
+        self.change(key, |state| {
+            if exists() {
+                state.trigger(version);
+            }
+        });
     }
 
     /// Records the version of a write that another write has followed.
@@ -113,9 +123,13 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.begin(now))
     }
 
-    /// Records that a child of the object was deleted.
-    pub fn record_lost_child(&self, key: &ObjectRef<K>) {
-        self.change(key, ObjectState::record_lost_child);
+    /// Records that a child of the object was deleted; `exists` as for [`trigger`](Self::trigger).
+    pub fn record_lost_child(&self, key: &ObjectRef<K>, exists: impl FnOnce() -> bool) {
+        self.change(key, |state| {
+            if exists() {
+                state.record_lost_child();
+            }
+        });
     }
 
     /// Whether a child of the object was deleted; resets that.
@@ -249,5 +263,27 @@ mod tests {
         assert_eq!(reported, Some(("a".to_owned(), "new".to_owned())));
         assert!(objects.next_report().now_or_never().is_none());
         assert!(objects.lock().by_object.is_empty());
+    }
+
+    #[test]
+    fn an_object_that_is_deleted_during_a_trigger_has_no_state() {
+        let objects = Objects::new(BACKOFF);
+        let add: &dyn Fn(&mut dyn FnMut() -> bool) =
+            &|exists| objects.trigger(&key("a"), None, exists);
+        let lose: &dyn Fn(&mut dyn FnMut() -> bool) =
+            &|exists| objects.record_lost_child(&key("a"), exists);
+        for change in [add, lose] {
+            std::thread::scope(|scope| {
+                change(&mut || {
+                    // it still exists, and is deleted and forgotten at once
+                    scope.spawn(|| objects.forget(&key("a")));
+                    std::thread::sleep(Duration::from_millis(50));
+                    true
+                });
+            });
+            assert!(objects.lock().by_object.is_empty());
+            change(&mut || false);
+            assert!(objects.lock().by_object.is_empty());
+        }
     }
 }

@@ -79,7 +79,7 @@ pub struct Status<K> {
 
 pub(super) enum Choice {
     Unchanged,
-    OfDesired,
+    Desired,
     Value(serde_json::Result<Value>),
 }
 
@@ -107,14 +107,14 @@ impl<K> Status<K> {
     pub(crate) fn into_value(self) -> Option<serde_json::Result<Value>> {
         match self.choice {
             Choice::Value(status) => Some(status),
-            Choice::Unchanged | Choice::OfDesired => None,
+            Choice::Unchanged | Choice::Desired => None,
         }
     }
 
-    /// That of [`Desired::status`], if there is one.
-    pub fn of_desired() -> Self {
+    /// The status that [`desired`](crate::Declarative::desired) returned with [`Desired::status`]; without one, nothing is written.
+    pub fn desired() -> Self {
         Self {
-            choice: Choice::OfDesired,
+            choice: Choice::Desired,
             parent: PhantomData,
         }
     }

@@ -34,7 +34,7 @@ impl<D: Declarative> Reconciler for Engine<D> {
         let written = match status.map(|status| status.choice) {
             Ok(Choice::Value(status)) => write_status(&*parent, status, cx).await,
             Ok(Choice::Unchanged) => Ok(()),
-            Ok(Choice::OfDesired) => match desired_status {
+            Ok(Choice::Desired) => match desired_status {
                 Some(status) => write_status(&*parent, status, cx).await,
                 None => Ok(()),
             },
@@ -46,7 +46,7 @@ impl<D: Declarative> Reconciler for Engine<D> {
     }
 
     async fn cleanup(&self, parent: Arc<D::Resource>, cx: &Context) -> Result<()> {
-        let observed = Observed::of(&*parent, cx).await?;
+        let observed = Observed::of_listed(&*parent, cx).await?;
         match self.0.finalize(&parent, &observed)? {
             Finalized::Done => Ok(()),
             Finalized::After(delay) => {

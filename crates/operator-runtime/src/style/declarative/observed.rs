@@ -1,6 +1,6 @@
 //! The children of an object as a [`Declarative`](super::Declarative) sees them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::de::DeserializeOwned;
@@ -21,12 +21,33 @@ pub struct Observed {
     namespace: String,
     owns: Vec<Kind>,
     owner: GroupKind,
+    /// The indexes of the owned kinds of which no child is known.
+    unlisted: BTreeSet<usize>,
     pub(super) children: BTreeMap<OwnedKey, Value>,
 }
 
 impl Observed {
+    /// All children.
+    ///
+    /// # Errors
+    /// [`Error::Unlisted`] if a kind has not been listed yet.
     pub(super) async fn of(parent: &impl Resource<DynamicType = ()>, cx: &Context) -> Result<Self> {
+        let observed = Self::of_listed(parent, cx).await?;
+        match observed.unlisted.first() {
+            Some(index) => Err(observed.unlisted(*index)),
+            None => Ok(observed),
+        }
+    }
+
+    /// The children of the kinds that have been listed; those of the others cannot be read.
+    pub(super) async fn of_listed(
+        parent: &impl Resource<DynamicType = ()>,
+        cx: &Context,
+    ) -> Result<Self> {
+        // before the children, as a kind may be listed meanwhile
+        let unlisted = cx.unlisted();
         Ok(Self {
+            unlisted,
             operator: cx.operator().to_owned(),
             namespace: parent
                 .namespace()
@@ -41,7 +62,8 @@ impl Observed {
     /// cluster-scoped.
     ///
     /// # Errors
-    /// [`Error::Undeclared`] if the controller does not own the kind; [`Error::Json`] if the child cannot be decoded.
+    /// [`Error::Undeclared`] if the controller does not own the kind; [`Error::Json`] if the child cannot be decoded; in
+    /// [`finalize`](super::Declarative::finalize), [`Error::Unlisted`] if it is not known which children of the kind exist.
     pub fn get<C>(&self, name: &str) -> Result<Option<C>>
     where
         C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
@@ -73,8 +95,16 @@ impl Observed {
         let Some(index) = self.owns.iter().position(|owned| owned.is_same(&kind)) else {
             return Err(Error::undeclared(&kind, &self.owner, self.owns.iter()));
         };
+        if self.unlisted.contains(&index) {
+            return Err(self.unlisted(index));
+        }
         let children = self.children.iter();
         Ok(children.filter_map(move |((of, key), live)| (*of == index).then_some((key, live))))
+    }
+
+    fn unlisted(&self, index: usize) -> Error {
+        let kind = self.owns[index].to_string();
+        Error::Unlisted { kind }
     }
 
     /// Metadata for a child of `parent`: its name, and the

@@ -1,11 +1,7 @@
 //! The engine of the style `external`: an [`External`] as a [`Reconciler`].
-//!
-//! Invariant: no creation without a write of the object before it, at the version that was read, which records the creation as started.
-//! Only a creation that the other system recognises as the same, by its name or token, is repeated without another such write.
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::jiff::Timestamp;
 use kube::{
     Resource, ResourceExt,
     runtime::{
@@ -13,33 +9,28 @@ use kube::{
         reflector::{ObjectRef, Store},
     },
 };
-use tokio::time::sleep;
-use tracing::warn;
 
 use super::{
-    Answer, AroundCalls, Created, DriftPolicy, External, ExternalError, ExternalOptions, Identity,
-    State,
+    AroundCalls, DriftPolicy, External, ExternalError, ExternalOptions, Identity, State,
     call::{Calls, ProviderCall},
-    memory::{Memory, Unrecorded},
+    create::Located,
+    memory::Memory,
     record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record, SYNCED_HASH, key},
     state::Phase,
 };
 use crate::{
     Action, ControllerOptions, Error, Result,
     context::{Context, Precondition},
-    engine::Changed,
+    engine::{Changed, kind::GroupKind},
     style::Reconciler,
 };
 
-/// How often the id of a new thing is written before the next reconciliation has to do it, and how long to wait in between.
-const RECORD_ATTEMPTS: u32 = 4;
-const RECORD_DELAY: Duration = Duration::from_millis(250);
-
-pub(super) struct Engine<E> {
+pub(super) struct Engine<E: External> {
     pub provider: E,
     pub options: ExternalOptions,
     pub memory: Memory,
-    calls: Calls,
+    pub calls: Calls,
+    controller_options: ControllerOptions<E::Resource>,
 }
 
 /// What a reconciliation has come to.
@@ -61,7 +52,7 @@ impl<O> Outcome<O> {
         }
     }
 
-    fn absent(id: Option<String>, after: Duration) -> Self {
+    pub fn absent(id: Option<String>, after: Duration) -> Self {
         Self {
             after: Some(after),
             ..Self::of(id, Phase::Absent)
@@ -69,24 +60,41 @@ impl<O> Outcome<O> {
     }
 }
 
-/// Where the thing of an object without a recorded id is.
-enum Located {
-    Found(String),
-    /// There is none, and a creation may begin.
-    Nowhere,
-    /// There may be one that is not visible yet.
-    Unknown(Duration),
-}
-
 impl<E: External> Engine<E> {
-    pub fn new(provider: E, around: Option<Arc<AroundCalls>>) -> Self {
+    /// # Errors
+    /// If the objects are reduced.
+    pub fn new(provider: E, around: Option<Arc<AroundCalls>>) -> Result<Self> {
         let options = provider.options();
-        Self {
+        let controller_options = provider.controller_options();
+        if controller_options.reduction.is_some() {
+            return Err(anyhow::anyhow!(
+                "the options of the external controller of {} reduce the objects\nhelp: remove `reduce`, because annotations and the spec decide what happens to the thing of an object",
+                GroupKind::of::<E::Resource>()
+            )
+            .into());
+        }
+        Ok(Self {
             provider,
             options,
             memory: Memory::default(),
             calls: Calls::new(&options, around),
-        }
+            controller_options,
+        })
+    }
+
+    /// Lets no other object work with a thing of the same name at the same time, nor later, until this one is deleted.
+    pub fn claim(&self, object: &E::Resource, identity: &Identity, record: &Record) -> Result<()> {
+        let Identity::Name(name) = identity else {
+            return Ok(());
+        };
+        let name = record.id.as_ref().unwrap_or(name);
+        let holder = self
+            .memory
+            .claim(name, &uid(object), || object_name(object));
+        holder.map_err(|holder| {
+            let name = name.clone();
+            ExternalError::NameInUse { name, holder }.into()
+        })
     }
 
     /// Makes the thing as the object asks for.
@@ -97,6 +105,7 @@ impl<E: External> Engine<E> {
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
         let identity = self.identity(object)?;
+        self.claim(object, &identity, record)?;
         let mut record = record.clone();
         if let Some(ended) = self.record_ended(object, &mut record, cx).await? {
             return Ok(ended);
@@ -121,199 +130,6 @@ impl<E: External> Engine<E> {
             }
             None => self.vanished(object, id, &record, cx).await,
         }
-    }
-
-    /// Records the result of a creation that could not be recorded before. Returns an outcome if that has failed again.
-    async fn record_ended(
-        &self,
-        object: &E::Resource,
-        record: &mut Record,
-        cx: &Context,
-    ) -> Result<Option<Outcome<E::Observed>>> {
-        let uid = uid(object);
-        let written = match self.memory.unrecorded(&uid) {
-            None => return Ok(None),
-            // a person was faster
-            Some(_) if record.id.is_some() => true,
-            Some(Unrecorded::Id(id)) => {
-                let written = self.record_id(object, &id, cx).await?;
-                record.id = Some(id);
-                written
-            }
-            Some(Unrecorded::Refused) => {
-                (record.started, record.token) = (None, None);
-                self.record_refusal(object, cx).await?
-            }
-            Some(Unrecorded::NotCalled(started)) if record.started.as_ref() == Some(&started) => {
-                (record.started, record.token) = (None, None);
-                return Ok(None);
-            }
-            // the write may still arrive, or be in the cache later
-            Some(Unrecorded::NotCalled(_)) if record.started.is_none() => return Ok(None),
-            // another process was faster
-            Some(Unrecorded::NotCalled(_)) => true,
-        };
-        if written {
-            self.memory.set_unrecorded(&uid, None);
-            return Ok(None);
-        }
-        Ok(Some(Outcome::absent(
-            record.id.clone(),
-            self.options.poll_pending,
-        )))
-    }
-
-    /// Looks for the thing of an object that has no recorded id.
-    async fn locate(
-        &self,
-        object: &E::Resource,
-        identity: &Identity,
-        record: &Record,
-        cx: &Context,
-    ) -> Result<Located> {
-        let operator = cx.operator().to_owned();
-        match (identity, &record.started) {
-            (Identity::Name(name), started) => {
-                let observed = self.observe(object, name, cx).await?;
-                match (observed, started) {
-                    (None, _) => Ok(Located::Nowhere),
-                    (Some(_), Some(_)) => Ok(Located::Found(name.clone())),
-                    (Some(_), None) => {
-                        let name = name.clone();
-                        Err(ExternalError::Exists { name, operator }.into())
-                    }
-                }
-            }
-            (Identity::Lookup, started) => match self.find(object, cx).await? {
-                Some(id) => Ok(Located::Found(id)),
-                None if started.is_none() => Ok(Located::Nowhere),
-                None => match self.memory.absent(&uid(object), self.options.grace) {
-                    Some(rest) => Ok(Located::Unknown(rest)),
-                    None => Ok(Located::Nowhere),
-                },
-            },
-            (Identity::Assigned, Some(started)) => {
-                let started = started.clone();
-                Err(ExternalError::CreationUncertain { started, operator }.into())
-            }
-            (Identity::Token, _) | (Identity::Assigned, None) => Ok(Located::Nowhere),
-        }
-    }
-
-    /// The one thing that carries the tag of the object.
-    pub async fn find(&self, object: &E::Resource, cx: &Context) -> Result<Option<String>> {
-        let tag = uid(object);
-        let found = self.provider.find(object, &tag, cx);
-        let call = call(object, "find");
-        let mut ids = self
-            .calls
-            .call(call, found, |ids| ids.first().cloned())
-            .await?;
-        if ids.len() > 1 {
-            let operator = cx.operator().to_owned();
-            return Err(ExternalError::Ambiguous { ids, operator }.into());
-        }
-        let id = ids.pop();
-        match &id {
-            Some(id) if is_empty(id) => Err(empty("an id that `find` returned")),
-            _ => Ok(id),
-        }
-    }
-
-    /// Records that a creation is started, makes the call, and records its result.
-    async fn create(
-        &self,
-        object: &E::Resource,
-        identity: &Identity,
-        record: &Record,
-        cx: &Context,
-    ) -> Result<Outcome<E::Observed>> {
-        let token = match (identity, &record.started, &record.token) {
-            (Identity::Token, Some(_), Some(token)) => token.clone(),
-            _ => format!("{}-{}", uid(object), Timestamp::now().as_millisecond()),
-        };
-        let is_repetition = match identity {
-            Identity::Name(_) => record.started.is_some(),
-            Identity::Token => record.started.is_some() && record.token.is_some(),
-            Identity::Lookup | Identity::Assigned => false,
-        };
-        if !is_repetition {
-            let started = match self.memory.unrecorded(&uid(object)) {
-                Some(Unrecorded::NotCalled(started)) => started,
-                _ => Timestamp::now().to_string(),
-            };
-            let unrecorded = Unrecorded::NotCalled(started.clone());
-            self.memory.set_unrecorded(&uid(object), Some(unrecorded));
-            let mut annotations = [(CREATION_STARTED, Some(started))].to_vec();
-            if *identity == Identity::Token {
-                annotations.push((CREATION_TOKEN, Some(token.clone())));
-            }
-            // The thing is created from this spec, whether or not it is seen before the spec changes.
-            if self.provider.drift_policy(object)? == DriftPolicy::Report {
-                annotations.push((SYNCED_HASH, Some(spec_hash(object)?)));
-            }
-            if !write(object, annotations, Precondition::Version, cx).await? {
-                return Ok(Outcome::absent(None, self.options.poll_pending));
-            }
-        }
-        self.memory.present(&uid(object));
-        self.memory.set_unrecorded(&uid(object), None);
-        let id = match self.call_create(object, identity, &token, cx).await? {
-            Answer::Id(id) => id,
-            Answer::Refused(error) => {
-                // The refusal of a repetition says nothing about the call before.
-                if is_repetition || self.record_refusal(object, cx).await? {
-                    self.memory.set_unrecorded(&uid(object), None);
-                }
-                return Err(error);
-            }
-        };
-        let note = format!("created {id}");
-        if !self.record_id(object, &id, cx).await? {
-            return Ok(Outcome::absent(Some(id), self.options.poll_pending));
-        }
-        self.memory.set_unrecorded(&uid(object), None);
-        cx.event(object, EventType::Normal, "Created", note).await;
-        match self.observe(object, &id, cx).await? {
-            Some(observed) => {
-                let phase = self.phase(object, &observed)?;
-                Ok(self.seen(id, observed, phase))
-            }
-            None => {
-                self.memory.absent(&uid(object), self.options.grace);
-                let after = self.options.poll_pending.min(self.options.grace);
-                Ok(Outcome::absent(Some(id), after))
-            }
-        }
-    }
-
-    /// Calls `create`, and remembers its answer until it is recorded.
-    pub async fn call_create(
-        &self,
-        object: &E::Resource,
-        identity: &Identity,
-        token: &str,
-        cx: &Context,
-    ) -> Result<Answer> {
-        let uid = uid(object);
-        let key = match identity {
-            Identity::Name(name) => name,
-            Identity::Lookup => &uid,
-            Identity::Token | Identity::Assigned => token,
-        };
-        let created = self.provider.create(object, key, cx);
-        let created_id = |created: &Created| match &created.0 {
-            Answer::Id(id) => Some(id.clone()),
-            Answer::Refused(_) => None,
-        };
-        let call = call(object, "create");
-        let Created(answer) = self.calls.call(call, created, created_id).await?;
-        if matches!(&answer, Answer::Id(id) if is_empty(id)) {
-            return Err(empty("the id that `create` returned"));
-        }
-        self.memory
-            .set_unrecorded(&uid, Some(Unrecorded::of(&answer)));
-        Ok(answer)
     }
 
     /// Compares a thing with its object, and updates it if it differs.
@@ -372,14 +188,14 @@ impl<E: External> Engine<E> {
     }
 
     /// The phase after a creation or an update.
-    fn phase(&self, object: &E::Resource, observed: &E::Observed) -> Result<Phase> {
+    pub fn phase(&self, object: &E::Resource, observed: &E::Observed) -> Result<Phase> {
         Ok(match self.provider.difference(object, observed)? {
             None => Phase::Synced,
             Some(difference) => Phase::Differs("Updating", difference),
         })
     }
 
-    fn seen(&self, id: String, observed: E::Observed, phase: Phase) -> Outcome<E::Observed> {
+    pub fn seen(&self, id: String, observed: E::Observed, phase: Phase) -> Outcome<E::Observed> {
         let is_pending =
             matches!(phase, Phase::Differs("Updating", _)) || !self.provider.is_ready(&observed);
         Outcome {
@@ -443,33 +259,6 @@ impl<E: External> Engine<E> {
             .await
     }
 
-    /// Records the id of the thing, whatever else has changed of the object. Returns whether the object exists.
-    pub async fn record_id(&self, object: &E::Resource, id: &str, cx: &Context) -> Result<bool> {
-        for attempt in 1.. {
-            let annotations = vec![(EXTERNAL_ID, Some(id.to_owned()))];
-            match write(object, annotations, Precondition::Uid, cx).await {
-                Ok(written) => {
-                    if !written {
-                        warn!(
-                            id,
-                            "the object was deleted before the id of its thing could be recorded"
-                        );
-                    }
-                    return Ok(written);
-                }
-                Err(_) if attempt < RECORD_ATTEMPTS => sleep(RECORD_DELAY * attempt).await,
-                Err(error) => return Err(error),
-            }
-        }
-        unreachable!("the last attempt returns")
-    }
-
-    /// Records that nothing was created.
-    pub async fn record_refusal(&self, object: &E::Resource, cx: &Context) -> Result<bool> {
-        let removed = [CREATION_STARTED, CREATION_TOKEN].map(|name| (name, None));
-        write(object, removed.to_vec(), Precondition::Uid, cx).await
-    }
-
     async fn record_hash(&self, object: &E::Resource, cx: &Context) -> Result<bool> {
         let hash = Some(spec_hash(object)?);
         write(object, vec![(SYNCED_HASH, hash)], Precondition::Uid, cx).await
@@ -528,11 +317,17 @@ impl<E: External> Reconciler for Engine<E> {
     }
 
     fn options(&self) -> ControllerOptions<E::Resource> {
-        self.provider.controller_options()
+        self.controller_options.clone()
     }
 
     async fn cleanup(&self, object: Arc<E::Resource>, cx: &Context) -> Result<()> {
         self.remove(&object, cx).await
+    }
+
+    /// An object that is not seen any more keeps no other one from its name.
+    async fn deleted(&self, object: Arc<E::Resource>, _cx: &Context) -> Result<()> {
+        self.memory.release(&uid(&*object));
+        Ok(())
     }
 
     fn parents(
@@ -545,7 +340,7 @@ impl<E: External> Reconciler for Engine<E> {
 }
 
 /// Writes annotations, by their names without the operator's prefix.
-async fn write<K>(
+pub(super) async fn write<K>(
     object: &K,
     annotations: Vec<(&str, Option<String>)>,
     precondition: Precondition,
@@ -564,16 +359,19 @@ pub(super) fn uid(object: &impl Resource) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
-fn is_empty(id: &str) -> bool {
+pub(super) fn is_empty(id: &str) -> bool {
     id.trim().is_empty()
 }
 
-fn empty(what: &'static str) -> Error {
+pub(super) fn empty(what: &'static str) -> Error {
     let help = "the provider must return what the other system calls it".to_owned();
     ExternalError::EmptyIdentity { what, help }.into()
 }
 
-fn call<K: Resource<DynamicType = ()>>(object: &K, method: &'static str) -> ProviderCall {
+pub(super) fn call<K: Resource<DynamicType = ()>>(
+    object: &K,
+    method: &'static str,
+) -> ProviderCall {
     ProviderCall {
         kind: format!("{}.{}", K::kind(&()), K::group(&())),
         namespace: object.namespace(),
@@ -582,8 +380,12 @@ fn call<K: Resource<DynamicType = ()>>(object: &K, method: &'static str) -> Prov
     }
 }
 
+fn object_name<K: Resource<DynamicType = ()>>(object: &K) -> String {
+    call(object, "").object()
+}
+
 /// A hash of the spec, the same in every process.
-fn spec_hash(object: &impl serde::Serialize) -> Result<String> {
+pub(super) fn spec_hash(object: &impl serde::Serialize) -> Result<String> {
     let object = serde_json::to_value(object)?;
     let spec = object["spec"].to_string();
     // FNV-1a

@@ -26,6 +26,16 @@ pub enum ExternalError {
         /// The operator's name.
         operator: String,
     },
+    /// Another object has the thing of this name, or is creating it.
+    #[error(
+        "{name} is already in use by {holder}\nhelp: choose another name for the thing, or delete one of the objects"
+    )]
+    NameInUse {
+        /// The name of the thing.
+        name: String,
+        /// The other object, for example `Bucket.example.com default/a`.
+        holder: String,
+    },
     /// The thing that a person has named does not exist.
     #[error(
         "{id} is to be imported, but does not exist\nhelp: correct the annotation {operator}/external-id, or remove it to create a new thing"
@@ -86,6 +96,7 @@ impl ExternalError {
             | Self::EmptyIdentity { .. }
             | Self::UnknownPolicy { .. } => true,
             Self::Exists { .. }
+            | Self::NameInUse { .. }
             | Self::NothingToImport { .. }
             | Self::Ambiguous { .. }
             | Self::TimedOut { .. } => false,
@@ -97,6 +108,7 @@ impl ExternalError {
         match self {
             Self::CreationUncertain { .. } => "CreationUncertain",
             Self::Exists { .. } => "AlreadyExists",
+            Self::NameInUse { .. } => "NameInUse",
             Self::NothingToImport { .. } => "NothingToImport",
             Self::Ambiguous { .. } => "Ambiguous",
             Self::EmptyIdentity { .. } | Self::NoFind => "InvalidIdentity",

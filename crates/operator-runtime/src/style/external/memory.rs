@@ -10,14 +10,30 @@ use tokio::time::Instant;
 
 use super::Answer;
 
-/// By the uid of the object.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<HashMap<String, Entry>>);
+pub(super) struct Memory(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// By the uid of the object.
+    entries: HashMap<String, Entry>,
+    /// The objects that have a thing, or are creating one, by its name.
+    holders: HashMap<String, Holder>,
+}
 
 #[derive(Default)]
 struct Entry {
     absent_since: Option<Instant>,
     unrecorded: Option<Unrecorded>,
+    /// The name of which the object is the holder.
+    name: Option<String>,
+}
+
+/// The only object that may have the thing of a name.
+struct Holder {
+    uid: String,
+    /// The object, for messages.
+    object: String,
 }
 
 /// What this process knows of a creation, and the object does not yet.
@@ -41,8 +57,8 @@ impl Unrecorded {
 impl Memory {
     /// The rest of the time that a thing has to be absent; it begins with the first call, also after a restart of the operator.
     pub fn absent(&self, uid: &str, grace: Duration) -> Option<Duration> {
-        let mut entries = self.entries();
-        let entry = entries.entry(uid.to_owned()).or_default();
+        let mut state = self.state();
+        let entry = state.entries.entry(uid.to_owned()).or_default();
         let since = *entry.absent_since.get_or_insert_with(Instant::now);
         let rest = grace.saturating_sub(since.elapsed());
         (!rest.is_zero()).then_some(rest)
@@ -50,24 +66,87 @@ impl Memory {
 
     /// The thing was found, or is about to be created.
     pub fn present(&self, uid: &str) {
-        if let Some(entry) = self.entries().get_mut(uid) {
+        if let Some(entry) = self.state().entries.get_mut(uid) {
             entry.absent_since = None;
         }
     }
 
     pub fn unrecorded(&self, uid: &str) -> Option<Unrecorded> {
-        self.entries().get(uid)?.unrecorded.clone()
+        self.state().entries.get(uid)?.unrecorded.clone()
     }
 
     pub fn set_unrecorded(&self, uid: &str, unrecorded: Option<Unrecorded>) {
-        self.entries().entry(uid.to_owned()).or_default().unrecorded = unrecorded;
+        let mut state = self.state();
+        state.entries.entry(uid.to_owned()).or_default().unrecorded = unrecorded;
+    }
+
+    /// Makes the object the holder of the thing of this name, and of no other one.
+    ///
+    /// # Errors
+    /// The object that is the holder already.
+    pub fn claim(
+        &self,
+        name: &str,
+        uid: &str,
+        object: impl FnOnce() -> String,
+    ) -> Result<(), String> {
+        let mut state = self.state();
+        match state.holders.get(name) {
+            Some(holder) if holder.uid == uid => return Ok(()),
+            Some(holder) => return Err(holder.object.clone()),
+            None => {}
+        }
+        state.release(uid);
+        let (uid, object) = (uid.to_owned(), object());
+        state.entries.entry(uid.clone()).or_default().name = Some(name.to_owned());
+        state
+            .holders
+            .insert(name.to_owned(), Holder { uid, object });
+        Ok(())
+    }
+
+    /// The object has no thing, or does not exist any more.
+    pub fn release(&self, uid: &str) {
+        self.state().release(uid);
     }
 
     pub fn forget(&self, uid: &str) {
-        self.entries().remove(uid);
+        let mut state = self.state();
+        state.release(uid);
+        state.entries.remove(uid);
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn release(&mut self, uid: &str) {
+        let name = self.entries.get_mut(uid).and_then(|it| it.name.take());
+        if let Some(name) = name {
+            self.holders.remove(&name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_holder_until_it_is_released() {
+        let memory = Memory::default();
+        let claim = |uid: &str, name: &str| memory.claim(name, uid, || format!("object {uid}"));
+        assert_eq!(claim("a", "x"), Ok(()));
+        assert_eq!(claim("a", "x"), Ok(()));
+        assert_eq!(claim("b", "x"), Err("object a".into()));
+        assert_eq!(claim("b", "y"), Ok(()));
+        memory.release("b");
+        assert_eq!(claim("c", "x"), Err("object a".into()), "it is not b's");
+        assert_eq!(claim("a", "z"), Ok(()), "another name instead");
+        assert_eq!(claim("b", "x"), Ok(()));
+        memory.forget("b");
+        assert_eq!(claim("c", "x"), Ok(()));
     }
 }

@@ -2,6 +2,7 @@
 //! decides when, and records what must survive a crash.
 
 mod call;
+mod create;
 mod engine;
 mod error;
 mod limit;
@@ -11,18 +12,18 @@ mod record;
 mod removal;
 mod state;
 
-use std::{fmt::Debug, future::Future};
-
-use kube::Resource;
-use serde::{Serialize, de::DeserializeOwned};
+use std::future::Future;
 
 pub use call::{AroundCalls, ProviderCall};
 pub use error::ExternalError;
 pub use options::{DeletionPolicy, DriftPolicy, ExternalOptions};
 pub use state::State;
 
-use super::Status;
-use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context};
+use super::{Object, Status};
+use crate::{
+    ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context,
+    controllers::Style,
+};
 
 /// Manages one thing outside of the cluster for each object of a kind: a bucket, a database, a DNS record.
 ///
@@ -84,14 +85,7 @@ use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, conte
 /// ```
 pub trait External: Send + Sync + 'static {
     /// The kind of the objects.
-    type Resource: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    type Resource: Object;
 
     /// What is observed of a thing.
     type Observed: Send + Sync + 'static;
@@ -190,8 +184,8 @@ pub trait External: Send + Sync + 'static {
     }
 
     /// The options of the controller, such as selectors and the number of workers; see [`Reconciler::options`](super::Reconciler::options).
-    /// [`ExternalOptions::poll`] replaces the interval of `resync`, and a function that reduces objects must keep their metadata, spec and
-    /// status.
+    /// [`ExternalOptions::poll`] replaces the interval of `resync`. Objects cannot be [reduced](ControllerOptions::reduce), because the
+    /// runtime compares whole objects with their things: with such options, the operator does not start.
     fn controller_options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }
@@ -211,7 +205,9 @@ pub trait External: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// The thing has this name, which the object determines and which is its id. The other system refuses a second thing of the name, or
-    /// takes it for an update. A thing of the name that this object has not created is not touched: it has to be imported.
+    /// takes it for an update. A thing of the name that this object has not created is not touched: it has to be imported. If two objects
+    /// have the same name, the first one has the thing, and the other one fails with [`ExternalError::NameInUse`] until the first one is
+    /// deleted.
     Name(String),
     /// The other system takes a client token, and returns the same thing for the same token. The runtime makes the token and records it
     /// before the first call; the call is repeated with the same token.
@@ -261,8 +257,8 @@ impl Controllers {
         let setup = |context: Setup| {
             let around = context.get::<AroundCalls>();
             let provider = setup(context);
-            async { Ok(engine::Engine::new(provider.await?, around)) }
+            async { engine::Engine::new(provider.await?, around) }
         };
-        self.add(setup, watches)
+        self.register(None, Style::Unnamed, setup, watches)
     }
 }

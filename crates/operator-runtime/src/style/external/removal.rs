@@ -88,6 +88,15 @@ impl<E: External> Engine<E> {
             }
             return Ok(Removal::Done);
         }
+        // One that another object has taken over is not deleted with this one.
+        if (record.id.is_some() || record.started.is_some())
+            && let Ok(identity) = self.identity(object)
+            && let Err(error) = self.claim(object, &identity, record)
+        {
+            let note = format!("nothing is deleted: {error}");
+            cx.event(object, EventType::Normal, "Retained", note).await;
+            return Ok(Removal::Done);
+        }
         let (id, is_recorded) = match self.target(object, record, cx).await? {
             Target::None => return Ok(Removal::Done),
             Target::Invisible => return Ok(self.waiting_for_absence(object)),
