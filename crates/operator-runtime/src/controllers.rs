@@ -156,6 +156,8 @@ impl Controllers {
     /// enum that the one in `crds` lacks, unless a lower version of the program has applied it. A version in `status.storedVersions` is
     /// never removed: [`Operator::run`](crate::Operator::run) returns an error.
     ///
+    /// The setup functions of controllers run before that, also in replicas that only wait for the lease: the CRDs may not exist yet.
+    ///
     /// The operator needs the verb `create` on `customresourcedefinitions`, which RBAC cannot limit to a name, and `get` and `patch` on
     /// its own.
     #[must_use]

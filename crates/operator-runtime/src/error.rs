@@ -13,7 +13,8 @@ use crate::{
 /// retried only when the object changes, or a child of it, or a watched object for which [`parents`](crate::Reconciler::parents) returns
 /// it.
 ///
-/// `?` converts any error that `anyhow` accepts; [`Error::temporary`] and [`Error::permanent`] determine when to retry:
+/// `?` converts the errors of kube and serde_json, and an `anyhow::Error`; convert others with `anyhow::Error::from` or `anyhow::Context`.
+/// [`Error::temporary`] and [`Error::permanent`] determine when to retry:
 ///
 /// ```
 /// use std::time::Duration;

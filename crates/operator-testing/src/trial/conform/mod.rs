@@ -214,7 +214,8 @@ fn resource(path: &str) -> String {
 async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
     let Some(namespace) = children
         .iter()
-        .find_map(|child| child["metadata"]["namespace"].as_str())
+        .filter_map(|child| child["metadata"]["namespace"].as_str())
+        .find(|namespace| scene.had_namespace(namespace))
     else {
         return Ok(());
     };
