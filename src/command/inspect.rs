@@ -123,8 +123,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         );
         match kind.scaffold {
             None => text += "  types only: no controller, and its CRD is not installed\n",
-            Some(_) => {
+            Some(scaffold) => {
                 let path = format!("src/controllers/{}.rs", kind.module_name());
+                text += &format!("  scaffold  {}\n", scaffold.name);
                 text += &controls(&path, kind.cleanup, &kind.owns);
                 text += &related(&kind.watches, &kind.reads, &kind.keeps);
             }
@@ -139,7 +140,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             false => "",
         };
         text += &format!(
-            "\n{}\n  kind      {}{metadata}\n  scope     {}\n",
+            "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {EXISTING}\n",
             named.name,
             named.kind,
             scope(controller.scope()),

@@ -13,6 +13,7 @@ mod explained;
 mod guards;
 mod killed;
 mod misspelt;
+mod mixed;
 mod model;
 mod modes;
 mod operator_toml;
