@@ -145,8 +145,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     text += &format!("  reconciled by {}\n", names.join(", "));
                 }
             }
-            Some(_) => {
+            Some(scaffold) => {
                 let path = format!("src/controllers/{}.rs", kind.module_name());
+                text += &format!("  scaffold  {}\n", scaffold.name);
                 text += &controls(&path, kind.cleanup, &kind.owns);
                 text += &related(&kind.watches, &kind.reads, &kind.keeps, &kind.rules);
             }
@@ -158,7 +159,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             false => "",
         };
         text += &format!(
-            "\n{}\n  kind      {}{metadata}\n  scope     {}\n",
+            "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {EXISTING}\n",
             named.name,
             named.kind,
             scope(controller.scope()),

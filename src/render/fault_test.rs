@@ -34,7 +34,7 @@ struct Context<'a> {
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
     declared: String,
-    /// The statement that defines the permissions that may be unused: the rules of `operator.toml`, and statuses that no example writes.
+    /// The statement that defines the permissions that may be unused: the rules of `operator.toml`, and those of [`Case::with_unused`].
     rules: String,
 }
 
@@ -71,8 +71,8 @@ pub struct Case {
     keeps: Vec<String>,
     /// Those of children that are not updated, by the same names.
     waiting: Vec<String>,
-    /// The right to a status that the example does not write, as it knows none of its fields.
-    unused: Option<PolicyRule>,
+    /// The permissions that no request of the tests needs, although the operator may need them.
+    unused: Vec<PolicyRule>,
     /// Whether the controller manages things outside of the cluster.
     has_provider: bool,
 }
@@ -87,13 +87,13 @@ impl Case {
             fails: controller.sample_fails.map(str::to_owned),
             keeps: watched.keeps.iter().map(ResourceType::name).collect(),
             waiting: waiting.map(|((found, _), _)| found.name()).collect(),
-            unused: None,
+            unused: vec![],
             has_provider: controller.scaffold.has_provider,
         }
     }
 
-    /// With a right that no request need use.
-    pub fn with_unused(self, unused: Option<PolicyRule>) -> Self {
+    /// With permissions that no request need use.
+    pub fn with_unused(self, unused: Vec<PolicyRule>) -> Self {
         Self { unused, ..self }
     }
 
@@ -145,10 +145,7 @@ pub fn text(
     controllers: &[Controller<'_>],
     cases: Vec<Case>,
 ) -> Result<Option<String>, ResourceError> {
-    let unused: Vec<PolicyRule> = cases
-        .iter()
-        .filter_map(|case| case.unused.clone())
-        .collect();
+    let unused: Vec<PolicyRule> = cases.iter().flat_map(|case| case.unused.clone()).collect();
     let mut merged: Vec<Case> = vec![];
     for case in cases {
         let mut known = merged.iter_mut();

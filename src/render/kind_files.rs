@@ -94,12 +94,22 @@ pub fn kind_files(
                 sample: made.sample.as_ref(),
                 fill,
             });
-            let unused = (made.has_status && !files.writes_status).then(|| PolicyRule {
+            let rule = |resource: String, verb: &str| PolicyRule {
                 api_groups: Some(vec![api.group.clone()]),
-                resources: Some(vec![format!("{}/status", api.names.plural)]),
-                verbs: vec!["patch".to_owned()],
+                resources: Some(vec![resource]),
+                verbs: vec![verb.to_owned()],
                 ..PolicyRule::default()
-            });
+            };
+            let plural = &api.names.plural;
+            let mut unused = vec![];
+            if made.has_status && !files.writes_status {
+                // The example knows no field of the status.
+                unused.push(rule(format!("{plural}/status"), "patch"));
+            }
+            if made.has_status && kind.cleanup && kind.owns.is_empty() && !scaffold.has_provider {
+                // To see whether the object still exists when its status cannot be written: the tests remove no object with a finalizer then.
+                unused.push(rule(plural.clone(), "get"));
+            }
             for controller in controllers.iter().filter(|it| is_reconciled(it)) {
                 let watched = Watched::of(controller, &project.apis)?;
                 let case = Case::new(controller, &watched, typed.sample.clone());

@@ -14,6 +14,7 @@ mod finalizers;
 mod guards;
 mod killed;
 mod misspelt;
+mod mixed;
 mod model;
 mod modes;
 mod operator_toml;

@@ -4,6 +4,8 @@
 //! `$HISTORIES` names a folder with a folder for each definition, its revisions in order of their names. `$REPLAY` chooses some by parts
 //! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, with the target
 //! folder that it names. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
+//!
+//! The histories take turns with the scaffolds; with `$REPLAY_SCAFFOLD`, each has that one, or `all` one after the other.
 
 #[path = "../cargo/mod.rs"]
 mod cargo;
@@ -24,6 +26,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{code::Compiler, edits::Edits};
+
+const SCAFFOLDS: [&str; 4] = ["reconciler", "declarative", "external", "controller"];
 
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
@@ -131,18 +135,29 @@ fn no_release_of_a_crd_loses_an_edit() {
     let is_chosen = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy();
         let has = |part: &str| name.contains(part);
-        path.is_dir() && (chosen.is_empty() || chosen.split(',').any(has))
+        chosen.is_empty() || chosen.split(',').any(has)
     };
-    let mut histories = sorted(Path::new(&folder));
-    histories.retain(is_chosen);
+    let scaffold = env::var("REPLAY_SCAFFOLD").ok();
+    let paths = sorted(Path::new(&folder)).into_iter();
+    let mut histories = vec![];
+    for (number, history) in paths.filter(|path| path.is_dir()).enumerate() {
+        let scaffolds = match scaffold.as_deref() {
+            None => vec![SCAFFOLDS[number % SCAFFOLDS.len()]],
+            Some("all") => SCAFFOLDS.to_vec(),
+            Some(scaffold) => vec![scaffold],
+        };
+        if is_chosen(&history) {
+            histories.extend(scaffolds.into_iter().map(|it| (history.clone(), it)));
+        }
+    }
     let totals = Mutex::new(Totals::default());
     let waiting = Mutex::new(histories.iter());
     let next = || waiting.lock().unwrap().next();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some(history) = next() {
-                    let result = replay(history);
+                while let Some((history, scaffold)) = next() {
+                    let result = replay(history, scaffold);
                     totals.lock().unwrap().add(&result);
                 }
             });
@@ -168,7 +183,7 @@ fn no_release_of_a_crd_loses_an_edit() {
     }
 }
 
-fn replay(history: &Path) -> Totals {
+fn replay(history: &Path, scaffold: &str) -> Totals {
     let mut totals = Totals::default();
     let mut revisions = sorted(history);
     if let Ok(steps) = env::var("REPLAY_STEPS") {
@@ -180,7 +195,7 @@ fn replay(history: &Path) -> Totals {
     }
     let folder = tempfile::tempdir().unwrap();
     let first = revisions[0].to_str().unwrap();
-    init(folder.path(), "p", first);
+    init(folder.path(), "p", first, scaffold);
     let p = folder.path().join("p");
     let spec = sorted(&p.join("crds"))
         .into_iter()
@@ -204,7 +219,7 @@ fn replay(history: &Path) -> Totals {
     );
     for revision in &revisions[1..] {
         totals.steps += 1;
-        let step = revision.display();
+        let step = format!("{}, {scaffold}", revision.display());
         if let Some(compiler) = &compiler {
             compiler.write_uses();
             let broken = compiler.broken();
@@ -218,7 +233,7 @@ fn replay(history: &Path) -> Totals {
             run_with(None, &p, &args, &[0]).1
         });
         let (_, output, _) = run(&p, &args, &[0]);
-        edits.check(&step.to_string());
+        edits.check(&step);
         run(&p, &["regenerate", "--check"], &[0]);
         as_new(folder.path(), &p, revision);
         if let Some(compiler) = &compiler {
@@ -236,7 +251,8 @@ fn replay(history: &Path) -> Totals {
             totals.by_name.add(&by_name.unwrap_or_default(), &failing);
         }
     }
-    eprintln!("{}: {} steps", history.display(), revisions.len() - 1);
+    let steps = revisions.len() - 1;
+    eprintln!("{}, {scaffold}: {steps} steps", history.display());
     totals
 }
 
@@ -250,11 +266,20 @@ fn stored(spec: &Path) -> String {
 }
 
 /// A project with the crates of this repository in place of copies.
-fn init(folder: &Path, name: &str, spec: &str) {
+fn init(folder: &Path, name: &str, spec: &str, scaffold: &str) {
     run(
         folder,
         &[
-            "init", name, "--crd", spec, "--name", "p", "--schema", "embed",
+            "init",
+            name,
+            "--crd",
+            spec,
+            "--name",
+            "p",
+            "--schema",
+            "embed",
+            "--scaffold",
+            scaffold,
         ],
         &[0],
     );
@@ -283,6 +308,7 @@ fn as_new(folder: &Path, p: &Path, revision: &Path) {
             "tests/faults.rs",
             "manifests/",
             ".operator/types/",
+            ".operator/scaffolds/",
         ];
         let is_edited = edits::DELETED == path
             || path == "manifests/namespace.yaml"

@@ -11,7 +11,7 @@ use crate::request_log::Request;
 use crate::server::Server;
 
 impl Server {
-    /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (30 on a real server).
+    /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (60 on a real server).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,7 +45,8 @@ impl Server {
         A: Future<Output = Option<T>>,
     {
         let (patience, pause) = match self.is_real() {
-            true => (Duration::from_secs(30), Duration::from_millis(100)),
+            // A real garbage collector looks for new kinds every 30 seconds.
+            true => (Duration::from_secs(60), Duration::from_millis(100)),
             false => (Duration::from_secs(10), Duration::from_millis(10)),
         };
         let deadline = tokio::time::Instant::now() + patience;

@@ -141,8 +141,8 @@ fn every_permission_is_needed() {
     ];
     let unchecked = [
         r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
-        r#"{"apiGroups":["programs.example.com"],"resources":["podterminators"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["podterminators/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["podterminators"],"verbs":["get"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);

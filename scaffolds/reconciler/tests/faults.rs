@@ -14,9 +14,14 @@ use operator_testing::{Outcomes, Trial};
 mod support;
 
 const NAME: &str = "reconciler";
-const KINDS: [&str; 2] = [
+const KINDS: [&str; 7] = [
     "Memcached.cache.example.com",
     "CachePolicy.cache.example.com",
+    "PodSet.programs.example.com",
+    "Subscriber.programs.example.com",
+    "NamespaceLabel.programs.example.com",
+    "Site.programs.example.com",
+    "Page.programs.example.com",
 ];
 
 #[test]
@@ -48,6 +53,76 @@ fn cache_policy_conforms() {
 }
 
 #[test]
+fn pod_set_survives_every_fault() {
+    let sample = "manifests/samples/podsets.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn pod_set_conforms() {
+    let sample = "manifests/samples/podsets.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn subscriber_survives_every_fault() {
+    let sample = "manifests/samples/subscribers.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn subscriber_conforms() {
+    let sample = "manifests/samples/subscribers.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn namespace_label_survives_every_fault() {
+    let sample = "manifests/samples/namespacelabels.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn namespace_label_conforms() {
+    let sample = "manifests/samples/namespacelabels.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn site_survives_every_fault() {
+    let sample = "manifests/samples/sites.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn site_conforms() {
+    let sample = "manifests/samples/sites.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn page_survives_every_fault() {
+    let sample = "manifests/samples/pages.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn page_conforms() {
+    let sample = "manifests/samples/pages.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -61,13 +136,32 @@ fn every_permission_is_needed() {
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
     trial = trial.sample_file(sample);
+    let sample = "manifests/samples/podsets.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/subscribers.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/namespacelabels.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/sites.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/pages.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
     let declared = [
         r#"{"kind":"Memcached","key":"owns","entry":"apps/v1/Deployment","group":"apps","resource":"deployments","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"CachePolicy","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"PodSet","key":"owns","entry":"v1/Pod","group":"","resource":"pods","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Subscriber","key":"reads","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get"]}"#,
+        r#"{"kind":"Site","key":"owns","entry":"programs.example.com/v1/Page","group":"programs.example.com","resource":"pages","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Page","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
     ];
     let unchecked = [
+        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
+        r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["update"]}"#,
+        r#"{"apiGroups":[""],"resources":["namespaces"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["subscribers"],"verbs":["get"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["namespacelabels"],"verbs":["get"]}"#,
         r#"{"apiGroups":["apiextensions.k8s.io"],"resources":["customresourcedefinitions"],"verbs":["create"]}"#,
-        r#"{"apiGroups":["apiextensions.k8s.io"],"resourceNames":["memcacheds.cache.example.com","cachepolicies.cache.example.com"],"resources":["customresourcedefinitions"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["apiextensions.k8s.io"],"resourceNames":["memcacheds.cache.example.com","cachepolicies.cache.example.com","podsets.programs.example.com","subscribers.programs.example.com","namespacelabels.programs.example.com","sites.programs.example.com","pages.programs.example.com"],"resources":["customresourcedefinitions"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);

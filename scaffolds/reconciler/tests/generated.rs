@@ -20,6 +20,51 @@ fn cache_policy_v1_matches_its_crd() {
 }
 
 #[test]
+fn pod_set_v1_matches_its_crd() {
+    use reconciler::api::pod_set::v1::PodSet;
+    let spec = include_str!("../crds/podsets.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<PodSet>(spec);
+    let sample = "manifests/samples/podsets.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<PodSet>(spec, sample);
+}
+
+#[test]
+fn subscriber_v1_matches_its_crd() {
+    use reconciler::api::subscriber::v1::Subscriber;
+    let spec = include_str!("../crds/subscribers.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Subscriber>(spec);
+    let sample = "manifests/samples/subscribers.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Subscriber>(spec, sample);
+}
+
+#[test]
+fn namespace_label_v1_matches_its_crd() {
+    use reconciler::api::namespace_label::v1::NamespaceLabel;
+    let spec = include_str!("../crds/namespacelabels.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<NamespaceLabel>(spec);
+    let sample = "manifests/samples/namespacelabels.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<NamespaceLabel>(spec, sample);
+}
+
+#[test]
+fn site_v1_matches_its_crd() {
+    use reconciler::api::site::v1::Site;
+    let spec = include_str!("../crds/sites.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Site>(spec);
+    let sample = "manifests/samples/sites.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Site>(spec, sample);
+}
+
+#[test]
+fn page_v1_matches_its_crd() {
+    use reconciler::api::page::v1::Page;
+    let spec = include_str!("../crds/pages.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Page>(spec);
+    let sample = "manifests/samples/pages.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Page>(spec, sample);
+}
+
+#[test]
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

@@ -8,3 +8,23 @@ pub mod memcached {
 pub mod cache_policy {
     pub mod v1;
 }
+
+pub mod pod_set {
+    pub mod v1;
+}
+
+pub mod subscriber {
+    pub mod v1;
+}
+
+pub mod namespace_label {
+    pub mod v1;
+}
+
+pub mod site {
+    pub mod v1;
+}
+
+pub mod page {
+    pub mod v1;
+}

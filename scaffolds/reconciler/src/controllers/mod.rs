@@ -2,11 +2,18 @@
 //! The controllers of the project, and what each of them watches.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use operator_runtime::Controllers;
+
+use crate::api::page::v1::Page;
 
 pub mod cache_policy;
 pub mod memcached;
+pub mod namespace_label;
+pub mod page;
+pub mod pod_set;
+pub mod site;
+pub mod subscriber;
 
 /// All controllers, to register with an `Operator`, and the CRDs that it applies when it starts to work.
 pub fn all() -> Controllers {
@@ -17,4 +24,9 @@ fn controllers() -> Controllers {
     Controllers::new()
         .add(memcached::setup, |watches| watches.owns::<Deployment>())
         .add(cache_policy::setup, |watches| watches.owns::<ConfigMap>())
+        .add(pod_set::setup, |watches| watches.owns::<Pod>())
+        .add(subscriber::setup, |watches| watches)
+        .add(namespace_label::setup, |watches| watches)
+        .add(site::setup, |watches| watches.owns::<Page>())
+        .add(page::setup, |watches| watches.owns::<ConfigMap>())
 }
