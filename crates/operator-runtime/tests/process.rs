@@ -218,7 +218,7 @@ async fn two_controllers_of_one_kind_are_refused() {
     let ended = timeout(Duration::from_secs(5), running.ended()).await;
     assert_eq!(
         ended.expect("it ends").unwrap_err().to_string(),
-        "two controllers are registered for Widget.test.example.com\nhelp: give one of them a name with `add_named`"
+        "two controllers are registered for Widget.test.example.com\nhelp: give one of them a name: add the reconciler with `add_named`"
     );
 }
 
