@@ -9,10 +9,7 @@ use serde_json::Value;
 use crate::{
     Error, Result,
     context::{ChildKey, Context, OwnedKey, child_labels},
-    engine::{
-        decode::forget_managers,
-        kind::{GroupKind, Kind},
-    },
+    engine::kind::{GroupKind, Kind},
 };
 
 /// The existing children of a parent.
@@ -122,8 +119,8 @@ impl Observed {
     }
 }
 
-fn decode<C: DeserializeOwned>(live: &Value) -> Result<C> {
-    let mut live = live.clone();
-    forget_managers(&mut live);
-    Ok(serde_json::from_value(live)?)
+fn decode<C: Resource + DeserializeOwned>(live: &Value) -> Result<C> {
+    let mut child = C::deserialize(live)?;
+    child.meta_mut().managed_fields = None;
+    Ok(child)
 }
