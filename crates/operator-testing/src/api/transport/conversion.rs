@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use super::cluster::Cluster;
 use super::service::ApiServer;
 use crate::api::store::conversion::{Conversions, Wanted};
 use crate::api::store::endpoint::Endpoints;
@@ -22,20 +23,34 @@ impl ApiServer {
         conversions: &mut Conversions,
         act: impl FnOnce(&mut State) -> T,
     ) -> (T, Option<Missing>) {
+        let attempted = self.converting(conversions, |cluster| cluster.settled(act));
+        self.announce();
+        attempted
+    }
+
+    /// Reads something under the lock, with the known conversions. If conversions are missing, the result does not count.
+    pub(crate) fn look<T>(
+        &self,
+        conversions: &mut Conversions,
+        read: impl FnOnce(&State) -> T,
+    ) -> (T, Option<Missing>) {
+        self.converting(conversions, |cluster| read(&cluster.state))
+    }
+
+    fn converting<T>(
+        &self,
+        conversions: &mut Conversions,
+        act: impl FnOnce(&mut Cluster) -> T,
+    ) -> (T, Option<Missing>) {
         let mut cluster = self.cluster();
-        let result = cluster.settled(|state| {
-            state.conversions = mem::take(conversions);
-            let result = act(state);
-            *conversions = mem::take(&mut state.conversions);
-            result
-        });
+        cluster.state.conversions = mem::take(conversions);
+        let result = act(&mut cluster);
+        *conversions = mem::take(&mut cluster.state.conversions);
         let wanted = conversions.take_wanted();
         let missing = (!wanted.is_empty()).then(|| Missing {
             wanted,
             endpoints: cluster.state.endpoints.clone(),
         });
-        drop(cluster);
-        self.announce();
         (result, missing)
     }
 }

@@ -122,7 +122,7 @@ impl Watch {
         let mut conversions = Conversions::default();
         loop {
             let subscription = &mut self.subscription;
-            let (news, missing) = self.server.attempt(&mut conversions, |state| {
+            let (news, missing) = self.server.look(&mut conversions, |state| {
                 (state.news(subscription), state.store.version())
             });
             let Some(missing) = missing else {
