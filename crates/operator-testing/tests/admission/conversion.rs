@@ -716,3 +716,87 @@ async fn a_webhook_for_another_version_gets_converted_objects() {
     );
     assert_eq!(last["oldObject"]["spec"]["address"], "a:81");
 }
+
+#[tokio::test]
+async fn selectors_see_the_object_before_it_is_converted() {
+    let server = Converting::start().await;
+    let rules =
+        "{operations: ['*'], apiGroups: [example.com], apiVersions: [v2], resources: [servers]}";
+    let selector = "objectSelector: {matchLabels: {judged: 'yes'}},";
+    install(&server.scene, "Validating", "judge", rules, selector).await;
+    server.change(no_such_server);
+    // neither the webhook nor the conversion is needed
+    server.create("v1", json!({"address": "a:80"})).await;
+}
+
+#[tokio::test]
+async fn the_first_rule_chooses_the_version_of_a_webhook() {
+    let server = server().await;
+    let version = |name: &str, storage: bool| {
+        format!(
+            "{{name: {name}, served: true, storage: {storage}, schema: {{openAPIV3Schema: {{type: object}}}}}}"
+        )
+    };
+    let versions = [
+        version("v1", true),
+        version("v2", false),
+        version("v3", false),
+    ]
+    .join(",");
+    server
+        .install(&format!(
+            "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: things.example.com}},
+               spec: {{group: example.com, scope: Namespaced, names: {{plural: things, kind: Thing}}, versions: [{versions}]}}}}"
+        ))
+        .await;
+    let rule = |version: &str| {
+        format!(
+            "{{operations: [CREATE], apiGroups: [example.com], apiVersions: [{version}], resources: [things]}}"
+        )
+    };
+    let rules = format!("{},{}", rule("v2"), rule("v1"));
+    install(&server, "Validating", "judge", &rules, "").await;
+    let asked = answer(&server, |_, _| async { allow() });
+    let thing = json!({"apiVersion": "example.com/v3", "kind": "Thing", "metadata": {"name": "a"}});
+    let things = "/apis/example.com/v3/namespaces/default/things";
+    let created = send(&server.client(), "POST", things, &thing).await;
+    assert_eq!(created.code, 201, "{}", created.message());
+    assert_eq!(asked.request(0)["object"]["apiVersion"], "example.com/v2");
+    assert_eq!(asked.request(0)["requestKind"]["version"], "v3");
+}
+
+#[tokio::test]
+async fn a_page_converts_only_its_own_objects() {
+    let server = Converting::of(Scene::in_memory()).await;
+    for name in ["a", "b", "c"] {
+        let mut object = object("v1", json!({"address": "a:80"}));
+        object["metadata"]["name"] = name.into();
+        server.send("POST", &path("v1"), &object).await;
+    }
+    let page = format!("{}?limit=1", path("v2"));
+    let page = server.send("GET", &page, &Value::Null).await;
+    assert_eq!(page.body["items"][0]["spec"]["host"], "a");
+    assert_eq!(page.body["metadata"]["remainingItemCount"], 2);
+    assert_eq!(server.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_watch_ends_if_an_object_cannot_be_converted() {
+    let server = Converting::of(Scene::in_memory()).await;
+    let uri = format!("{}?watch=1", path("v2"));
+    let request = Request::builder().uri(uri).body(Vec::new()).unwrap();
+    let events = server.client.request_events::<DynamicObject>(request);
+    let mut events = events.await.unwrap().boxed();
+    server.change(no_such_server);
+    server.create("v1", json!({"address": "a:80"})).await;
+    let Some(Ok(WatchEvent::Error(status))) = events.next().await else {
+        panic!("no error");
+    };
+    assert_eq!(status.code, 410);
+    assert!(
+        status.message.contains("no such server"),
+        "{}",
+        status.message
+    );
+    assert!(events.next().await.is_none());
+}

@@ -86,6 +86,7 @@ impl State {
         let (group, namespace) = (kind.storage_group(), request.path.namespace.as_str());
         let past;
         let mut unread = None;
+        let mut missing = 0;
         let objects: Vec<(&Key, &Arc<Value>)> = if version == self.store.version() {
             self.store.of_kind(group, &kind.plural, namespace).collect()
         } else {
@@ -101,10 +102,16 @@ impl State {
                 continue;
             }
             kind.check_stored(stored)?;
+            if limit > 0 && items.len() + missing == limit && selector.is_empty() {
+                // It is only counted, and needs no conversion.
+                remaining += 1;
+                continue;
+            }
             let item = match self.item(kind, stored) {
                 Ok(item) => item,
                 // All missing conversions are collected before the request fails.
                 Err(failure) => {
+                    missing += 1;
                     unread.get_or_insert(failure);
                     continue;
                 }

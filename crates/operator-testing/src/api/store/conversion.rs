@@ -20,11 +20,13 @@ use crate::api::model::metadata;
 /// An object and the `apiVersion` to convert it to.
 type Question = (String, String);
 
-/// The conversions of one request or watch.
+/// The conversions of one request or watch. Those of nobody, the default, refuse all: the server's own controllers cannot wait for a webhook.
 #[derive(Clone, Default)]
 pub(crate) struct Conversions {
     answers: HashMap<Question, Result<Value>>,
     wanted: RefCell<Vec<Wanted>>,
+    /// Whether the caller answers what is wanted.
+    is_awaited: bool,
 }
 
 /// A conversion that has no answer yet.
@@ -36,6 +38,14 @@ pub(crate) struct Wanted {
 }
 
 impl Conversions {
+    /// For a caller that answers what is wanted.
+    pub fn awaited() -> Self {
+        Self {
+            is_awaited: true,
+            ..Self::default()
+        }
+    }
+
     /// Whether a conversion has no answer yet.
     pub fn is_waiting(&self) -> bool {
         !self.wanted.borrow().is_empty()
@@ -52,6 +62,12 @@ impl Conversions {
     }
 
     fn find(&self, webhook: &Arc<ConversionWebhook>, object: Value, to: &str) -> Result<Value> {
+        if !self.is_awaited {
+            let what = format!("the conversion webhook of {}", webhook.crd);
+            return Err(Failure::not_implemented(format!(
+                "{what} for requests of controllers"
+            )));
+        }
         let question = (object.to_string(), to.to_owned());
         if let Some(answer) = self.answers.get(&question) {
             return answer.clone();

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use super::cluster::Cluster;
 use super::service::ApiServer;
 use crate::api::store::conversion::{Conversions, Wanted};
 use crate::api::store::endpoint::Endpoints;
@@ -23,7 +22,11 @@ impl ApiServer {
         conversions: &mut Conversions,
         act: impl FnOnce(&mut State) -> T,
     ) -> (T, Option<Missing>) {
-        let attempted = self.converting(conversions, |cluster| cluster.settled(act));
+        let attempted = {
+            let mut cluster = self.cluster();
+            let result = cluster.settled(|state| converting(state, conversions, act));
+            (result, missing(&cluster.state, conversions))
+        };
         self.announce();
         attempted
     }
@@ -34,25 +37,30 @@ impl ApiServer {
         conversions: &mut Conversions,
         read: impl FnOnce(&State) -> T,
     ) -> (T, Option<Missing>) {
-        self.converting(conversions, |cluster| read(&cluster.state))
-    }
-
-    fn converting<T>(
-        &self,
-        conversions: &mut Conversions,
-        act: impl FnOnce(&mut Cluster) -> T,
-    ) -> (T, Option<Missing>) {
         let mut cluster = self.cluster();
-        cluster.state.conversions = mem::take(conversions);
-        let result = act(&mut cluster);
-        *conversions = mem::take(&mut cluster.state.conversions);
-        let wanted = conversions.take_wanted();
-        let missing = (!wanted.is_empty()).then(|| Missing {
-            wanted,
-            endpoints: cluster.state.endpoints.clone(),
-        });
-        (result, missing)
+        let result = converting(&mut cluster.state, conversions, |state| read(state));
+        (result, missing(&cluster.state, conversions))
     }
+}
+
+/// Lends conversions to the state.
+fn converting<T>(
+    state: &mut State,
+    conversions: &mut Conversions,
+    act: impl FnOnce(&mut State) -> T,
+) -> T {
+    mem::swap(&mut state.conversions, conversions);
+    let result = act(state);
+    mem::swap(&mut state.conversions, conversions);
+    result
+}
+
+fn missing(state: &State, conversions: &mut Conversions) -> Option<Missing> {
+    let wanted = conversions.take_wanted();
+    (!wanted.is_empty()).then(|| Missing {
+        wanted,
+        endpoints: state.endpoints.clone(),
+    })
 }
 
 impl Missing {

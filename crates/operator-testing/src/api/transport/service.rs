@@ -186,7 +186,7 @@ impl ApiServer {
         let mut call = call;
         let format = Format::read(&call);
         let format_shown = *format.as_ref().unwrap_or(&Format::Whole);
-        let mut conversions = Conversions::default();
+        let mut conversions = Conversions::awaited();
         let (served, view) = loop {
             let (result, missing) = self.attempt(&mut conversions, |state| {
                 let view = state.view(format_shown, &call);

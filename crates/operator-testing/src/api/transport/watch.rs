@@ -6,11 +6,11 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use serde_json::Value;
 use tokio::sync::watch::Receiver;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::service::ApiServer;
 use super::view::View;
-use crate::api::model::failure::Result;
+use crate::api::model::failure::{Failure, Result};
 use crate::api::read::watch::Subscription;
 use crate::api::store::conversion::Conversions;
 
@@ -94,10 +94,17 @@ impl Watch {
             if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
                 return None;
             }
-            let Ok((lines, may_go_on)) = self.news().await else {
-                return None;
+            let lines = match self.news().await {
+                Ok((lines, may_go_on)) => {
+                    self.is_over = !may_go_on;
+                    lines
+                }
+                // An object cannot be converted: the client must list again.
+                Err(failure) => {
+                    self.is_over = true;
+                    vec![Failure::expired(failure.message).to_event()]
+                }
             };
-            self.is_over = !may_go_on;
             if !lines.is_empty() {
                 return Some(self.write(lines));
             }
@@ -117,9 +124,9 @@ impl Watch {
         }
     }
 
-    /// The events that were not sent yet, and whether the watch may continue.
+    /// The events that were not sent yet, and whether the watch may continue. It is over if conversions take longer than its timeout.
     async fn news(&mut self) -> Result<(Vec<Value>, bool)> {
-        let mut conversions = Conversions::default();
+        let mut conversions = Conversions::awaited();
         loop {
             let subscription = &mut self.subscription;
             let (news, missing) = self.server.look(&mut conversions, |state| {
@@ -130,7 +137,10 @@ impl Watch {
                 subscription.version = subscription.version.max(newest);
                 return news;
             };
-            Box::pin(missing.answer(&mut conversions)).await;
+            let answered = Box::pin(missing.answer(&mut conversions));
+            if timeout_at(self.deadline, answered).await.is_err() {
+                return Ok((Vec::new(), false));
+            }
         }
     }
 

@@ -86,7 +86,10 @@ async fn bucket_is_created_changed_repaired_and_deleted() -> Result<()> {
     assert_eq!(condition(&bucket, "Ready").as_deref(), Some("True"));
     let url = bucket.status.as_ref().and_then(|it| it.url.clone());
     assert_eq!(url.as_deref(), Some("https://default-logs.example.com"));
-    assert_eq!(bucket.annotations()["shop-operator/external-id"], "default-logs");
+    assert_eq!(
+        bucket.annotations()["shop-operator/external-id"],
+        "default-logs"
+    );
     assert_eq!(store.buckets()["default-logs"], settings(false));
 
     patch(&buckets, json!({"spec": {"versioned": true}})).await?;
@@ -139,7 +142,8 @@ async fn bucket_is_retained() -> Result<()> {
     // it was not created for a new object of the same name, which has to import it
     create(&buckets, json!({"region": "eu"})).await?;
     synced(&server, &buckets, "False").await;
-    let imported = json!({"metadata": {"annotations": {"shop-operator/external-id": "default-logs"}}});
+    let imported =
+        json!({"metadata": {"annotations": {"shop-operator/external-id": "default-logs"}}});
     patch(&buckets, imported).await?;
     synced(&server, &buckets, "True").await;
     delete(&server, &buckets).await?;

@@ -37,8 +37,23 @@ impl View<'_> {
 }
 
 impl Hook {
+    /// The request in the version that the webhook wants; `None` if its selectors or conditions do not match. Only the conditions get the
+    /// converted objects.
+    pub(super) async fn selected<'a>(
+        &self,
+        attributes: &'a Attributes,
+        object: Option<&'a Value>,
+    ) -> Result<Option<View<'a>>> {
+        if !self.selects(attributes, object) {
+            return Ok(None);
+        }
+        let view = self.view(attributes, object).await?;
+        let is_met = self.meets_conditions(&view.attributes, view.object())?;
+        Ok(is_met.then_some(view))
+    }
+
     /// The request in the version that the webhook wants.
-    pub(super) async fn view<'a>(
+    async fn view<'a>(
         &self,
         attributes: &'a Attributes,
         object: Option<&'a Value>,

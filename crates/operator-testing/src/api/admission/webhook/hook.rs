@@ -72,17 +72,16 @@ impl Hook {
         }
     }
 
-    /// Whether the selectors match the request (its namespace, and its object before or after the change), and all conditions are true.
-    pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> Result<bool> {
+    /// Whether the selectors match the request: its namespace, and its object before or after the change.
+    pub(super) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
         let labels = |object: &Value| object["metadata"]["labels"].clone();
         let namespace = match object.filter(|_| attributes.is_of_namespace()) {
             Some(namespace) => Some(labels(namespace)),
             None => attributes.namespace_labels.clone(),
         };
         let mut objects = object.into_iter().chain(attributes.old.as_ref());
-        let is_selected = namespace.is_none_or(|labels| selects(&self.namespace_selector, &labels))
-            && objects.any(|object| selects(&self.object_selector, &labels(object)));
-        Ok(is_selected && self.meets_conditions(attributes, object)?)
+        namespace.is_none_or(|labels| selects(&self.namespace_selector, &labels))
+            && objects.any(|object| selects(&self.object_selector, &labels(object)))
     }
 
     /// The endpoint of the webhook. Rejects unsupported configurations, and hosts that no test has registered.

@@ -81,25 +81,24 @@ impl State {
         hooks
     }
 
-    /// The first version of the kind that the rules of a webhook name, if they do not name that of the request.
+    /// The version of the kind that the first matching rule of a webhook names, if none names that of the request.
     fn equivalent(
         &self,
         request: &Request<'_>,
         webhook: &Value,
         operation: &str,
     ) -> Option<Equivalent> {
-        let rules = list(webhook, "rules");
-        let is_named = |kind: &Kind| {
-            let mut rules = rules.iter();
-            rules.any(|rule| fits(rule, request, kind, &[operation]))
-        };
+        let rules = list(webhook, "rules").iter();
         let kind = request.kind;
-        if is_named(kind) {
+        let is_named = |rule: &Value, kind: &Kind| fits(rule, request, kind, &[operation]);
+        if rules.clone().any(|rule| is_named(rule, kind)) {
             return None;
         }
-        let others = self.registry.all();
-        let mut others = others.filter(|other| other.is(&kind.group, &kind.plural));
-        let kind = others.find(|other| is_named(other))?;
+        let kind = rules.clone().find_map(|rule| {
+            let others = self.registry.all();
+            let mut others = others.filter(|other| other.is(&kind.group, &kind.plural));
+            others.find(|other| is_named(rule, other))
+        })?;
         Some(Equivalent {
             kind: kind.clone(),
             endpoints: self.endpoints.clone(),

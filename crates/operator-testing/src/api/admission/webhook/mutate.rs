@@ -38,10 +38,9 @@ pub(crate) async fn mutate(
                 continue;
             }
             let current = mutated.object.clone();
-            let view = hook.view(attributes, Some(&current)).await?;
-            if !hook.selects(&view.attributes, view.object())? {
+            let Some(view) = hook.selected(attributes, Some(&current)).await? else {
                 continue;
-            }
+            };
             let Some(verdict) = ask(hook, &view.attributes, view.object(), true).await? else {
                 continue;
             };
@@ -66,10 +65,9 @@ pub(crate) async fn admit_deletion(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     for hook in hooks {
-        let view = hook.view(attributes, None).await?;
-        if !hook.selects(&view.attributes, None)? {
+        let Some(view) = hook.selected(attributes, None).await? else {
             continue;
-        }
+        };
         let Some(verdict) = ask(hook, &view.attributes, None, true).await? else {
             continue;
         };

@@ -19,8 +19,7 @@ pub(crate) async fn validate(
 ) -> Result<()> {
     let mut selected = Vec::new();
     for hook in hooks {
-        let view = hook.view(attributes, object).await?;
-        if hook.selects(&view.attributes, view.object())? {
+        if let Some(view) = hook.selected(attributes, object).await? {
             selected.push((hook, view));
         }
     }

@@ -37,7 +37,7 @@ impl ApiServer {
         path: &ResourcePath,
         mut stage: impl FnMut(&mut State, &Request<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut conversions = Conversions::default();
+        let mut conversions = Conversions::awaited();
         loop {
             let (result, wanted) = self.attempt(&mut conversions, |state| {
                 // Its CRD may have been deleted meanwhile.

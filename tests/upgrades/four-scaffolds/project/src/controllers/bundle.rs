@@ -52,7 +52,7 @@ impl Declarative for BundleController {
         result: Result<&Applied, &Error>,
     ) -> Result<Status<Bundle>> {
         let Ok(applied) = result else {
-            return Ok(Status::of_desired());
+            return Ok(Status::desired());
         };
         let waiting = applied.waiting().to_vec();
         Ok(Status::new(BundleStatus {
