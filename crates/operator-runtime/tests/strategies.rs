@@ -3,7 +3,7 @@
 mod support;
 
 use k8s_openapi::{
-    api::core::v1::{Container, EnvVar, Pod, PodSpec, ResourceRequirements},
+    api::core::v1::{ConfigMap, Container, EnvVar, Pod, PodSpec, ResourceRequirements},
     apimachinery::pkg::api::resource::Quantity,
 };
 use kube::{
@@ -437,4 +437,54 @@ async fn a_replaced_service_keeps_what_the_server_has_allocated() {
         .await;
     let ip = |service: &Service| service.spec.as_ref().unwrap().cluster_ip.clone().unwrap();
     assert_eq!((after.uid(), ip(&after)), (before.uid(), ip(&before)));
+}
+
+/// A ConfigMap with one entry.
+struct Maps;
+
+impl Declarative for Maps {
+    type Resource = Widget;
+
+    fn desired(&self, widget: &Widget, observed: &Observed) -> Result<Desired<Widget>> {
+        let way = widget.spec.way.clone().unwrap_or_default();
+        Ok(Desired::new().child(ConfigMap {
+            metadata: observed.child_metadata(widget, widget.name_any()),
+            data: Some([("way".into(), way)].into()),
+            ..ConfigMap::default()
+        }))
+    }
+
+    fn status(
+        &self,
+        _: &Widget,
+        _: &Observed,
+        _: Result<&Applied, &Error>,
+    ) -> Result<Status<Widget>> {
+        Ok(Status::unchanged())
+    }
+}
+
+#[tokio::test]
+async fn the_only_entry_of_a_map_is_restored() {
+    for strategy in [
+        UpdateStrategy::Apply,
+        UpdateStrategy::Replace,
+        UpdateStrategy::Recreate,
+    ] {
+        let server = server().await;
+        let controllers = Controllers::new().add_declarative(
+            async |_: Setup| Ok(Maps),
+            |watches| watches.owns::<ConfigMap>().update(strategy),
+        );
+        let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+        create(&server, "a", "one").await;
+        rest(&server).await;
+        let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+        let change = Patch::Merge(json!({ "data": { "way": "changed" } }));
+        let changed = maps.patch("a", &PatchParams::default(), &change).await;
+        assert_eq!(changed.unwrap().data.unwrap()["way"], "changed");
+        rest(&server).await;
+        let restored = maps.get("a").await.unwrap();
+        assert_eq!(restored.data.unwrap()["way"], "one", "{strategy:?}");
+    }
 }

@@ -166,9 +166,11 @@ pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value)
     let Some(Value::Object(parts)) = owned else {
         return is_contained(desired, live);
     };
-    if desired == live || parts.is_empty() {
-        // owned as a whole: nobody else has written any of it
+    if desired == live {
         return true;
+    }
+    if parts.is_empty() {
+        return has_entries(desired, live);
     }
     match desired {
         Value::Object(fields) => fields.iter().all(|(name, value)| {
@@ -184,6 +186,62 @@ pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value)
         }),
         _ => true,
     }
+}
+
+/// Whether a value is untouched of which our managed fields name no part. Either it is owned as a whole, so that nobody else has written any
+/// of it. Or it is a map, such as the data of a ConfigMap, of which others have taken all entries: then an entry is missing or different.
+fn has_entries(desired: &Value, live: &Value) -> bool {
+    let Value::Object(entries) = desired else {
+        return true;
+    };
+    entries.iter().all(|(name, value)| match live.get(name) {
+        _ if value.is_object() || value.is_array() => true,
+        Some(live) => value == live || is_same_quantity(value, live),
+        None => is_empty(value),
+    })
+}
+
+/// Whether two values are the same [quantity], which the API server stores in its shortest form.
+///
+/// [quantity]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+fn is_same_quantity(one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => quantity(text),
+        _ => None,
+    };
+    match (number(one), number(other)) {
+        (Some(one), Some(other)) => (one - other).abs() <= 1e-9 * one.abs().max(other.abs()),
+        _ => false,
+    }
+}
+
+fn quantity(text: &str) -> Option<f64> {
+    const SUFFIXES: [(&str, f64); 15] = [
+        ("Ki", 1024.0),
+        ("Mi", 1_048_576.0),
+        ("Gi", 1_073_741_824.0),
+        ("Ti", 1_099_511_627_776.0),
+        ("Pi", 1_125_899_906_842_624.0),
+        ("Ei", 1_152_921_504_606_846_976.0),
+        ("n", 1e-9),
+        ("u", 1e-6),
+        ("m", 1e-3),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("T", 1e12),
+        ("P", 1e15),
+        ("E", 1e18),
+    ];
+    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
+    let suffix = SUFFIXES.iter().find_map(|(suffix, factor)| {
+        let digits = text.strip_suffix(suffix)?;
+        digits.chars().all(is_digit).then_some((digits, *factor))
+    });
+    let (digits, factor) = suffix.unwrap_or((text, 1.0));
+    let number: f64 = digits.parse().ok()?;
+    number.is_finite().then_some(number * factor)
 }
 
 /// Whether `path` identifies a list item that nobody else has changed.
@@ -427,6 +485,39 @@ mod tests {
             !is_untouched(&desired, None, &live),
             "the entry was removed"
         );
+    }
+
+    #[test]
+    fn a_map_of_which_others_have_taken_all_entries_is_touched() {
+        let owned = json!({ "f:data": {}, "f:limits": {}, "f:selector": {} });
+        let desired = json!({ "data": { "a": "1" }, "limits": { "cpu": "1000m", "memory": "1024Mi" }, "selector": { "app": "x" } });
+        let live = json!({ "data": { "a": "1", "b": "2" }, "limits": { "cpu": "1", "memory": "1Gi" }, "selector": { "app": "x" } });
+        assert!(is_untouched(&desired, Some(&owned), &live));
+        for (pointer, value) in [
+            ("/data/a", json!("changed")),
+            ("/data", json!({ "b": "2" })),
+            ("/data", Value::Null),
+            ("/limits/cpu", json!("2")),
+            ("/selector/app", json!("y")),
+        ] {
+            let mut live = live.clone();
+            *live.pointer_mut(pointer).unwrap() = value;
+            assert!(!is_untouched(&desired, Some(&owned), &live), "{pointer}");
+        }
+        for (one, other, is_same) in [
+            ("1e3", "1k", true),
+            ("0.5", "500m", true),
+            ("12E", "12e18", true),
+            ("1", "1m", false),
+            ("a", "a1", false),
+            ("nan", "NaN", false),
+        ] {
+            assert_eq!(
+                is_same_quantity(&json!(one), &json!(other)),
+                is_same,
+                "{one} {other}"
+            );
+        }
     }
 
     #[test]
