@@ -65,6 +65,8 @@ pub enum StateError {
     Newer(String),
     #[error("`{0}` is not a version of cargo-operator")]
     Tool(String),
+    #[error("there is no `crates/operator-runtime` in the folder `{0}`")]
+    NoRuntime(String),
     #[error("the spec `{0}` of {1} is outside of the folder crds/")]
     SpecPath(String, String),
 }
@@ -104,6 +106,7 @@ impl StateError {
             | Self::Image(word)
             | Self::Newer(word)
             | Self::Tool(word)
+            | Self::NoRuntime(word)
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
@@ -117,7 +120,10 @@ impl StateError {
 
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
+            Self::Invalid { .. } => concat!(
+                env!("CARGO_PKG_REPOSITORY"),
+                "/blob/main/docs/operator-toml.md lists the keys"
+            ),
             Self::NotAList { key, .. } => match *key {
                 "kind" => "write each kind as its own table: [[kind]]",
                 "controller" => "write each controller as its own table: [[controller]]",
@@ -155,6 +161,9 @@ impl StateError {
             Self::Newer(_) => "install that version, or change `tool` if you mean to go back",
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
+            }
+            Self::NoRuntime(_) => {
+                "name the folder of cargo-operator's repository, relative to the project, or write `runtime = \"vendored\"`"
             }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }

@@ -224,27 +224,39 @@ fn named(text: &str, key: &str) -> Range<usize> {
     span.unwrap_or_default()
 }
 
-/// Extends serde's message about an unknown key or value with the most similar known one, because there are too many keys to list.
+/// Extends serde's message about an unknown key or value with the most similar known one; if none is similar, with all keys.
 fn keyed(message: &str) -> String {
     let unknown = |kind: &str| {
         let rest = message.strip_prefix(kind)?.strip_prefix(" `")?;
         let (found, known) = rest.split_once("`, expected ")?;
-        let nearest = known.split('`').skip(1).step_by(2).max_by(|a, b| {
-            let likeness = |known: &str| strsim::jaro_winkler(found, known);
-            likeness(a).total_cmp(&likeness(b))
-        })?;
+        let likeness = |known: &str| strsim::jaro_winkler(found, known);
+        let nearest = known
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|known| likeness(known) >= ALIKE)
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let nearest = nearest.map(|nearest| format!("; the nearest is `{nearest}`"));
         Some((found, known, nearest))
     };
-    if let Some((found, _, nearest)) = unknown("unknown field") {
-        return format!("unknown key `{found}`; the nearest is `{nearest}`");
+    if let Some((found, known, nearest)) = unknown("unknown field") {
+        let rest = nearest.unwrap_or_else(|| format!(", expected {known}"));
+        return format!("unknown key `{found}`{rest}");
     }
     match unknown("unknown variant") {
-        Some((found, known, nearest)) => {
-            format!("unknown value `{found}`, expected {known}; the nearest is `{nearest}`")
-        }
+        Some(("controller", known, _)) if known.contains("`reconciler`") => format!(
+            "unknown value `controller`, expected {known}; a controller of a kind that exists already has a table [[controller]]"
+        ),
+        Some((found, known, nearest)) => format!(
+            "unknown value `{found}`, expected {known}{}",
+            nearest.unwrap_or_default()
+        ),
         None => message.to_owned(),
     }
 }
+
+/// The least similarity of a key to the one that was probably meant, from 0 to 1.
+const ALIKE: f64 = 0.7;
 
 fn set_keeping_decor(item: &mut Item, text: &str) {
     match item.as_value_mut() {

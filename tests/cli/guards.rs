@@ -65,6 +65,17 @@ fn contradictory_states_are_refused() {
             "unknown key `updates`; the nearest is `update`",
         ),
         (
+            state.replace(
+                "[\"apps/v1/Deployment\"]",
+                "[{ kind = \"v1/Pod\", strategy = \"apply\" }]",
+            ),
+            "unknown key `strategy`, expected one of `kind`, `cache`, `update`",
+        ),
+        (
+            state.replace("\"reconciler\"", "\"controller\""),
+            "a controller of a kind that exists already has a table [[controller]]",
+        ),
+        (
             state.replace("tool = \"0.", "tool = \"999."),
             "which is newer than this",
         ),
@@ -183,4 +194,26 @@ fn a_dangling_link_is_not_replaced() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn the_runtime_is_not_removed_for_one_that_is_not_there() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let elsewhere = state.replace("\"vendored\"", "{ path = \"../nowhere\" }");
+    assert_ne!(elsewhere, state);
+    fs::write(p.join("operator.toml"), &elsewhere).unwrap();
+    let before = files(&p);
+    let refused = run(&p, "regenerate");
+    assert_eq!(refused.code, 2);
+    let lines = elsewhere.lines();
+    let line = lines.take_while(|it| !it.starts_with("runtime")).count() + 1;
+    for expected in [
+        "there is no `crates/operator-runtime` in the folder `../nowhere`",
+        &format!("operator.toml:{line}:"),
+    ] {
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    assert_eq!(files(&p), before);
 }
