@@ -7,7 +7,7 @@ use kube::runtime::events::EventType;
 use super::{
     Answer, DeletionPolicy, External, ExternalError, Identity,
     engine::{Engine, Outcome, uid},
-    memory::Unrecorded,
+    memory::{Hold, Unrecorded},
     record::Record,
     state::Phase,
 };
@@ -88,14 +88,12 @@ impl<E: External> Engine<E> {
             }
             return Ok(Removal::Done);
         }
-        // One that another object has taken over is not deleted with this one.
-        if (record.id.is_some() || record.started.is_some())
+        // If another object has a record of the thing too, a person decides to which one it belongs.
+        let hold = self.hold(object, record);
+        if hold == Hold::Recorded
             && let Ok(identity) = self.identity(object)
-            && let Err(error) = self.claim(object, &identity, record)
         {
-            let note = format!("nothing is deleted: {error}");
-            cx.event(object, EventType::Normal, "Retained", note).await;
-            return Ok(Removal::Done);
+            self.claim(object, &identity, record, hold, cx)?;
         }
         let (id, is_recorded) = match self.target(object, record, cx).await? {
             Target::None => return Ok(Removal::Done),
