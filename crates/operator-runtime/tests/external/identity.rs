@@ -207,3 +207,30 @@ async fn an_object_that_cannot_be_decoded_leaves_the_name_to_another_one_when_it
     synced(&server, second, "Synced").await;
     assert_eq!(world.changes(), ["create shared"; 2]);
 }
+
+#[tokio::test]
+async fn an_object_that_cannot_lose_its_finalizer_does_not_delete_the_thing_of_the_next_one() {
+    let (server, world) = (server().await, World::default());
+    let client = client_with(&server, |body| body.contains(r#""finalizers":[]"#));
+    let options = ExternalOptions::default().rate(1000.0, 1000);
+    let controllers = controllers(world.clone(), options);
+    let running = Running::start(client, Settings::for_tests(), controllers).await;
+    create(&server, "a", "shared").await;
+    synced(&server, "a", "Synced").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    event(&server, "a", "Deleted").await;
+    create(&server, "b", "shared").await;
+    synced(&server, "b", "Synced").await;
+    assert!(api.get_opt("a").await.unwrap().is_some());
+
+    drop(running);
+    let _running = start(&server, &world).await;
+    gone(&server, "a").await;
+    pause().await;
+    synced(&server, "b", "Synced").await;
+    assert_eq!(
+        world.changes(),
+        ["create shared", "delete shared", "create shared"]
+    );
+}
