@@ -209,8 +209,8 @@ pub enum Identity {
     ///
     /// The name must be unique among all objects of the controller. If the other system has a thing of each name in each zone, project or
     /// account, include that in the name. If two objects have the same name, the first one has the thing, and the other one fails with
-    /// [`ExternalError::NameInUse`] until the first one is deleted. If both have a record of it, for example because one is a copy, the other
-    /// one is not deleted either until a person has removed the wrong record.
+    /// [`ExternalError::NameInUse`] until the first one is deleted. If both have a record of it, for example because one is a copy, the
+    /// deletion of the other one waits until a person has removed the wrong record.
     Name(String),
     /// The other system takes a client token, and returns the same thing for the same token. The runtime makes the token and records it
     /// before the first call; the call is repeated with the same token.
