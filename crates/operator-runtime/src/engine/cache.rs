@@ -30,7 +30,7 @@ pub(crate) enum Change<K: Resource<DynamicType = ()>> {
     Replaced(ObjectRef<K>, Arc<K>),
     /// This object has left the cache, because its newest version cannot be decoded.
     Undecodable(ObjectRef<K>, Box<Undecodable>),
-    /// These objects were deleted; each with its last state, if it was in the cache.
+    /// These objects were deleted; each with its last state that could be decoded, if it was in the cache.
     Gone(Vec<Gone<K>>),
 }
 
@@ -53,9 +53,17 @@ pub(crate) struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     sources: Vec<Source>,
     /// The objects until all watches have completed their first list; nothing is reconciled before that.
     early: HashMap<ObjectRef<K>, Box<K>>,
-    /// The versions of the objects that cannot be decoded, so that each is reported once.
-    bad: HashMap<ObjectRef<K>, Option<String>>,
+    /// The objects that cannot be decoded.
+    bad: HashMap<ObjectRef<K>, Bad<K>>,
     complete: bool,
+}
+
+/// An object that cannot be decoded.
+struct Bad<K> {
+    /// So that each version is reported once.
+    version: Option<String>,
+    /// The last state that could be decoded, if it was in the store.
+    last: Option<Arc<K>>,
 }
 
 impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cache<K> {
@@ -109,11 +117,10 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             Event::Apply(object) => self.put(object),
             Event::Delete(object) => {
                 let key = key(&object);
-                let cached = self.remove(&key);
-                self.bad.remove(&key);
-                let last = cached.map(|cached| match object {
+                let known = self.remove(&key);
+                let last = known.map(|known| match object {
                     Decoded::Good(last) => Arc::from(last),
-                    Decoded::Bad(_) => cached,
+                    Decoded::Bad(_) => known,
                 });
                 Change::Gone(vec![(key, last)])
             }
@@ -124,9 +131,9 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         let key = key(&object);
         match object {
             Decoded::Good(object) => {
-                self.bad.remove(&key);
+                let bad = self.bad.remove(&key);
                 if self.complete {
-                    let before = self.store.get(&key);
+                    let before = self.store.get(&key).or(bad.and_then(|bad| bad.last));
                     let before = before.filter(|before| before.uid() != object.uid());
                     self.writer.apply_watcher_event(&Event::Apply(*object));
                     match before {
@@ -140,19 +147,26 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
                 }
             }
             Decoded::Bad(object) => {
-                self.remove(&key);
                 let version = object.metadata.resource_version.clone();
-                match self.bad.insert(key.clone(), version.clone()) {
-                    Some(reported) if reported == version => Change::Nothing,
-                    _ => Change::Undecodable(key, object),
+                let reported = self.bad.get(&key);
+                let is_reported = reported.is_some_and(|bad| bad.version == version);
+                let last = self.remove(&key);
+                self.bad.insert(key.clone(), Bad { version, last });
+                if is_reported {
+                    Change::Nothing
+                } else {
+                    Change::Undecodable(key, object)
                 }
             }
         }
     }
 
-    /// Removes an object, and returns it if it was in the store.
+    /// Removes an object, and returns its last state that was in the store.
     fn remove(&mut self, key: &ObjectRef<K>) -> Option<Arc<K>> {
         self.early.remove(key);
+        if let Some(bad) = self.bad.remove(key) {
+            return bad.last;
+        }
         let object = self.store.get(key)?;
         self.writer
             .apply_watcher_event(&Event::Delete((*object).clone()));
@@ -175,7 +189,6 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             .collect();
         let gone = gone.into_iter().map(|key: ObjectRef<K>| {
             let last = self.remove(&key);
-            self.bad.remove(&key);
             (key, last)
         });
         let gone: Vec<Gone<K>> = gone.collect();
@@ -358,7 +371,7 @@ mod tests {
     #[test]
     fn the_last_state_of_a_deleted_object_is_known() {
         let mut cache = Cache::new(&[None]);
-        for name in ["deleted", "undecodable", "missed"] {
+        for name in ["deleted", "undecodable", "bad", "missed"] {
             cache.take(0, Event::InitApply(object("a", name, "1", true)));
         }
         cache.take(0, Event::InitDone);
@@ -370,6 +383,11 @@ mod tests {
         assert_eq!(version(cache.take(0, deleted)), "2");
         let undecodable = Event::Delete(object("a", "undecodable", "3", false));
         assert_eq!(version(cache.take(0, undecodable)), "1");
+        for version in ["4", "5"] {
+            cache.take(0, Event::Apply(object("a", "bad", version, false)));
+        }
+        let deleted = Event::Delete(object("a", "bad", "6", false));
+        assert_eq!(version(cache.take(0, deleted)), "1");
         cache.take(0, Event::Init);
         assert_eq!(version(cache.take(0, Event::InitDone)), "1");
     }

@@ -51,8 +51,9 @@ pub trait Reconciler: Send + Sync + 'static {
     ///
     /// It is also called for an object that no longer matches the selectors of the [options](Self::options), and when a list after a broken
     /// watch lacks an object. It is called at most once for each object: after the object's last reconciliation, and before the first
-    /// reconciliation of a new object with the same name. While it runs, it occupies one of the [workers](ControllerOptions::workers). It
-    /// is not called for an object that could not be decoded when it was deleted. An error is logged.
+    /// reconciliation of a new object with the same name. While it runs, it occupies one of the [workers](ControllerOptions::workers). An
+    /// object that could not be decoded when it was deleted has its last state that could; without one, it is not called. An error is
+    /// logged.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -88,8 +88,14 @@ async fn of_two_objects_with_one_name_one_creates_the_thing() {
     annotate(&server, second, "creation-started", Some("yesterday")).await;
     pause().await;
     synced(&server, second, "NameInUse").await;
-    delete(&server, second).await;
-    event(&server, second, "Retained").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete(second, &DeleteParams::default()).await.unwrap();
+    pause().await;
+    synced(&server, second, "NameInUse").await;
+    for name in ["external-id", "creation-started"] {
+        annotate(&server, second, name, None).await;
+    }
+    gone(&server, second).await;
     assert!(world.things().contains_key("shared"), "it is not deleted");
 
     // also for an operator that has just started
@@ -125,4 +131,106 @@ async fn an_object_that_is_deleted_without_its_finalizer_leaves_the_name_to_anot
     gone(&server, first).await;
     synced(&server, second, "Synced").await;
     assert_eq!(world.changes(), ["create shared"; 2]);
+}
+
+#[tokio::test]
+async fn an_object_that_only_wants_a_name_does_not_keep_its_owner_from_deleting_the_thing() {
+    let (server, world) = (server().await, World::default());
+    let running = start(&server, &world).await;
+    create(&server, "a", "shared").await;
+    synced(&server, "a", "Synced").await;
+    annotate(&server, "a", "paused", Some("true")).await;
+    synced(&server, "a", "Paused").await;
+    drop(running);
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+
+    // the new process sees the other object first
+    world.0.is_unobservable.store(true, SeqCst);
+    let _running = start(&server, &world).await;
+    create(&server, "b", "shared").await;
+    synced(&server, "b", "ReconcileError").await;
+    annotate(&server, "a", "paused", None).await;
+    synced(&server, "b", "NameInUse").await;
+    world.0.is_unobservable.store(false, SeqCst);
+    gone(&server, "a").await;
+    synced(&server, "b", "Synced").await;
+    assert_eq!(
+        world.changes(),
+        ["create shared", "delete shared", "create shared"]
+    );
+}
+
+#[tokio::test]
+async fn an_object_creates_nothing_if_the_owner_of_the_name_appears_while_it_looks_for_the_thing() {
+    let (server, world) = (server().await, World::default());
+    let options = ExternalOptions::default();
+    let run = || {
+        let controllers = controllers(world.clone(), options);
+        Running::start(server.client(), Settings::for_tests(), controllers)
+    };
+    let running = run().await;
+    create(&server, "a", "shared").await;
+    synced(&server, "a", "Synced").await;
+    annotate(&server, "a", "paused", Some("true")).await;
+    synced(&server, "a", "Paused").await;
+    drop(running);
+    world.things().clear();
+    world.0.is_held.store(true, SeqCst);
+    let _running = run().await;
+    create(&server, "b", "shared held").await;
+    server
+        .eventually("the second one looks for the thing", async || {
+            world.0.is_waiting.load(SeqCst).then_some(())
+        })
+        .await;
+    annotate(&server, "a", "paused", None).await;
+    synced(&server, "a", "Absent").await;
+    world.0.is_held.store(false, SeqCst);
+    let second = synced(&server, "b", "NameInUse").await;
+    assert_eq!(annotation(&second, "creation-started"), None);
+    assert_eq!(world.changes(), ["create shared"]);
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_decoded_leaves_the_name_to_another_one_when_it_is_deleted() {
+    let (server, world) = (server().await, World::default());
+    let _running = start(&server, &world).await;
+    let (first, second) = two_of_one_name(&server).await;
+    let broken = json!({ "spec": { "size": "large" }, "metadata": { "finalizers": null } });
+    patch_raw(&server, first, broken).await;
+    pause().await;
+    synced(&server, second, "NameInUse").await;
+    world.things().clear();
+    let api: Api<PartialObjectMeta<Widget>> = Api::default_namespaced(server.client());
+    api.delete(first, &DeleteParams::default()).await.unwrap();
+    synced(&server, second, "Synced").await;
+    assert_eq!(world.changes(), ["create shared"; 2]);
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_lose_its_finalizer_does_not_delete_the_thing_of_the_next_one() {
+    let (server, world) = (server().await, World::default());
+    let client = client_with(&server, |body| body.contains(r#""finalizers":[]"#));
+    let options = ExternalOptions::default().rate(1000.0, 1000);
+    let controllers = controllers(world.clone(), options);
+    let running = Running::start(client, Settings::for_tests(), controllers).await;
+    create(&server, "a", "shared").await;
+    synced(&server, "a", "Synced").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    event(&server, "a", "Deleted").await;
+    create(&server, "b", "shared").await;
+    synced(&server, "b", "Synced").await;
+    assert!(api.get_opt("a").await.unwrap().is_some());
+
+    drop(running);
+    let _running = start(&server, &world).await;
+    gone(&server, "a").await;
+    pause().await;
+    synced(&server, "b", "Synced").await;
+    assert_eq!(
+        world.changes(),
+        ["create shared", "delete shared", "create shared"]
+    );
 }

@@ -24,6 +24,7 @@ use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, PostParams},
     client::Body,
+    core::PartialObjectMeta,
 };
 use operator_runtime::{
     AroundCalls, Context, ControllerOptions, Controllers, Created, DeletionPolicy, DriftPolicy,

@@ -26,6 +26,12 @@ pub struct Things {
     pub rejects_updates: AtomicBool,
     /// A creation of a thing that exists is an update, and what is observed was read a while ago.
     pub is_eventual: AtomicBool,
+    /// Observations fail.
+    pub is_unobservable: AtomicBool,
+    /// Observations for a widget with the way `shared held` take until this ends.
+    pub is_held: AtomicBool,
+    /// One of them waits.
+    pub is_waiting: AtomicBool,
 }
 
 impl World {
@@ -73,9 +79,16 @@ impl External for Remote {
         Ok(found.map(|(id, _)| id.clone()).collect())
     }
 
-    async fn observe(&self, _: &Widget, id: &str, _: &Context) -> Result<Option<Thing>> {
+    async fn observe(&self, widget: &Widget, id: &str, _: &Context) -> Result<Option<Thing>> {
         assert!(!id.trim().is_empty());
+        if self.0.0.is_unobservable.load(SeqCst) {
+            return Err(anyhow::anyhow!("no connection").into());
+        }
         let thing = self.0.things().get(id).cloned();
+        while widget.spec.way.as_deref() == Some("shared held") && self.0.0.is_held.load(SeqCst) {
+            self.0.0.is_waiting.store(true, SeqCst);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         if self.0.0.is_eventual.load(SeqCst) {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }

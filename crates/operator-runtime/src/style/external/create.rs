@@ -13,7 +13,7 @@ use tracing::warn;
 use super::{
     Answer, Created, DriftPolicy, External, ExternalError, Identity,
     engine::{Engine, Outcome, call, empty, is_empty, spec_hash, uid, write},
-    memory::Unrecorded,
+    memory::{Hold, Unrecorded},
     record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record, SYNCED_HASH},
 };
 use crate::{
@@ -141,6 +141,8 @@ impl<E: External> Engine<E> {
         record: &Record,
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
+        // Since this object has begun to look for a thing, one with a record may have claimed the name.
+        self.claim(object, identity, record, Hold::Recorded, cx)?;
         let token = match (identity, &record.started, &record.token) {
             (Identity::Token, Some(_), Some(token)) => token.clone(),
             _ => format!("{}-{}", uid(object), Timestamp::now().as_millisecond()),

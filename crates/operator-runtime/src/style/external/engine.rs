@@ -14,7 +14,7 @@ use super::{
     AroundCalls, DriftPolicy, External, ExternalError, ExternalOptions, Identity, State,
     call::{Calls, ProviderCall},
     create::Located,
-    memory::Memory,
+    memory::{Hold, Memory, Unrecorded},
     record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record, SYNCED_HASH, key},
     state::Phase,
 };
@@ -83,18 +83,49 @@ impl<E: External> Engine<E> {
     }
 
     /// Lets no other object work with a thing of the same name at the same time, nor later, until this one is deleted.
-    pub fn claim(&self, object: &E::Resource, identity: &Identity, record: &Record) -> Result<()> {
+    pub fn claim(
+        &self,
+        object: &E::Resource,
+        identity: &Identity,
+        record: &Record,
+        hold: Hold,
+        cx: &Context,
+    ) -> Result<()> {
         let Identity::Name(name) = identity else {
             return Ok(());
         };
         let name = record.id.as_ref().unwrap_or(name);
-        let holder = self
+        let claimed = self
             .memory
-            .claim(name, &uid(object), || object_name(object));
-        holder.map_err(|holder| {
-            let name = name.clone();
-            ExternalError::NameInUse { name, holder }.into()
+            .claim(name, &uid(object), hold, || object_name(object));
+        claimed.map_err(|holder| {
+            let (name, operator) = (name.clone(), cx.operator().to_owned());
+            ExternalError::NameInUse {
+                name,
+                holder,
+                operator,
+            }
+            .into()
         })
+    }
+
+    /// How certainly an object with this record has a thing.
+    pub fn hold(&self, object: &E::Resource, record: &Record) -> Hold {
+        let may_have_thing = match self.memory.unrecorded(&uid(object)) {
+            _ if record.id.is_some() => true,
+            None => record.started.is_some(),
+            Some(Unrecorded::Id(_)) => true,
+            Some(Unrecorded::Refused) => false,
+            Some(Unrecorded::NotCalled(not_called)) => {
+                let mut started = record.started.iter();
+                started.any(|started| *started != not_called)
+            }
+        };
+        if may_have_thing {
+            Hold::Recorded
+        } else {
+            Hold::Tentative
+        }
     }
 
     /// Makes the thing as the object asks for.
@@ -105,11 +136,12 @@ impl<E: External> Engine<E> {
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
         let identity = self.identity(object)?;
-        self.claim(object, &identity, record)?;
         let mut record = record.clone();
         if let Some(ended) = self.record_ended(object, &mut record, cx).await? {
             return Ok(ended);
         }
+        let hold = self.hold(object, &record);
+        self.claim(object, &identity, &record, hold, cx)?;
         let id = match record.id.clone() {
             Some(id) => id,
             None => match self.locate(object, &identity, &record, cx).await? {

@@ -28,13 +28,15 @@ pub enum ExternalError {
     },
     /// Another object has the thing of this name, or is creating it.
     #[error(
-        "{name} is already in use by {holder}\nhelp: choose another name for the thing, or delete one of the objects"
+        "{name} is already in use by {holder}\nhelp: choose another name for the thing, or delete one of the objects. If this object does not own the thing, remove its annotations {operator}/external-id and {operator}/creation-started"
     )]
     NameInUse {
         /// The name of the thing.
         name: String,
         /// The other object, for example `Bucket.example.com default/a`.
         holder: String,
+        /// The operator's name.
+        operator: String,
     },
     /// The thing that a person has named does not exist.
     #[error(

@@ -34,6 +34,16 @@ struct Holder {
     uid: String,
     /// The object, for messages.
     object: String,
+    hold: Hold,
+}
+
+/// How certainly an object has the thing of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Hold {
+    /// Nothing is recorded of a thing: the object only wants one, and makes way for an object with a record.
+    Tentative,
+    /// The object has an id or a started creation, or is about to record one.
+    Recorded,
 }
 
 /// What this process knows of a creation, and the object does not yet.
@@ -80,7 +90,7 @@ impl Memory {
         state.entries.entry(uid.to_owned()).or_default().unrecorded = unrecorded;
     }
 
-    /// Makes the object the holder of the thing of this name, and of no other one.
+    /// Makes the object the holder of the thing of this name, and of no other one. A recorded hold displaces a tentative one.
     ///
     /// # Errors
     /// The object that is the holder already.
@@ -88,20 +98,27 @@ impl Memory {
         &self,
         name: &str,
         uid: &str,
+        hold: Hold,
         object: impl FnOnce() -> String,
     ) -> Result<(), String> {
         let mut state = self.state();
-        match state.holders.get(name) {
-            Some(holder) if holder.uid == uid => return Ok(()),
-            Some(holder) => return Err(holder.object.clone()),
-            None => {}
+        if let Some(holder) = state.holders.get_mut(name) {
+            if holder.uid == uid {
+                holder.hold = hold;
+                return Ok(());
+            }
+            if hold <= holder.hold {
+                return Err(holder.object.clone());
+            }
+            let displaced = holder.uid.clone();
+            state.release(&displaced);
         }
         state.release(uid);
-        let (uid, object) = (uid.to_owned(), object());
+        let uid = uid.to_owned();
         state.entries.entry(uid.clone()).or_default().name = Some(name.to_owned());
-        state
-            .holders
-            .insert(name.to_owned(), Holder { uid, object });
+        let object = object();
+        let holder = Holder { uid, object, hold };
+        state.holders.insert(name.to_owned(), holder);
         Ok(())
     }
 
@@ -137,7 +154,9 @@ mod tests {
     #[test]
     fn a_name_has_one_holder_until_it_is_released() {
         let memory = Memory::default();
-        let claim = |uid: &str, name: &str| memory.claim(name, uid, || format!("object {uid}"));
+        let claim = |uid: &str, name: &str| {
+            memory.claim(name, uid, Hold::Recorded, || format!("object {uid}"))
+        };
         assert_eq!(claim("a", "x"), Ok(()));
         assert_eq!(claim("a", "x"), Ok(()));
         assert_eq!(claim("b", "x"), Err("object a".into()));
@@ -148,5 +167,19 @@ mod tests {
         assert_eq!(claim("b", "x"), Ok(()));
         memory.forget("b");
         assert_eq!(claim("c", "x"), Ok(()));
+    }
+
+    #[test]
+    fn an_object_with_a_record_displaces_one_without() {
+        let memory = Memory::default();
+        let claim = |uid: &str, hold| memory.claim("x", uid, hold, || format!("object {uid}"));
+        let in_use_by = |uid: &str| Err(format!("object {uid}"));
+        assert_eq!(claim("a", Hold::Tentative), Ok(()));
+        assert_eq!(claim("b", Hold::Tentative), in_use_by("a"));
+        assert_eq!(claim("b", Hold::Recorded), Ok(()));
+        memory.release("a");
+        assert_eq!(claim("a", Hold::Recorded), in_use_by("b"));
+        assert_eq!(claim("b", Hold::Tentative), Ok(()), "its record is removed");
+        assert_eq!(claim("a", Hold::Recorded), Ok(()));
     }
 }

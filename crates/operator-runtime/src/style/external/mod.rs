@@ -205,9 +205,12 @@ pub trait External: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// The thing has this name, which the object determines and which is its id. The other system refuses a second thing of the name, or
-    /// takes it for an update. A thing of the name that this object has not created is not touched: it has to be imported. If two objects
-    /// have the same name, the first one has the thing, and the other one fails with [`ExternalError::NameInUse`] until the first one is
-    /// deleted.
+    /// takes it for an update. A thing of the name that this object has not created is not touched: it has to be imported.
+    ///
+    /// The name must be unique among all objects of the controller. If the other system has a thing of each name in each zone, project or
+    /// account, include that in the name. If two objects have the same name, the first one has the thing, and the other one fails with
+    /// [`ExternalError::NameInUse`] until the first one is deleted. If both have a record of it, for example because one is a copy, the
+    /// deletion of the other one waits until a person has removed the wrong record.
     Name(String),
     /// The other system takes a client token, and returns the same thing for the same token. The runtime makes the token and records it
     /// before the first call; the call is repeated with the same token.

@@ -6,12 +6,16 @@ use kube::runtime::events::EventType;
 
 use super::{
     Answer, DeletionPolicy, External, ExternalError, Identity,
-    engine::{Engine, Outcome, uid},
-    memory::Unrecorded,
-    record::Record,
+    engine::{Engine, Outcome, uid, write},
+    memory::{Hold, Unrecorded},
+    record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record},
     state::Phase,
 };
-use crate::{Result, context::Context, error::LONGEST_DELAY};
+use crate::{
+    Result,
+    context::{Context, Precondition},
+    error::LONGEST_DELAY,
+};
 
 /// A fallback; normally the watch delivers the newer version before.
 const OUTDATED_DELAY: Duration = Duration::from_secs(1);
@@ -88,18 +92,16 @@ impl<E: External> Engine<E> {
             }
             return Ok(Removal::Done);
         }
-        // One that another object has taken over is not deleted with this one.
-        if (record.id.is_some() || record.started.is_some())
+        // If another object has a record of the thing too, a person decides to which one it belongs.
+        let hold = self.hold(object, record);
+        if hold == Hold::Recorded
             && let Ok(identity) = self.identity(object)
-            && let Err(error) = self.claim(object, &identity, record)
         {
-            let note = format!("nothing is deleted: {error}");
-            cx.event(object, EventType::Normal, "Retained", note).await;
-            return Ok(Removal::Done);
+            self.claim(object, &identity, record, hold, cx)?;
         }
         let (id, is_recorded) = match self.target(object, record, cx).await? {
-            Target::None => return Ok(Removal::Done),
-            Target::Invisible => return Ok(self.waiting_for_absence(object)),
+            Target::None => return self.removed(object, record, cx).await,
+            Target::Invisible => return self.removed_if_absent(object, record, cx).await,
             Target::Recorded(id) => (id, true),
             Target::Started(id) => (id, false),
         };
@@ -110,18 +112,42 @@ impl<E: External> Engine<E> {
             return Ok(Removal::Waiting);
         }
         if !is_recorded {
-            return Ok(self.waiting_for_absence(object));
+            return self.removed_if_absent(object, record, cx).await;
         }
         let note = format!("deleted {id}");
         cx.event(object, EventType::Normal, "Deleted", note).await;
-        Ok(Removal::Done)
+        self.removed(object, record, cx).await
     }
 
-    fn waiting_for_absence(&self, object: &E::Resource) -> Removal {
+    async fn removed_if_absent(
+        &self,
+        object: &E::Resource,
+        record: &Record,
+        cx: &Context,
+    ) -> Result<Removal> {
         match self.memory.absent(&uid(object), self.options.grace) {
-            Some(_) => Removal::Waiting,
-            None => Removal::Done,
+            Some(_) => Ok(Removal::Waiting),
+            None => self.removed(object, record, cx).await,
         }
+    }
+
+    /// Removes the record before another object may have the name. If the write of the finalizers fails, the next attempt deletes nothing.
+    async fn removed(
+        &self,
+        object: &E::Resource,
+        record: &Record,
+        cx: &Context,
+    ) -> Result<Removal> {
+        if record.id.is_none() && record.started.is_none() {
+            return Ok(Removal::Done);
+        }
+        let removed = [EXTERNAL_ID, CREATION_STARTED, CREATION_TOKEN].map(|name| (name, None));
+        let written = write(object, removed.to_vec(), Precondition::Version, cx).await?;
+        Ok(if written {
+            Removal::Done
+        } else {
+            Removal::Outdated
+        })
     }
 
     async fn target(&self, object: &E::Resource, record: &Record, cx: &Context) -> Result<Target> {
