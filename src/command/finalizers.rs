@@ -170,13 +170,8 @@ impl OpenProject {
             let kind = written.resource().last();
             kind.is_some_and(|kind| module_name(kind) == stem(path))
         };
-        let explanations: [&dyn Fn(&Written, &str) -> bool; 2] = [&has_finalizer, &has_kind];
-        for explains in explanations {
-            moved.retain(|written| {
-                let index = missing.iter().position(|path| explains(written, path));
-                index.map(|index| missing.remove(index)).is_none()
-            });
-        }
+        explain(&mut missing, &mut moved, has_finalizer);
+        explain(&mut missing, &mut moved, has_kind);
         missing
     }
 
@@ -280,6 +275,18 @@ impl OpenProject {
             help: Some(help),
         }
     }
+}
+
+/// Takes out the pairs of a missing file and a moved one that explains it.
+fn explain(
+    missing: &mut Vec<&String>,
+    moved: &mut Vec<&Written>,
+    explains: impl Fn(&Written, &str) -> bool,
+) {
+    moved.retain(|written| {
+        let index = missing.iter().position(|path| explains(written, path));
+        index.map(|index| missing.remove(index)).is_none()
+    });
 }
 
 /// The module of a controller's file.
