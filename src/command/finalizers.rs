@@ -1,30 +1,37 @@
 //! Reports finalizers that remain on objects: of a controller that leaves the project, or of a project that is renamed.
 
-use super::{open::OpenProject, stale_paths::PackageRename};
+use super::{
+    former::{GroupKind, kind_after},
+    open::OpenProject,
+    stale_paths::PackageRename,
+};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
     plan::{LOCK, Plan},
     project::{Controller as Described, Lock},
+    rust::module_name,
     scaffold::{Interface, Scaffold},
     user_code::{self, Controller},
 };
 
 /// The controller that a file implements.
 struct Written {
+    path: String,
     text: String,
     interface: &'static Interface,
     controller: Controller,
 }
 
 impl Written {
-    fn read(text: String) -> Option<Self> {
+    fn read(path: &str, text: String) -> Option<Self> {
         let mut interfaces = Scaffold::all().map(|scaffold| &scaffold.interface);
         let (interface, controller) = interfaces.find_map(|interface| {
             let controller = user_code::controller(&text, &interface.wanted)?;
             Some((interface, controller))
         })?;
         Some(Self {
+            path: path.to_owned(),
             text,
             interface,
             controller,
@@ -37,14 +44,40 @@ impl Written {
         Some(finalizer.value.as_deref().unwrap_or("FINALIZER"))
     }
 
-    /// The name of the type that it reconciles.
-    fn resource(&self) -> Option<&String> {
-        self.controller.resource.as_ref()?.path.last()
+    /// The path of the type that it reconciles.
+    fn resource(&self) -> &[String] {
+        let resource = self.controller.resource.as_ref();
+        resource.map_or(&[], |resource| &resource.path)
     }
 
-    fn location(&self, path: &str) -> Option<Location> {
+    /// Whether another controller has the same finalizer; `None` if one of them is not a literal.
+    fn shares_finalizer(&self, other: &Self) -> Option<bool> {
+        let value = |it: &Self| Some(it.controller.finalizer.as_ref()?.value.clone());
+        match (value(self), value(other)) {
+            (Some(Some(finalizer)), Some(Some(other))) => Some(finalizer == other),
+            (Some(_), Some(_)) => None,
+            _ => Some(false),
+        }
+    }
+
+    /// Whether another controller reconciles the same kind; `None` if only the names of the types are known to be equal.
+    fn shares_resource(
+        &self,
+        kind: Option<&GroupKind>,
+        other: &Self,
+        of_other: Option<&GroupKind>,
+    ) -> Option<bool> {
+        match (kind, of_other) {
+            (Some(kind), Some(other)) => Some(kind == other),
+            _ if self.resource() == other.resource() => Some(true),
+            _ if self.resource().last() == other.resource().last() => None,
+            _ => Some(false),
+        }
+    }
+
+    fn location(&self) -> Option<Location> {
         let name = &self.controller.finalizer.as_ref()?.part.name;
-        Some(Location::new(path, 1, &self.text, name.clone()))
+        Some(Location::new(&self.path, 1, &self.text, name.clone()))
     }
 }
 
@@ -54,15 +87,26 @@ impl OpenProject {
         let project = self.project();
         // the kinds were resolved for the plan
         let controllers = project.controllers().unwrap_or_default();
-        let mut reports = self.abandoned_finalizers(plan, &controllers);
-        if let Some(renamed) = PackageRename::of(plan) {
-            let kept = |controller: &Described<'_>| self.kept_finalizer(controller, &renamed);
+        let renamed = PackageRename::of(plan);
+        let operator = match &renamed {
+            Some(renamed) => &renamed.before,
+            None => &self.state.state.name,
+        };
+        let mut reports = self.abandoned_finalizers(plan, &controllers, operator);
+        if let Some(renamed) = &renamed {
+            let kept = |controller: &Described<'_>| self.kept_finalizer(controller, renamed);
             reports.extend(controllers.iter().filter_map(kept));
         }
         reports
     }
 
-    fn abandoned_finalizers(&self, plan: &Plan, controllers: &[Described<'_>]) -> Vec<Report> {
+    /// Those of controllers that leave the project; `operator` is its name before the plan.
+    fn abandoned_finalizers(
+        &self,
+        plan: &Plan,
+        controllers: &[Described<'_>],
+        operator: &str,
+    ) -> Vec<Report> {
         let lock = plan.changes.iter().find(|change| change.path == LOCK);
         let lock = lock.and_then(|change| Lock::read(change.after.as_deref()?).ok());
         let Some(lock) = lock else { return vec![] };
@@ -75,30 +119,60 @@ impl OpenProject {
         if gone.is_empty() {
             return vec![];
         }
-        // a file that was moved is there before the plan
-        let is_moved = controllers.iter().any(|it| {
-            let path = it.path();
-            !self.lock.files.contains_key(&path) && disk::exists(&self.root, &path)
-        });
         let remaining: Vec<Written> = controllers
             .iter()
             .filter_map(|controller| self.written_by(plan, &controller.path()))
             .collect();
-        let report = |path: &String| match self.text(path) {
-            None if is_moved => None,
-            None => Some(self.deleted(path)),
-            Some(text) => {
-                let written = Written::read(text)?;
-                let finalizer = written.finalizer()?;
-                let mut remaining = remaining.iter();
-                let is_same = |it: &Written| {
-                    it.finalizer() == Some(finalizer) && it.resource() == written.resource()
-                };
-                (!remaining.any(is_same))
-                    .then(|| self.removed_controller(path, finalizer, &written))
+        let missing = gone.iter().filter(|path| !disk::exists(&self.root, path));
+        let deleted = self.not_moved(missing.copied().collect(), &remaining, operator);
+        let project = self.project();
+        let report = |path: &String| {
+            let Some(text) = self.text(path) else {
+                return deleted.contains(&path).then(|| self.deleted(path));
+            };
+            let written = Written::read(path, text)?;
+            let finalizer = written.finalizer()?;
+            let kind = self.former_kind(written.resource());
+            let mut unknown = None;
+            for other in &remaining {
+                let of_other = kind_after(&project, other.resource());
+                let resource = written.shares_resource(kind.as_ref(), other, of_other.as_ref());
+                match (written.shares_finalizer(other), resource) {
+                    (Some(false), _) | (_, Some(false)) => {}
+                    (Some(true), Some(true)) => return None,
+                    _ => unknown = Some(other),
+                }
             }
+            let own = self.former_finalizer(operator, stem(path), kind.as_ref());
+            let is_own = own.as_deref() == Some(finalizer);
+            Some(self.removed_controller(&written, finalizer, is_own, unknown))
         };
         gone.into_iter().filter_map(report).collect()
+    }
+
+    /// Those of the `missing` files of controllers that no new controller explains whose file was there before the plan: one that has the
+    /// finalizer of the missing controller, or reconciles the kind that gives it its name. Each explains one.
+    fn not_moved<'a>(
+        &self,
+        mut missing: Vec<&'a String>,
+        remaining: &[Written],
+        operator: &str,
+    ) -> Vec<&'a String> {
+        let is_new = |written: &&Written| {
+            !self.lock.files.contains_key(&written.path) && disk::exists(&self.root, &written.path)
+        };
+        let mut moved: Vec<&Written> = remaining.iter().filter(is_new).collect();
+        let has_finalizer = |written: &Written, path: &str| {
+            let former = self.former_finalizer(operator, stem(path), None);
+            former.is_some() && written.finalizer() == former.as_deref()
+        };
+        let has_kind = |written: &Written, path: &str| {
+            let kind = written.resource().last();
+            kind.is_some_and(|kind| module_name(kind) == stem(path))
+        };
+        explain(&mut missing, &mut moved, has_finalizer);
+        explain(&mut missing, &mut moved, has_kind);
+        missing
     }
 
     /// The controller in a file, as the plan writes it.
@@ -106,33 +180,47 @@ impl OpenProject {
         let mut changes = plan.changes.iter();
         let change = changes.find(|change| change.path == path);
         let text = change.and_then(|change| change.after.clone());
-        Written::read(text.or_else(|| self.text(path))?)
+        Written::read(path, text.or_else(|| self.text(path))?)
     }
 
     fn text(&self, path: &str) -> Option<String> {
         disk::read(&self.root, path).ok().flatten()
     }
 
-    fn removed_controller(&self, path: &str, finalizer: &str, written: &Written) -> Report {
-        // what the runtime of another version of this operator takes for its own
-        let name = &self.state.state.name;
-        let is_derived =
-            finalizer.ends_with(&format!("/{name}")) || finalizer.starts_with(&format!("{name}/"));
+    /// `is_own`: whether the runtime takes the finalizer for its own. `unknown`: a controller that may have the same finalizer.
+    fn removed_controller(
+        &self,
+        written: &Written,
+        finalizer: &str,
+        is_own: bool,
+        unknown: Option<&Written>,
+    ) -> Report {
+        let path = &written.path;
         let first = match written.interface.cleanup {
             None => "first delete the objects with the operator that still has this controller",
-            Some(_) if is_derived => {
+            Some(_) if is_own => {
                 "first deploy the operator with this controller but without its FINALIZER, and with the permission to patch the objects: it then removes the finalizer"
             }
             Some(_) => "first deploy the operator with a controller that removes the finalizer",
         };
-        self.finalizer_report(
-            Severity::Warning,
-            format!(
-                "the controller in {path} is removed; objects that have its finalizer {finalizer} cannot be deleted until somebody removes it"
+        let (severity, message) = match unknown {
+            None => (
+                Severity::Warning,
+                format!(
+                    "the controller in {path} is removed; objects that have its finalizer {finalizer} cannot be deleted until somebody removes it"
+                ),
             ),
-            written.location(path),
-            format!("{first}; or remove it from `metadata.finalizers` of all objects yourself"),
-        )
+            Some(other) => (
+                Severity::Note,
+                format!(
+                    "the controller in {path} is removed; unless the controller in {} has the same finalizer and kind, objects that have the finalizer {finalizer} cannot be deleted until somebody removes it",
+                    other.path
+                ),
+            ),
+        };
+        let help =
+            format!("{first}; or remove it from `metadata.finalizers` of all objects yourself");
+        self.finalizer_report(severity, message, written.location(), help)
     }
 
     fn deleted(&self, path: &str) -> Report {
@@ -153,7 +241,7 @@ impl OpenProject {
         renamed: &PackageRename,
     ) -> Option<Report> {
         let path = controller.path();
-        let written = Written::read(self.text(&path)?)?;
+        let written = Written::read(&path, self.text(&path)?)?;
         let finalizer = written.finalizer()?;
         (finalizer == controller.finalizer(&renamed.before)).then(|| {
             self.finalizer_report(
@@ -161,7 +249,7 @@ impl OpenProject {
                 format!(
                     "FINALIZER in {path} contains the former name of the operator; leave it as it is, because objects have this finalizer"
                 ),
-                written.location(&path),
+                written.location(),
                 format!(
                     "with another FINALIZER, such as {}, the operator no longer removes {finalizer}, and the objects that have it cannot be deleted",
                     controller.finalizer(&renamed.after)
@@ -187,4 +275,22 @@ impl OpenProject {
             help: Some(help),
         }
     }
+}
+
+/// Takes out the pairs of a missing file and a moved one that explains it.
+fn explain(
+    missing: &mut Vec<&String>,
+    moved: &mut Vec<&Written>,
+    explains: impl Fn(&Written, &str) -> bool,
+) {
+    moved.retain(|written| {
+        let index = missing.iter().position(|path| explains(written, path));
+        index.map(|index| missing.remove(index)).is_none()
+    });
+}
+
+/// The module of a controller's file.
+fn stem(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.strip_suffix(".rs").unwrap_or(file)
 }

@@ -11,6 +11,7 @@ mod evolve;
 mod explain;
 mod failure;
 mod finalizers;
+mod former;
 mod gen_manifests;
 mod init;
 mod inspect;

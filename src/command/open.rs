@@ -72,7 +72,7 @@ pub struct OpenProject {
     pub new_specs: Vec<String>,
     /// The files of specs that no kind uses any more.
     pub old_specs: Vec<String>,
-    /// The files of such specs that have unrecorded edits and are therefore kept.
+    /// The files of such specs that may be the only copy and are therefore kept.
     pub kept_specs: Vec<String>,
     /// The user's decisions about edited files.
     pub resolution: Resolution,

@@ -8,7 +8,7 @@ use super::{
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{crd, disk, terminal::Terminal};
 
 /// Remove a kind or a controller from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
@@ -36,9 +36,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         None => {
             let api = open.remove(&args.name)?;
             let kind = &api.names.kind;
-            let removed = match open.old_specs.first() {
-                Some(spec) => format!("{kind} and its CRD {spec} removed"),
-                None => format!("{kind} removed"),
+            let removed = match (open.old_specs.first(), open.kept_specs.first()) {
+                (Some(spec), _) => format!("{kind} and its CRD {spec} removed"),
+                (None, Some(spec)) if !crd::holds_more(&open.inputs[spec]) => {
+                    let path = disk::shown(&open.root.join(spec));
+                    format!("{kind} removed, but not its CRD, which `rm {path}` removes")
+                }
+                (None, _) => format!("{kind} removed"),
             };
             format!(
                 "{removed}; clusters still have the CRD {}, and deleting it deletes its objects",

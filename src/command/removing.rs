@@ -5,6 +5,7 @@ use super::{
     kind_error::KindError,
     kinds::is_named,
     open::{OpenProject, record},
+    starter,
 };
 use crate::{
     crd::{self, Api},
@@ -20,8 +21,8 @@ impl OpenProject {
         Some(self.state.remove_controller(index))
     }
 
-    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else and no edits that only it has. A name that
-    /// differs in case is not enough: it may have been the name of a controller that was already removed.
+    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else, and git has it or it is an unedited starter.
+    /// A name that differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.state.state.kinds;
         let named = |(_, kind): &(usize, &Kind)| *name == kind.kind || *name == kind.full_name();
@@ -57,9 +58,10 @@ impl OpenProject {
         let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
         let text = disk::read(&self.root, &spec)?.unwrap_or_default();
         let api = &self.apis[index];
+        let is_restorable =
+            starter::is_unedited(api) || disk::is_committed(&self.root, &spec, &text);
         let is_recorded = disk::read(&self.root, &record(api))?.is_some();
-        let is_uncommitted = !disk::uncommitted(&self.root, [spec.as_str()].into_iter()).is_empty();
-        let is_edited = !is_recorded || is_uncommitted || self.is_edited(api)?;
+        let is_edited = !is_recorded || !is_restorable || self.is_edited(api)?;
         if !is_shared && !is_edited && !crd::holds_more(&text) {
             self.old_specs.push(spec);
         } else if !is_shared {

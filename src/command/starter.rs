@@ -1,6 +1,9 @@
 //! A starter CRD, for users who do not have one yet.
 
-use crate::{crd::NameRule, template};
+use crate::{
+    crd::{Api, NameRule, Scope},
+    template,
+};
 
 /// The options of a starter CRD, besides `--kind`.
 #[derive(clap::Args, Clone, Debug)]
@@ -76,6 +79,16 @@ pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, Star
         version,
         scope,
     ))
+}
+
+/// Whether a CRD is a starter that nobody edited, so that [`definition`] can write it again.
+pub fn is_unedited(api: &Api) -> bool {
+    let args = StarterArgs {
+        group: Some(api.group.clone()),
+        version: Some(api.storage_version().name.clone()),
+        cluster: api.scope == Scope::Cluster,
+    };
+    definition(Some(&api.names.kind), &args).is_ok_and(|text| text == api.text)
 }
 
 /// The plural of an English word, as kubebuilder and kube-derive form it.

@@ -25,7 +25,8 @@ pub use format::format_rust;
 pub use input::{input, inputs};
 pub use install::install_record;
 pub use project::{
-    Guard, check_vacant, find_project, guard, is_project, name, parent, shown, uncommitted,
+    Guard, check_vacant, find_project, guard, is_committed, is_project, name, parent, shown,
+    uncommitted,
 };
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{RecoveryMode, recover};

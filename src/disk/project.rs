@@ -51,6 +51,19 @@ pub fn uncommitted<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Vec
         .collect()
 }
 
+/// Whether the last commit of git has this text of a file, apart from line endings; false without git or a commit.
+pub fn is_committed(root: &Path, path: &str, text: &str) -> bool {
+    let output = Command::new("git")
+        .args(["show", &format!("HEAD:./{path}")])
+        .current_dir(root)
+        .stderr(Stdio::null())
+        .output();
+    output.is_ok_and(|output| {
+        let committed = String::from_utf8_lossy(&output.stdout);
+        output.status.success() && committed.lines().eq(text.lines())
+    })
+}
+
 /// Formats a path relative to the current folder.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();

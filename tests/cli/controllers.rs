@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{edit, files, folder, ok, run};
+use super::support::{commit, edit, files, folder, ok, run};
 
 const PODS: &str = "init pods --controller v1/Pod --as pod-printer";
 
@@ -150,10 +150,12 @@ fn a_foreign_kind_gets_types_and_a_controller_and_is_not_installed() {
         "{}",
         again.stderr
     );
+    commit(&p);
     for name in ["widget-watcher", "widget", "Widget"] {
         ok(&p, &format!("remove {name}"));
     }
     ok(&p, "regenerate --check");
+    fs::remove_dir_all(p.join(".git")).unwrap();
     let remaining = files(&p);
     assert!(!remaining.keys().any(|path| path.contains("widget")));
 }

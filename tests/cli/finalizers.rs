@@ -137,3 +137,89 @@ fn a_project_with_another_name_keeps_its_finalizers() {
     }
     is_silent(&p, "regenerate");
 }
+
+const DEPLOY_WITHOUT: &str = "deploy the operator with this controller but without its FINALIZER";
+const DEPLOY_ANOTHER: &str =
+    "first deploy the operator with a controller that removes the finalizer";
+
+fn set_finalizer(p: &Path, module: &str, before: &str, after: &str) {
+    edit(&p.join(format!("src/controllers/{module}.rs")), |text| {
+        assert!(text.contains(before), "{text}");
+        text.replace(before, after)
+    });
+}
+
+#[test]
+fn only_a_finalizer_that_the_runtime_takes_for_its_own_goes_with_the_constant() {
+    let folder = folder();
+    ok(folder.path(), "init shop --crd widget.yaml --cleanup");
+    let p = folder.path().join("shop");
+    ok(&p, "add-controller v1/Pod --as pod-watcher --cleanup");
+    let own = "\"example.com/shop\"";
+    is_told(&p, "remove Widget --dry-run", DEPLOY_WITHOUT);
+    is_told(&p, "remove pod-watcher --dry-run", DEPLOY_WITHOUT);
+    for foreign in ["legacy.example.com/shop", "shop/widget"] {
+        let foreign = format!("{foreign:?}");
+        set_finalizer(&p, "widget", own, &foreign);
+        is_told(&p, "remove Widget --dry-run", DEPLOY_ANOTHER);
+        set_finalizer(&p, "widget", &foreign, own);
+    }
+    set_finalizer(&p, "pod_watcher", "shop/pod-watcher", "shop/pods");
+    is_told(&p, "remove pod-watcher", DEPLOY_ANOTHER);
+}
+
+#[test]
+fn a_finalizer_of_another_controller_is_the_same_only_if_both_are_literals_and_the_kind_is_the_same()
+ {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Event --cleanup");
+    let p = folder.path().join("p");
+    ok(
+        &p,
+        "add-controller events.k8s.io/v1/Event --as other --cleanup",
+    );
+    ok(&p, "add-controller v1/Event --as third --cleanup");
+    set_finalizer(&p, "event", "p/event", "x.io/f");
+    set_finalizer(&p, "other", "p/other", "x.io/f");
+    is_told(
+        &p,
+        "remove event --dry-run",
+        "warning[abandoned-finalizers]: p: the controller in src/controllers/event.rs is removed; objects that have its finalizer x.io/f",
+    );
+    set_finalizer(&p, "third", "p/third", "x.io/f");
+    is_silent(&p, "remove event --dry-run");
+    for (module, before) in [("event", "\"x.io/f\""), ("third", "\"x.io/f\"")] {
+        set_finalizer(&p, module, before, "NAME");
+    }
+    is_told(
+        &p,
+        "remove event",
+        "note[abandoned-finalizers]: p: the controller in src/controllers/event.rs is removed; unless the controller in src/controllers/third.rs has the same finalizer",
+    );
+}
+
+#[test]
+fn a_file_that_was_moved_explains_one_missing_file() {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Pod --cleanup");
+    let p = folder.path().join("p");
+    ok(&p, "add-controller v1/Node --cleanup");
+    ok(&p, "add-controller v1/Secret --as keeper --cleanup");
+    let controllers = p.join("src/controllers");
+    fs::rename(controllers.join("pod.rs"), controllers.join("pods.rs")).unwrap();
+    set(&p, "name = \"pod\"", "name = \"pods\"");
+    for name in ["node", "keeper"] {
+        fs::remove_file(controllers.join(format!("{name}.rs"))).unwrap();
+    }
+    set(
+        &p,
+        "\n[[controller]]\nname = \"node\"\nkind = \"v1/Node\"\ncleanup = true\n",
+        "",
+    );
+    set(&p, "name = \"keeper\"", "name = \"guard\"");
+    let run = ok(&p, "regenerate");
+    for (name, is_noted) in [("pod", false), ("node", true), ("keeper", true)] {
+        let note = format!("src/controllers/{name}.rs was deleted");
+        assert_eq!(run.stderr.contains(&note), is_noted, "{}", run.stderr);
+    }
+}

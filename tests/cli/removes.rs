@@ -1,8 +1,8 @@
 //! Kinds that leave a project.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
 
-use crate::support::{edit, files, folder, ok, project, run};
+use crate::support::{commit, edit, files, folder, git, ok, project, run};
 
 #[test]
 fn unedited_files_are_removed_with_their_kind() {
@@ -13,8 +13,10 @@ fn unedited_files_are_removed_with_their_kind() {
         &p,
         "add-crd ../clusters.yaml --kind Cluster.cluster.example.com",
     );
+    commit(&p);
     assert!(p.join("src/controllers/cluster.rs").exists());
     ok(&p, "remove Cluster");
+    fs::remove_dir_all(p.join(".git")).unwrap();
     let mut after = files(&p);
     // the text of a table keeps its place
     assert_eq!(
@@ -32,6 +34,7 @@ fn unedited_files_are_removed_with_their_kind() {
 fn edited_files_are_kept_and_reported() {
     let folder = project();
     let p = folder.path().join("p");
+    commit(&p);
     edit(&p.join("src/controllers/widget.rs"), |text| {
         text + "// mine\n"
     });
@@ -62,8 +65,9 @@ fn a_spec_with_other_kinds_is_kept() {
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: precious}\n"
     });
-    ok(&p, "remove Widget");
+    let removed = ok(&p, "remove Widget").stderr;
     assert!(p.join("crds/widgets.example.com.yaml").exists());
+    assert!(!removed.contains("`rm "), "{removed}");
 }
 
 #[test]
@@ -111,16 +115,10 @@ fn a_controller_that_was_removed_before_is_not_taken_for_its_kind() {
         }
     }
     assert!(files(&p) == before);
+    commit(&p);
     let removed = ok(&p, "remove Widget");
     let summary = "Widget and its CRD crds/widgets.example.com.yaml removed; clusters still have";
     assert!(removed.stderr.contains(summary), "{}", removed.stderr);
-}
-
-fn git(folder: &Path, args: &str) {
-    let mut command = Command::new("git");
-    command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
-    command.args(args.split_whitespace()).current_dir(folder);
-    assert!(command.output().unwrap().status.success(), "{args}");
 }
 
 #[test]
@@ -130,9 +128,7 @@ fn a_spec_with_edits_that_nothing_else_has_is_kept() {
     for edits in ["uncommitted", "not generated", "not recorded", "committed"] {
         let folder = project();
         let p = folder.path().join("p");
-        git(&p, "init");
-        git(&p, "add .");
-        git(&p, "commit -m a");
+        commit(&p);
         edit(&p.join(SPEC), longer);
         match edits {
             "uncommitted" => drop(ok(&p, "regenerate")),
@@ -150,5 +146,48 @@ fn a_spec_with_edits_that_nothing_else_has_is_kept() {
         let note = "crds/widgets.example.com.yaml is kept, because it is yours";
         assert_eq!(removed.contains(note), !is_lost, "{edits}: {removed}");
         assert_eq!(p.join(SPEC).exists(), !is_lost, "{edits}");
+    }
+}
+
+#[test]
+fn the_only_copy_of_a_spec_is_kept() {
+    const SPEC: &str = "crds/widgets.example.com.yaml";
+    for place in ["no git", "no commit", "untracked", "ignored", "unedited"] {
+        let folder = folder();
+        ok(
+            folder.path(),
+            "init p --kind Widget --group example.com --version v1 --cluster",
+        );
+        let p = folder.path().join("p");
+        let longer = |text: String| text.replace("runs replicas", "runs copies");
+        let is_edited = place != "unedited";
+        if is_edited {
+            edit(&p.join(SPEC), longer);
+            ok(&p, "regenerate");
+        }
+        let text = fs::read_to_string(p.join(SPEC)).unwrap();
+        match place {
+            "no commit" => {
+                git(&p, "init");
+                git(&p, "add .");
+            }
+            "untracked" | "ignored" => {
+                git(&p, "init");
+                git(&p, "add operator.toml");
+                git(&p, "commit -m a");
+            }
+            _ => {}
+        }
+        if place == "ignored" {
+            edit(&p.join(".gitignore"), |text| text + "/crds/\n");
+        }
+        let removed = ok(&p, "remove Widget").stderr;
+        assert_eq!(p.join(SPEC).exists(), is_edited, "{place}");
+        let summary = format!("Widget removed, but not its CRD, which `rm {SPEC}` removes");
+        assert_eq!(removed.contains(&summary), is_edited, "{place}: {removed}");
+        if is_edited {
+            assert_eq!(fs::read_to_string(p.join(SPEC)).unwrap(), text, "{place}");
+            ok(&p, "regenerate --check");
+        }
     }
 }

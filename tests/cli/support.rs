@@ -71,6 +71,21 @@ pub fn project() -> TempDir {
     folder
 }
 
+/// Runs git in a folder.
+pub fn git(folder: &Path, args: &str) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
+    command.args(args.split_whitespace()).current_dir(folder);
+    assert!(command.output().unwrap().status.success(), "{args}");
+}
+
+/// Commits all files of a folder, which becomes a repository.
+pub fn commit(folder: &Path) {
+    for args in ["init", "add .", "commit -m a"] {
+        git(folder, args);
+    }
+}
+
 /// All files below `root` with their texts.
 pub fn files(root: &Path) -> BTreeMap<String, String> {
     fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
