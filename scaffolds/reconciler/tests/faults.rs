@@ -150,7 +150,9 @@ fn every_permission_is_needed() {
         r#"{"kind":"Memcached","key":"owns","entry":"apps/v1/Deployment","group":"apps","resource":"deployments","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"CachePolicy","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"PodSet","key":"owns","entry":"v1/Pod","group":"","resource":"pods","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Subscriber","key":"watches","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["list","watch"]}"#,
         r#"{"kind":"Subscriber","key":"reads","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get"]}"#,
+        r#"{"kind":"NamespaceLabel","key":"watches","entry":"v1/Namespace","group":"","resource":"namespaces","verbs":["list","watch"]}"#,
         r#"{"kind":"Site","key":"owns","entry":"programs.example.com/v1/Page","group":"programs.example.com","resource":"pages","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"Page","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
     ];

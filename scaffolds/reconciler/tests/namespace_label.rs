@@ -1,4 +1,5 @@
-//! Objects are created, changed and deleted while the operator is down. When it is back, it handles all of them.
+//! Objects are created, changed and deleted while the operator is down. When it is back, it handles all of them. While it runs, a label that
+//! somebody else removes returns.
 
 use std::collections::BTreeMap;
 
@@ -48,25 +49,41 @@ async fn has(server: &Server, expected: &[(&str, &str)]) {
         .await;
 }
 
+fn objects(server: &Server) -> Api<NamespaceLabel> {
+    Api::namespaced(server.client(), server.namespace())
+}
+
+async fn create(server: &Server, name: &str) -> Result<()> {
+    let object = format!(
+        "{{apiVersion: programs.example.com/v1, kind: NamespaceLabel, metadata: {{name: {name}}}, spec: {{value: one}}}}"
+    );
+    objects(server)
+        .create(&PostParams::default(), &sample(&object)?)
+        .await?;
+    Ok(())
+}
+
+/// Removes a label as somebody else.
+async fn remove_label(server: &Server, name: &str) -> Result<()> {
+    let key = format!("programs.example.com/{name}");
+    let edit = Patch::Merge(json!({ "metadata": { "labels": { key: null } } }));
+    let namespaces: Api<Namespace> = Api::all(server.client());
+    namespaces
+        .patch(server.namespace(), &PatchParams::default(), &edit)
+        .await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<()> {
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
-    let objects: Api<NamespaceLabel> = Api::namespaced(server.client(), server.namespace());
-    let create = async |name: &str| {
-        let object = format!(
-            "{{apiVersion: programs.example.com/v1, kind: NamespaceLabel, metadata: {{name: {name}}}, spec: {{value: one}}}}"
-        );
-        objects
-            .create(&PostParams::default(), &sample(&object)?)
-            .await?;
-        anyhow::Ok(())
-    };
+    let objects = objects(&server);
     let first = operator(&server);
     let handle = first.shutdown_handle();
     let running = tokio::spawn(first.run());
     for name in ["changed", "deleted", "kept"] {
-        create(name).await?;
+        create(&server, name).await?;
     }
     let before = [("changed", "one"), ("deleted", "one"), ("kept", "one")];
     has(&server, &before).await;
@@ -78,14 +95,8 @@ async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<(
         .patch("changed", &PatchParams::default(), &edit)
         .await?;
     objects.delete("deleted", &DeleteParams::default()).await?;
-    create("created").await?;
-    // somebody else removes a label
-    let edit =
-        Patch::Merge(json!({ "metadata": { "labels": { "programs.example.com/kept": null } } }));
-    let namespaces: Api<Namespace> = Api::all(server.client());
-    namespaces
-        .patch(server.namespace(), &PatchParams::default(), &edit)
-        .await?;
+    create(&server, "created").await?;
+    remove_label(&server, "kept").await?;
     has(&server, &before[..2]).await;
     let deleted = objects.get("deleted").await?;
     assert!(
@@ -94,11 +105,8 @@ async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<(
     );
 
     server.run(operator(&server).run());
-    has(
-        &server,
-        &[("changed", "two"), ("created", "one"), ("kept", "one")],
-    )
-    .await;
+    let after = [("changed", "two"), ("created", "one"), ("kept", "one")];
+    has(&server, &after).await;
     server
         .eventually("the deleted object is removed", async || {
             objects
@@ -109,5 +117,19 @@ async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<(
                 .then_some(())
         })
         .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn namespace_label_returns_if_somebody_removes_it() -> Result<()> {
+    let server = support::start().await?;
+    create(&server, "a").await?;
+    create(&server, "b").await?;
+    let both = [("a", "one"), ("b", "one")];
+    has(&server, &both).await;
+    for name in ["a", "b"] {
+        remove_label(&server, name).await?;
+        has(&server, &both).await;
+    }
     Ok(())
 }

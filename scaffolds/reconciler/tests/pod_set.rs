@@ -1,4 +1,5 @@
-//! Pods are created up to the number, and of too many, those that are not ready are deleted first, and then the newest or the oldest.
+//! Pods are created up to the number, and of too many, those that are not ready are deleted first, and then the newest or the oldest. Pods that
+//! ended are replaced, and names of other pods are skipped.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
@@ -26,6 +27,27 @@ async fn edit(server: &Server, spec: Value) -> Result<()> {
         .patch("web", &PatchParams::default(), &edit)
         .await?;
     Ok(())
+}
+
+async fn create(server: &Server, replicas: usize) -> Result<()> {
+    let set = format!(
+        "{{apiVersion: programs.example.com/v1, kind: PodSet, metadata: {{name: web}}, spec: {{image: pause, replicas: {replicas}}}}}"
+    );
+    sets(server)
+        .create(&PostParams::default(), &sample(&set)?)
+        .await?;
+    Ok(())
+}
+
+/// Waits until the namespace has exactly these pods.
+async fn names_are(server: &Server, expected: &[&str]) {
+    server
+        .eventually(&format!("the names are {expected:?}"), async || {
+            let pods = pods(server).list(&ListParams::default()).await.ok()?;
+            let names: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
+            (names == expected).then_some(())
+        })
+        .await;
 }
 
 /// Waits until the set has exactly these pods and reports their number.
@@ -64,10 +86,7 @@ async fn is_ready(server: &Server, names: &[&str]) -> Result<()> {
 #[tokio::test]
 async fn pod_set_creates_missing_pods_and_deletes_victims() -> Result<()> {
     let server = support::start().await?;
-    let set: PodSet = sample(
-        "{apiVersion: programs.example.com/v1, kind: PodSet, metadata: {name: web}, spec: {image: pause, replicas: 3}}",
-    )?;
-    sets(&server).create(&PostParams::default(), &set).await?;
+    create(&server, 3).await?;
     has(&server, &["web-0", "web-1", "web-2"]).await;
 
     // as `kubectl scale` does
@@ -106,12 +125,46 @@ async fn pod_set_creates_missing_pods_and_deletes_victims() -> Result<()> {
         })
         .await;
     edit(&server, json!({ "replicas": 0 })).await?;
+    names_are(&server, &["web-9"]).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn pod_set_replaces_pods_that_ended() -> Result<()> {
+    let server = support::start().await?;
+    create(&server, 2).await?;
+    has(&server, &["web-0", "web-1"]).await;
+    for (name, phase) in [("web-0", "Failed"), ("web-1", "Succeeded")] {
+        let ended = Patch::Merge(json!({ "status": { "phase": phase } }));
+        pods(&server)
+            .patch_status(name, &PatchParams::default(), &ended)
+            .await?;
+    }
+    names_are(&server, &["web-0", "web-1", "web-2", "web-3"]).await;
+
+    // those that ended are no victims
+    edit(&server, json!({ "replicas": 1 })).await?;
+    names_are(&server, &["web-0", "web-1", "web-2"]).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn pod_set_skips_names_of_other_pods() -> Result<()> {
+    let server = support::start().await?;
+    let stranger: Pod = sample(
+        "{apiVersion: v1, kind: Pod, metadata: {name: web-1}, spec: {containers: [{name: main, image: other}]}}",
+    )?;
+    let stranger = pods(&server)
+        .create(&PostParams::default(), &stranger)
+        .await?;
+    create(&server, 3).await?;
+    names_are(&server, &["web-0", "web-1", "web-2", "web-3"]).await;
     server
-        .eventually("only the pod of somebody else is left", async || {
-            let pods = pods(&server).list(&ListParams::default()).await.ok()?;
-            let names: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
-            (names == ["web-9"]).then_some(())
+        .eventually("the set is complete", async || {
+            let status = sets(&server).get("web").await.ok()?.status?;
+            (status.replicas == Some(3)).then_some(())
         })
         .await;
+    assert_eq!(pods(&server).get("web-1").await?, stranger);
     Ok(())
 }

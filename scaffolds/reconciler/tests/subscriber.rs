@@ -1,5 +1,5 @@
 //! Another writer changes the list between each read and write of the operator: up to nine times in a row, the first reconciliation succeeds. No
-//! line is lost.
+//! line is lost: those of other writers keep their bytes and their order, and a line of the operator returns if another writer removes it.
 
 use std::sync::{
     Arc, Mutex,
@@ -61,10 +61,7 @@ fn interrupted(server: &Server, times: usize) -> Client {
 async fn start(times: usize) -> Result<(Server, Results)> {
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
-    let lists: Api<ConfigMap> = Api::namespaced(server.client(), server.namespace());
-    let list: ConfigMap =
-        sample("{apiVersion: v1, kind: ConfigMap, metadata: {name: members}, data: {lines: ''}}")?;
-    lists.create(&PostParams::default(), &list).await?;
+    create_list(&server, "").await?;
     let results = Results::default();
     let seen = results.clone();
     let operator = support::operator(
@@ -77,13 +74,7 @@ async fn start(times: usize) -> Result<(Server, Results)> {
         seen.lock().unwrap().push(error);
     });
     server.run(operator.run());
-    let subscriber: Subscriber = sample(
-        "{apiVersion: programs.example.com/v1, kind: Subscriber, metadata: {name: ann},
-          spec: {list: members, address: ann@example.com}}",
-    )?;
-    subscribers(&server)
-        .create(&PostParams::default(), &subscriber)
-        .await?;
+    subscribe(&server, "ann", "ann@example.com").await?;
     server
         .eventually("the list is complete", async || {
             let generation = subscribers(&server)
@@ -107,14 +98,64 @@ fn subscribers(server: &Server) -> Api<Subscriber> {
     Api::namespaced(server.client(), server.namespace())
 }
 
-async fn lines(server: &Server) -> Result<Vec<String>> {
-    let lists: Api<ConfigMap> = Api::namespaced(server.client(), server.namespace());
-    let list = lists.get("members").await?;
-    let text = list
+async fn subscribe(server: &Server, name: &str, address: &str) -> Result<()> {
+    let mut subscriber: Subscriber = sample(
+        "{apiVersion: programs.example.com/v1, kind: Subscriber, metadata: {name: any}, spec: {list: members, address: any}}",
+    )?;
+    subscriber.metadata.name = Some(name.into());
+    subscriber.spec.address = address.into();
+    subscribers(server)
+        .create(&PostParams::default(), &subscriber)
+        .await?;
+    Ok(())
+}
+
+/// Deletes the object, and waits until its finalizer is removed.
+async fn unsubscribe(server: &Server, name: &str) -> Result<()> {
+    subscribers(server)
+        .delete(name, &DeleteParams::default())
+        .await?;
+    server
+        .eventually("the subscriber is deleted", async || {
+            let subscriber = subscribers(server).get_opt(name).await.ok()?;
+            subscriber.is_none().then_some(())
+        })
+        .await;
+    Ok(())
+}
+
+fn lists(server: &Server) -> Api<ConfigMap> {
+    Api::namespaced(server.client(), server.namespace())
+}
+
+async fn create_list(server: &Server, text: &str) -> Result<()> {
+    let mut list: ConfigMap =
+        sample("{apiVersion: v1, kind: ConfigMap, metadata: {name: members}}")?;
+    list.data = Some([("lines".into(), text.into())].into());
+    lists(server).create(&PostParams::default(), &list).await?;
+    Ok(())
+}
+
+async fn text(server: &Server) -> Result<String> {
+    let list = lists(server).get("members").await?;
+    Ok(list
         .data
         .unwrap_or_default()
         .remove("lines")
-        .unwrap_or_default();
+        .unwrap_or_default())
+}
+
+/// Waits until the text of the list is exactly this.
+async fn has(server: &Server, expected: &str) {
+    server
+        .eventually(&format!("the list is {expected:?}"), async || {
+            (text(server).await.ok()? == expected).then_some(())
+        })
+        .await;
+}
+
+async fn lines(server: &Server) -> Result<Vec<String>> {
+    let text = text(server).await?;
     Ok(sorted(text.lines().map(str::to_owned).collect()))
 }
 
@@ -136,19 +177,7 @@ async fn subscriber_meets_a_second_writer_in_ten_tries() -> Result<()> {
     let failed = results.lock().unwrap().iter().flatten().count();
     assert_eq!(failed, 0, "one reconciliation was enough");
 
-    subscribers(&server)
-        .delete("ann", &DeleteParams::default())
-        .await?;
-    server
-        .eventually("the subscriber is deleted", async || {
-            subscribers(&server)
-                .get_opt("ann")
-                .await
-                .ok()?
-                .is_none()
-                .then_some(())
-        })
-        .await;
+    unsubscribe(&server, "ann").await?;
     assert_eq!(
         lines(&server).await?.len(),
         9,
@@ -164,5 +193,47 @@ async fn subscriber_tries_again_later_after_ten_conflicts() -> Result<()> {
     let results = results.lock().unwrap();
     let failed: Vec<&String> = results.iter().flatten().collect();
     assert_eq!(failed, ["others change the list members all the time"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn subscriber_keeps_the_bytes_of_other_writers() -> Result<()> {
+    let server = support::start().await?;
+    let before = "# who gets mail\n\nzoe z@example.com\nbob 1\n";
+    let after = "annabel x\nbob 2\n  indented\r\nno newline";
+    create_list(&server, &format!("{before}ann old\n{after}")).await?;
+    subscribe(&server, "ann", "ann@example.com").await?;
+    has(&server, &format!("{before}ann ann@example.com\n{after}")).await;
+    subscribe(&server, "eve", "eve@example.com").await?;
+    let both = format!("{before}ann ann@example.com\n{after}\neve eve@example.com\n");
+    has(&server, &both).await;
+
+    unsubscribe(&server, "ann").await?;
+    unsubscribe(&server, "eve").await?;
+    assert_eq!(text(&server).await?, format!("{before}{after}\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn subscriber_returns_to_a_list_that_lost_it() -> Result<()> {
+    let server = support::start().await?;
+    create_list(&server, "").await?;
+    subscribe(&server, "ann", "ann@example.com").await?;
+    has(&server, "ann ann@example.com\n").await;
+    let edit = Patch::Merge(json!({ "data": { "lines": "zoe z\n" } }));
+    lists(&server)
+        .patch("members", &PatchParams::default(), &edit)
+        .await?;
+    has(&server, "zoe z\nann ann@example.com\n").await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn subscriber_has_an_address_without_spaces() -> Result<()> {
+    let server = support::start().await?;
+    for address in ["", "a b", "a\nzoe z", "a\n"] {
+        let refused = subscribe(&server, "ann", address).await.unwrap_err();
+        assert!(refused.to_string().contains("spec.address"), "{refused}");
+    }
     Ok(())
 }

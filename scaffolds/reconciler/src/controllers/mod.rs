@@ -2,7 +2,7 @@
 //! The controllers of the project, and what each of them watches.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use operator_runtime::Controllers;
 
 use crate::api::page::v1::Page;
@@ -25,8 +25,10 @@ fn controllers() -> Controllers {
         .add(memcached::setup, |watches| watches.owns::<Deployment>())
         .add(cache_policy::setup, |watches| watches.owns::<ConfigMap>())
         .add(pod_set::setup, |watches| watches.owns::<Pod>())
-        .add(subscriber::setup, |watches| watches)
-        .add(namespace_label::setup, |watches| watches)
+        .add(subscriber::setup, |watches| watches.watches::<ConfigMap>())
+        .add(namespace_label::setup, |watches| {
+            watches.watches::<Namespace>()
+        })
         .add(site::setup, |watches| watches.owns::<Page>())
         .add(page::setup, |watches| watches.owns::<ConfigMap>())
 }

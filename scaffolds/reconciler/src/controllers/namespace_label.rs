@@ -1,6 +1,6 @@
-//! Labels the namespace of each object, and removes the label when the object is deleted. It shows that nothing is missed while the operator is
-//! down: a reconciler makes the cluster match the object as it is, whatever happened to it before, and a finalizer keeps a deleted object until
-//! its label is removed.
+//! Labels the namespace of each object, and removes the label when the object is deleted. It shows that nothing is missed, not even while the
+//! operator is down: a reconciler makes the cluster match the object as it is, whatever happened to it before, a watch of the namespaces restores
+//! a label that somebody else removes, and a finalizer keeps a deleted object until its label is removed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use operator_runtime::{Action, Context, Reconciler, Result, Setup};
+use operator_runtime::{Action, Changed, Context, ObjectRef, Reconciler, Result, Setup, Store};
 use serde_json::{Value, json};
 
 use crate::api::namespace_label::v1::NamespaceLabel;
@@ -34,6 +34,17 @@ impl Reconciler for NamespaceLabelReconciler {
 
     async fn cleanup(&self, label: Arc<NamespaceLabel>, cx: &Context) -> Result<()> {
         write(&label, Value::Null, cx).await
+    }
+
+    /// The objects in a namespace that changed.
+    fn parents(
+        &self,
+        namespace: &Changed,
+        cache: &Store<NamespaceLabel>,
+    ) -> Vec<ObjectRef<NamespaceLabel>> {
+        let mut labels = cache.state();
+        labels.retain(|label| label.metadata.namespace == namespace.metadata.name);
+        labels.iter().map(|it| ObjectRef::from_obj(&**it)).collect()
     }
 }
 

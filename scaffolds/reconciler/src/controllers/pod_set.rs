@@ -5,7 +5,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::{Api, ResourceExt, api::ListParams};
-use operator_runtime::{Action, Context, Reconciler, Result, Setup};
+use operator_runtime::{Action, Context, Error, Reconciler, Result, Setup};
 
 use crate::api::pod_set::v1::{PodSet, PodSetSpecVictim};
 
@@ -22,22 +22,26 @@ impl Reconciler for PodSetReconciler {
         let count = usize::try_from(set.spec.replicas()).unwrap_or(0);
         let mut pods = pods(&set, cx).await?;
         let used: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
-        pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+        pods.retain(is_active);
 
         rank(&mut pods, set.spec.victim());
         for victim in pods.drain(..pods.len().saturating_sub(count)) {
             cx.delete(&victim).await?;
         }
-        let free = (0..).map(|index| format!("{}-{index}", set.name_any()));
-        let free = free.filter(|name| !used.contains(name));
-        let missing = free.take(count - pods.len());
-        let names: Vec<String> = pods
-            .iter()
-            .map(ResourceExt::name_any)
-            .chain(missing)
-            .collect();
-        for name in names {
-            cx.apply(&pod(&set, name, cx)).await?;
+        for kept in &pods {
+            cx.apply(&pod(&set, kept.name_any(), cx)).await?;
+        }
+        let names = (0..).map(|index| format!("{}-{index}", set.name_any()));
+        let mut missing = count - pods.len();
+        for name in names.filter(|name| !used.contains(name)) {
+            if missing == 0 {
+                break;
+            }
+            match cx.apply(&pod(&set, name, cx)).await {
+                // a pod of somebody else has this name
+                Err(Error::Taken { .. }) => {}
+                created => missing -= created.map(|_| 1)?,
+            }
         }
 
         let mut status = set.status.clone().unwrap_or_default();
@@ -49,7 +53,7 @@ impl Reconciler for PodSetReconciler {
     }
 }
 
-/// The pods of the set. They are listed by a request: in a cache, pods that were just created may be missing, and would be created twice.
+/// The pods of the set. They are listed by a request: a cache may lack the latest changes, and the wrong pods would be deleted.
 async fn pods(set: &PodSet, cx: &Context) -> Result<Vec<Pod>> {
     let labels = cx.child_metadata(set, "").labels.unwrap_or_default();
     let labels: Vec<_> = labels
@@ -66,6 +70,12 @@ async fn pods(set: &PodSet, cx: &Context) -> Result<Vec<Pod>> {
             .any(|owner| Some(&owner.uid) == set.uid().as_ref())
     });
     Ok(pods)
+}
+
+/// Pods that are being deleted, or have ended, for example because they were evicted, do not count. As those of a ReplicaSet, they are replaced.
+fn is_active(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|it| it.phase.as_deref());
+    pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 /// Sorts the pods by who is deleted first: those that are not ready, and then as the strategy says. Of pods that were created in the same second,

@@ -1,19 +1,18 @@
 //! Writes a line to a list that others write, too: the list is one value, so server-side apply cannot divide it. It shows optimistic concurrency:
-//! read, change, write, and again after a conflict.
+//! read, change, write, and again after a conflict. A watch of the lists restores a line that somebody else removes.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, ResourceExt, api::PostParams};
-use operator_runtime::{Action, Context, Error, Reconciler, Result, Setup};
+use operator_runtime::{
+    Action, Changed, Context, Error, ObjectRef, Reconciler, Result, Setup, Store,
+};
 
 use crate::api::subscriber::v1::Subscriber;
 
 /// How often a change is tried before the reconciliation fails. The runtime then calls it again later.
 const TRIES: usize = 10;
-
-/// The addresses by the names of the subscribers.
-type Lines = BTreeMap<String, String>;
 
 pub async fn setup(_setup: Setup) -> Result<SubscriberReconciler> {
     Ok(SubscriberReconciler)
@@ -26,11 +25,8 @@ impl Reconciler for SubscriberReconciler {
     const FINALIZER: Option<&'static str> = Some("programs.example.com/reconciler");
 
     async fn reconcile(&self, subscriber: Arc<Subscriber>, cx: &Context) -> Result<Action> {
-        let (name, address) = (subscriber.name_any(), &subscriber.spec.address);
-        change(&subscriber, cx, |lines| {
-            lines.insert(name.clone(), address.clone());
-        })
-        .await?;
+        let line = format!("{} {}\n", subscriber.name_any(), subscriber.spec.address);
+        change(&subscriber, Some(line), cx).await?;
         let mut status = subscriber.status.clone().unwrap_or_default();
         status.observed_generation = subscriber.metadata.generation;
         cx.update_status(&*subscriber, &status).await?;
@@ -38,21 +34,27 @@ impl Reconciler for SubscriberReconciler {
     }
 
     async fn cleanup(&self, subscriber: Arc<Subscriber>, cx: &Context) -> Result<()> {
-        let name = subscriber.name_any();
-        match change(&subscriber, cx, |lines| {
-            lines.remove(&name);
-        })
-        .await
-        {
+        match change(&subscriber, None, cx).await {
             Err(Error::Kube(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
             result => result,
         }
     }
+
+    /// The subscribers of a list that changed.
+    fn parents(&self, list: &Changed, cache: &Store<Subscriber>) -> Vec<ObjectRef<Subscriber>> {
+        let mut subscribers = cache.state();
+        subscribers.retain(|subscriber| {
+            subscriber.metadata.namespace == list.metadata.namespace
+                && Some(&subscriber.spec.list) == list.metadata.name.as_ref()
+        });
+        let subscribers = subscribers.iter();
+        subscribers.map(|it| ObjectRef::from_obj(&**it)).collect()
+    }
 }
 
-/// Changes the lines of the list. The write names the version that was read: if another writer was faster, the API server answers with a
-/// conflict, and the change is made to what that writer wrote.
-async fn change(subscriber: &Subscriber, cx: &Context, change: impl Fn(&mut Lines)) -> Result<()> {
+/// Writes or removes the line of the subscriber. The write names the version that was read: if another writer was faster, the API server answers
+/// with a conflict, and the change is made to what that writer wrote.
+async fn change(subscriber: &Subscriber, line: Option<String>, cx: &Context) -> Result<()> {
     let namespace = subscriber.namespace().unwrap_or_default();
     let lists: Api<ConfigMap> = Api::namespaced(cx.client(), &namespace);
     let name = &subscriber.spec.list;
@@ -63,15 +65,11 @@ async fn change(subscriber: &Subscriber, cx: &Context, change: impl Fn(&mut Line
             .get_or_insert_default()
             .entry("lines".into())
             .or_default();
-        let mut lines = parse(text);
-        change(&mut lines);
-        if lines == parse(text) {
+        let changed = with_line(text, &subscriber.name_any(), line.clone());
+        if changed == *text {
             return Ok(());
         }
-        *text = lines
-            .iter()
-            .map(|(name, address)| format!("{name} {address}\n"))
-            .collect();
+        *text = changed;
         match lists.replace(name, &PostParams::default(), &list).await {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}
             written => return Ok(written.map(drop)?),
@@ -81,9 +79,19 @@ async fn change(subscriber: &Subscriber, cx: &Context, change: impl Fn(&mut Line
     Err(Error::temporary(Duration::from_secs(1), error))
 }
 
-fn parse(text: &str) -> Lines {
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines
-        .map(|(name, address)| (name.into(), address.into()))
-        .collect()
+/// Replaces the line that starts with the name, or adds it at the end. The bytes of all other lines stay as they are.
+fn with_line(text: &str, name: &str, mut line: Option<String>) -> String {
+    let start = format!("{name} ");
+    let mut changed = String::new();
+    for old in text.split_inclusive('\n') {
+        match old.starts_with(&start) {
+            true => changed.extend(line.take()),
+            false => changed.push_str(old),
+        }
+    }
+    if line.is_some() && !changed.is_empty() && !changed.ends_with('\n') {
+        changed.push('\n');
+    }
+    changed.extend(line);
+    changed
 }

@@ -29,6 +29,12 @@ impl JsonSchema for NamespaceLabel {
         let mut schema = schemars::json_schema!({
             "type": "object",
             "required": ["spec"],
+            "x-kubernetes-validations": [
+                {
+                    "rule": "self.metadata.name.size() <= 63",
+                    "message": "the name is a part of the key of a label, which has up to 63 characters"
+                }
+            ],
             "properties": {
                 "spec": generator.subschema_for::<NamespaceLabelSpec>(),
                 "status": generator.subschema_for::<NamespaceLabelStatus>()

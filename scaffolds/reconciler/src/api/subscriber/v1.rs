@@ -3,7 +3,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Default, PartialEq, CustomResource, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, CustomResource, Deserialize, JsonSchema, Serialize)]
 #[kube(
     group = "programs.example.com",
     version = "v1",
@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "SubscriberStatus",
     schema = "manual",
-    derive = "PartialEq",
-    derive = "Default"
+    derive = "PartialEq"
 )]
 pub struct SubscriberSpec {
     /// The name of the ConfigMap with the list.
@@ -24,6 +23,8 @@ pub struct SubscriberSpec {
     ))]
     pub list: String,
 
+    /// Without spaces and newlines, because it is the second word of a line.
+    #[schemars(regex(pattern = r"^\S+$"))]
     pub address: String,
 }
 
