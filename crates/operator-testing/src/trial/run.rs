@@ -213,6 +213,9 @@ impl Trial {
             requests_before_deletion = faults.requests().len();
             expect_ok(server.uninstall(sample).await);
             succeed_at_rest(without, Phase::Deleted).await?;
+            if server.is_real() {
+                collected(server, &before).await;
+            }
             states.push(settled_state(server, faults, &before).await);
             Ok(())
         };
@@ -227,6 +230,29 @@ impl Trial {
             acted = lease_lost => Err(acted),
         };
         (states, requests_before_deletion, ended.err())
+    }
+}
+
+/// Waits until a real garbage collector has deleted the new objects whose owners are gone. It looks for new kinds only every 30 seconds.
+async fn collected(server: &Server, before: &Objects) {
+    let end = Instant::now() + REAL_TIMEOUT;
+    while Instant::now() < end {
+        let objects = server.objects().await;
+        let uid = |object: &Value| object["uid"].as_str().unwrap_or_default().to_owned();
+        let uids: BTreeSet<String> = objects.values().map(|it| uid(&it["metadata"])).collect();
+        let is_garbage = |object: &Value| {
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            owners.is_some_and(|owners| {
+                !owners.is_empty() && !owners.iter().any(|owner| uids.contains(&uid(owner)))
+            })
+        };
+        let mut new = objects
+            .iter()
+            .filter(|(path, _)| !before.contains_key(*path));
+        if !new.any(|(_, object)| is_garbage(object)) {
+            return;
+        }
+        sleep(Duration::from_millis(500)).await;
     }
 }
 
