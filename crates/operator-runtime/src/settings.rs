@@ -105,6 +105,15 @@ pub struct Settings {
     #[arg(long, env = "SHUTDOWN_TIMEOUT", value_parser = duration, default_value = "20s", value_name = "TIME")]
     pub shutdown_timeout: Duration,
 
+    /// Maximum number of objects that a migration to another storage version writes in a second
+    #[arg(
+        long,
+        env = "MIGRATION_RATE",
+        default_value = "20",
+        value_name = "NUMBER"
+    )]
+    pub migration_rate: NonZeroU16,
+
     /// Whether [`Operator::run`](crate::Operator::run) ends on SIGTERM and SIGINT; a program that embeds
     /// the operator turns it off, and uses [`Operator::shutdown_handle`](crate::Operator::shutdown_handle)
     #[arg(skip = true)]
@@ -143,6 +152,7 @@ impl Default for Settings {
             error_events: true,
             watch_timeout: Duration::from_secs(290),
             shutdown_timeout: Duration::from_secs(20),
+            migration_rate: const { NonZeroU16::new(20).expect("20 is not 0") },
             handle_signals: true,
         }
     }
