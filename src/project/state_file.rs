@@ -63,7 +63,7 @@ impl StateFile {
         {
             return Err(StateError::Format(format));
         }
-        for key in ["kind", "controller"] {
+        for key in ["kind", "controller", "webhook"] {
             let tables = document.get(key);
             if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
                 let (key, place) = single_table(text).unwrap_or_else(|| (key, named(text, key)));
@@ -203,7 +203,13 @@ impl fmt::Display for StateFile {
 /// The header of a table that should be one of a list: `[controller]` instead of `[[controller]]`. Only for a text that is wrong, because
 /// a string may have such a line as well.
 fn single_table(text: &str) -> Option<(&'static str, Range<usize>)> {
-    const LISTS: [&str; 4] = ["kind", "controller", "kind.rules", "controller.rules"];
+    const LISTS: [&str; 5] = [
+        "kind",
+        "controller",
+        "webhook",
+        "kind.rules",
+        "controller.rules",
+    ];
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let code = line.split('#').next().unwrap_or_default().trim();
