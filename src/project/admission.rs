@@ -1,5 +1,7 @@
 //! The kinds of a project that have admission webhooks, whichever table of `operator.toml` lists them.
 
+use heck::ToUpperCamelCase;
+
 use super::{
     Kind, Project,
     builtin::is_unwatched,
@@ -53,26 +55,32 @@ pub enum AdmissionProblem {
 
 impl AdmissionError {
     pub fn help(&self) -> String {
+        self.problem.help()
+    }
+}
+
+impl AdmissionProblem {
+    pub fn help(&self) -> String {
         let choose = |known: &[String]| match known {
             [] => "remove it from `subresources`".to_owned(),
             known => format!("choose from: {}", known.join(", ")),
         };
-        match &self.problem {
-            AdmissionProblem::Resource(error) => error.help(),
-            AdmissionProblem::OfProject(_) => {
+        match self {
+            Self::Resource(error) => error.help(),
+            Self::OfProject(_) => {
                 "write `webhooks` into its [[kind]] table, and remove this table".into()
             }
-            AdmissionProblem::NotCalled(_) | AdmissionProblem::NotStored(_) => {
+            Self::NotCalled(_) | Self::NotStored(_) => {
                 "choose another kind, such as \"v1/Pod\"".into()
             }
-            AdmissionProblem::NoType(_) => {
+            Self::NoType(_) => {
                 "add its CRD with `cargo operator add-crd FILE --types-only`, and write `webhooks` into its [[kind]] table".into()
             }
-            AdmissionProblem::NotServed(_) => {
+            Self::NotServed(_) => {
                 "add a version that its CRD serves to `versions`, or set `served: true`".into()
             }
-            AdmissionProblem::Subresource(.., known) => choose(known),
-            AdmissionProblem::OtherType(.., known) => choose(known),
+            Self::Subresource(.., known) => choose(known),
+            Self::OtherType(.., known) => choose(known),
         }
     }
 }
@@ -81,6 +89,19 @@ impl Admission<'_> {
     /// `src/webhooks/<module>.rs`.
     pub fn path(&self) -> String {
         format!("src/webhooks/{}.rs", self.module)
+    }
+
+    /// What reports call it: `KIND.GROUP`, or the kind as in its table.
+    pub fn subject(&self) -> String {
+        match self.definition {
+            Some((kind, _)) => kind.full_name(),
+            None => self.resource.to_string(),
+        }
+    }
+
+    /// The struct of its webhooks, as it is generated.
+    pub fn struct_name(&self) -> String {
+        format!("{}Webhook", self.module.to_upper_camel_case())
     }
 
     /// Whether the kind is built into Kubernetes.

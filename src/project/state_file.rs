@@ -9,6 +9,7 @@ use super::{
     marker::is_marked,
     owned::Owned,
     state::{FORMAT, Kind, NamedController, State, ToolSource, WatchedCache},
+    webhook::{Webhook, WebhookTable},
 };
 use crate::types::SchemaMode;
 
@@ -86,6 +87,51 @@ impl StateFile {
     pub fn add_controller(&mut self, controller: NamedController) {
         self.add_table("controller", controller_table(&controller));
         self.state.controllers.push(controller);
+    }
+
+    /// Adds a kind that has only webhooks.
+    pub fn add_webhook_table(&mut self, webhook: WebhookTable) {
+        let mut table = Table::new();
+        table.decor_mut().set_prefix("\n");
+        table["kind"] = value(&webhook.kind);
+        if let Some(module) = &webhook.module {
+            table["as"] = value(module);
+        }
+        table["webhooks"] = value(names(&webhook.webhooks).collect::<Array>());
+        self.add_table("webhook", table);
+        self.state.webhooks.push(webhook);
+    }
+
+    /// Adds webhooks with the default options to the table `[[kind]]` or `[[webhook]]` at `index`.
+    pub fn add_webhooks(&mut self, key: &str, index: usize, new: Vec<Webhook>) {
+        let tables = self.document.get_mut(key);
+        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
+            match table.get_mut("webhooks").and_then(Item::as_array_mut) {
+                Some(present) => names(&new).for_each(|name| present.push(name)),
+                None => table["webhooks"] = value(names(&new).collect::<Array>()),
+            }
+        }
+        match key {
+            "kind" => self.state.kinds[index].webhooks.extend(new),
+            _ => self.state.webhooks[index].webhooks.extend(new),
+        }
+    }
+
+    /// Removes the webhooks of the kind at `index`, but not the kind.
+    pub fn remove_webhooks(&mut self, index: usize) {
+        let tables = self.document.get_mut("kind");
+        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
+            table.remove("webhooks");
+        }
+        self.state.kinds[index].webhooks.clear();
+    }
+
+    /// Removes the `[[webhook]]` at `index`, with its comments.
+    pub fn remove_webhook_table(&mut self, index: usize) -> WebhookTable {
+        self.remove_table("webhook", index);
+        self.state.webhooks.remove(index)
     }
 
     fn add_table(&mut self, key: &str, table: Table) {
@@ -273,6 +319,11 @@ fn set_keeping_decor(item: &mut Item, text: &str) {
         }
         None => *item = value(text),
     }
+}
+
+/// Webhooks without options, as they are written.
+fn names(webhooks: &[Webhook]) -> impl Iterator<Item = &'static str> {
+    webhooks.iter().map(|it| it.webhook.name())
 }
 
 fn controller_table(controller: &NamedController) -> Table {

@@ -30,9 +30,9 @@ impl WebhookPlace {
     pub fn range(&self, text: &str) -> Option<Range<usize>> {
         let document = toml_edit::Document::parse(text).ok()?;
         let mut item = document.get(self.table)?.get(self.index)?;
-        if let Some(webhooks) = item.get("webhooks") {
-            item = webhooks;
-        }
+        // of the table as a whole, its kind
+        let part = if self.entry.is_some() { "webhooks" } else { "kind" };
+        item = item.get(part).unwrap_or(item);
         let entry = self.entry.and_then(|entry| item.get(entry));
         let value = entry.and_then(|entry| entry.get(self.key?.0));
         let element = value.and_then(|value| value.get(self.key?.1?));
