@@ -240,6 +240,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         keeps: vec![],
         sample_fails: None,
         rules: vec![],
+        webhooks: vec![],
     };
     kind.versions = match chosen.style() {
         Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],

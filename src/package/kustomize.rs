@@ -81,6 +81,11 @@ fn path(role: &Role) -> String {
         Role::Deployment => "operator/deployment",
         Role::NetworkPolicy => "network/policy",
         Role::Metrics => "monitoring/service",
+        Role::WebhookService => "webhook/service",
+        Role::ValidatingWebhooks => "webhook/validating",
+        Role::MutatingWebhooks => "webhook/mutating",
+        Role::CertificatePermissions => "rbac/webhook",
+        Role::Certificates => "webhook/certificates",
         Role::Sample(resource) => &format!("samples/{resource}"),
     };
     format!("{path}.yaml")

@@ -17,7 +17,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Tree,
     project::{
-        Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Source,
+        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Source,
     },
     rust::version_module,
     rustfmt::is_wide,
@@ -33,6 +33,7 @@ pub fn kind_files(
     kind: &Kind,
     api: &Api,
     controllers: &[Controller<'_>],
+    admissions: &[Admission<'_>],
 ) -> Result<Made, RenderError> {
     let module = kind.module_name();
     let name = kind.full_name();
@@ -65,7 +66,13 @@ pub fn kind_files(
             definition.as_ref() == Some(&name) && controller.resource.version == *version_name
         };
         let mut reconciling = controllers.iter().filter(|it| is_reconciled(it));
-        if let Some(controller) = reconciling.next() {
+        let mut admitted = admissions.iter().filter(|admission| {
+            let definition = admission.definition.map(|(kind, _)| kind.full_name());
+            definition.as_ref() == Some(&name) && admission.resource.version == *version_name
+        });
+        let reconciled = reconciling.next().map(|controller| &controller.resource);
+        let resource = reconciled.or_else(|| Some(&admitted.next()?.resource));
+        if let Some(resource) = resource {
             match sample(api, version) {
                 Ok(sample) => made.sample = Some(sample),
                 Err(diagnostic) => say(vec![diagnostic]),
@@ -73,7 +80,7 @@ pub fn kind_files(
             typed.sample = made
                 .sample
                 .as_ref()
-                .and_then(|_| sample_file(project, &controller.resource));
+                .and_then(|_| sample_file(project, resource));
         }
         if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             made.has_status = version.status_subresource;
@@ -159,7 +166,7 @@ pub fn kind_files(
 }
 
 /// The file in `manifests/samples/`, unless the user deleted it.
-fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
+pub(super) fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
     let file = format!("{}.yaml", resource.name());
     let path = format!("manifests/samples/{file}");
     (!project.removed.contains(&path)).then_some(file)

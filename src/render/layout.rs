@@ -13,6 +13,7 @@ use super::{
     registry::{self, Registry},
     sample::builtin_sample,
     vendor,
+    webhook_files::{add_webhook_files, webhook_host},
 };
 use crate::{
     crd::Api,
@@ -66,6 +67,9 @@ struct Whole<'a> {
     registry: Registry,
     /// Whether the operator applies its own CRDs.
     ensures_crds: bool,
+    /// Whether the operator serves webhooks, and under which host.
+    has_webhooks: bool,
+    webhook_host: String,
     tool: &'a str,
     installs_tool: bool,
     /// The arguments for `cargo install` that install this tool.
@@ -96,11 +100,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut made = vec![];
     let kinds: Vec<(&Kind, &Api)> = project.kinds().collect();
     let all = project.controllers()?;
+    let admissions = project.admissions()?;
     let files: Vec<_> = kinds
         .par_iter()
         .map(|(kind, api)| {
             let mut files = Rendered::default();
-            let made = kind_files(&mut files, project, kind, api, &all)?;
+            let made = kind_files(&mut files, project, kind, api, &all, &admissions)?;
             Ok::<_, RenderError>((files, made))
         })
         .collect();
@@ -114,7 +119,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut cases: Vec<Case> = made.iter().filter_map(|made| made.case.clone()).collect();
     let mut samples = Samples::default();
     for controller in &all {
-        let sample = match made_of(project, controller, &made) {
+        let sample = match made_of(project, controller.definition, &made) {
             Some(made) => made.sample.clone(),
             None => builtin_sample(&controller.resource),
         };
@@ -126,6 +131,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
         samples.add(&controller.resource, sample);
     }
+    let admitted: Vec<_> = admissions
+        .iter()
+        .map(|admission| match made_of(project, admission.definition, &made) {
+            Some(made) => made.sample.clone(),
+            None => builtin_sample(&admission.resource),
+        })
+        .collect();
+    for (admission, sample) in admissions.iter().zip(&admitted) {
+        samples.add(&admission.resource, sample.clone());
+    }
+    add_webhook_files(tree, project, &admissions, &made, &admitted);
+    let has_webhooks = project.has_webhooks();
     let vendored = state.runtime == Runtime::Vendored;
     let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
@@ -145,8 +162,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         } else {
             ""
         },
-        runtime: vendor::dependency("operator-runtime", &state.runtime),
-        testing: vendor::dependency("operator-testing", &state.runtime),
+        runtime: vendor::dependency(
+            "operator-runtime",
+            &state.runtime,
+            if has_webhooks { &["webhook"] } else { &[] },
+        ),
+        testing: vendor::dependency(
+            "operator-testing",
+            &state.runtime,
+            if has_webhooks { &["cel"] } else { &[] },
+        ),
+        has_webhooks,
+        webhook_host: webhook_host(&state.name),
         kinds: project
             .kinds()
             .zip(&made)
@@ -174,7 +201,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         },
         has_controllers: !controllers.is_empty(),
         controllers,
-        foreign_specs: fault_test::foreign_specs(&all),
+        foreign_specs: fault_test::foreign_specs(&all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         ensures_crds: !ensured.is_empty(),
         tool: &state.tool,
@@ -218,7 +245,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
-    if let Some(text) = fault_test::text(project, &all, cases)? {
+    if let Some(text) = fault_test::text(project, &all, &admissions, cases)? {
         tree.insert("tests/faults.rs", Owner::Tool, text);
     }
     if samples.0.iter().any(|(_, sample)| sample.is_some()) {
@@ -228,7 +255,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
-    let operator = operator(project, &all, &made, samples)?;
+    let operator = operator(project, &all, &admissions, &made, samples)?;
     for (path, text) in
         kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
     {

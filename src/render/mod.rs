@@ -1,6 +1,7 @@
 //! Renders a project to its tree of files. Names, types and decisions are prepared in Rust; templates only place them.
 
 mod cargo_lock;
+mod chain;
 mod error;
 mod fault_test;
 mod generated_test;
@@ -10,6 +11,7 @@ mod operator;
 mod registry;
 mod sample;
 mod vendor;
+mod webhook_files;
 
 pub use error::RenderError;
 pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
