@@ -1,13 +1,13 @@
 //! Walks the schemas of two versions in parallel, and writes down a rule or a question for each difference.
 
-use operator_schema::{Schema, SchemaOrBool, apply_defaults, violations};
-use serde_json::{Value, json};
+use operator_schema::{Schema, SchemaOrBool, apply_defaults};
+use serde_json::Value;
 
 use super::{
     form::{Form, bare, is_alike},
     image::{images, likeness},
     path::{Path, Step},
-    rename::{Rename, at},
+    rename::Rename,
     rule::{End, Place, Question, Rule},
 };
 use crate::crd::Version;
@@ -23,26 +23,17 @@ pub struct Derivation {
     pub asked: usize,
 }
 
-/// Derives the conversion between a version and the hub. The renames must be valid for these schemas.
+/// Derives the conversion between a version and the hub. The renames must have been resolved for these schemas.
 pub fn derive(spoke: &Version, hub: &Version, renames: &[Rename]) -> Derivation {
-    let (spoke, hub) = (bare(&spoke.schema), bare(&hub.schema));
+    let roots = [bare(&spoke.schema), bare(&hub.schema)];
     let mut walk = Walk {
         renames,
         is_root: true,
         derivation: Derivation::default(),
     };
-    walk.node(&spoke, &hub, &Place::default());
+    walk.node(&roots[0], &roots[1], &Place::default());
     for rename in renames {
-        let (Some(of_spoke), Some(of_hub)) = (at(&spoke, &rename.spoke), at(&hub, &rename.hub))
-        else {
-            continue;
-        };
-        walk.derivation.rules.push(Rule::Moved(rename.clone()));
-        let is_required = [(&spoke, &rename.spoke), (&hub, &rename.hub)].map(|(root, path)| {
-            let parent = path.parent().and_then(|parent| at(root, &parent));
-            parent.is_some_and(|parent| is_required(parent, path.name()))
-        });
-        walk.both(of_spoke, of_hub, is_required, rename);
+        walk.rename(&roots, rename);
     }
     walk.derivation
 }
@@ -65,9 +56,12 @@ impl Walk<'_> {
                 self.fields(spoke, hub, place);
             }
             (Form::List(Some(a)), Form::List(Some(b))) => {
-                self.node(a, b, &place.with(&Step::Items));
+                let items = [Step::items(spoke), Step::items(hub)];
+                self.node(a, b, &place.with(items));
             }
-            (Form::Map(a), Form::Map(b)) => self.node(a, b, &place.with(&Step::Values)),
+            (Form::Map(a), Form::Map(b)) => {
+                self.node(a, b, &place.with([Step::Values, Step::Values]));
+            }
             (Form::Scalar(a), Form::Scalar(b)) if a == b => self.values(spoke, hub, place),
             (Form::List(None), Form::List(_))
             | (Form::List(_), Form::List(None))
@@ -84,6 +78,8 @@ impl Walk<'_> {
                 let fields = count(spoke).max(count(hub));
                 self.derivation.fields += fields;
                 self.derivation.asked += fields + 1;
+                self.defaults_within(End::Spoke, spoke, &place.spoke);
+                self.defaults_within(End::Hub, hub, &place.hub);
                 self.ask(Question::Convert(place.clone(), [a.name(), b.name()]));
             }
         }
@@ -129,24 +125,29 @@ impl Walk<'_> {
                 }
                 let path = place.at(end).field(name);
                 self.rule(Rule::Only(end, path.clone()));
-                if is_required(parent, name) {
+                if let Some(value) = default(field) {
+                    self.rule(Rule::Default(end, path, value));
+                } else if is_required(parent, name) {
                     let pair = pairs.iter().find(|pair| pair[end as usize] == *name);
                     let meant = pair.map(|pair| {
                         let other = end.other();
                         place.at(other).field(pair[other as usize])
                     });
-                    self.require(end, field, path, meant);
+                    self.require(end, field, &path, meant, &|_| false);
                 }
             }
         }
         for [before, after] in pairs {
-            let is_asked = is_supplied(spoke, before) || is_supplied(hub, after);
+            let pair = Place {
+                spoke: place.spoke.field(before),
+                hub: place.hub.field(after),
+            };
+            let is_asked = self.derivation.questions.iter().any(|question| {
+                matches!(question, Question::Supply(end, path, _) if pair.at(*end) == path)
+            });
             if !is_asked {
                 self.derivation.asked += 2;
-                self.ask(Question::Renamed(Place {
-                    spoke: place.spoke.field(before),
-                    hub: place.hub.field(after),
-                }));
+                self.ask(Question::Renamed(pair));
             }
         }
     }
@@ -154,38 +155,115 @@ impl Walk<'_> {
     /// Compares a field that both versions have. `is_required` tells in which of them it is required.
     fn both(&mut self, spoke: &Schema, hub: &Schema, is_required: [bool; 2], place: &Place) {
         self.derivation.fields += 1;
-        let asked = self.derivation.questions.len();
-        let ruled = self.derivation.rules.len();
-        self.node(spoke, hub, place);
-        let is_converted = matches!(
-            &self.derivation.questions[asked..],
-            [Question::Convert(it, _)] if it == place
-        );
-        let (end, schema, other) = match is_required {
-            _ if is_converted => return,
-            [true, false] => (End::Spoke, spoke, hub),
-            [false, true] => (End::Hub, hub, spoke),
-            _ => return,
-        };
-        match outer(schema, other).or_else(|| zero(schema)) {
-            // before the rules of its fields, which need it
-            Some(value) => {
-                let rule = Rule::Default(end, place.at(end).clone(), value);
-                self.derivation.rules.insert(ruled, rule);
+        for (end, schema, other) in [(End::Spoke, spoke, hub), (End::Hub, hub, spoke)] {
+            if schema.nullable && !other.nullable && Form::of(other) != Form::Any {
+                self.rule(Rule::Null(end, place.at(end).clone()));
             }
-            None => self.require(end, schema, place.at(end).clone(), None),
+            let [is_required, is_present] = match end {
+                End::Spoke => is_required,
+                End::Hub => [is_required[1], is_required[0]],
+            };
+            let is_absent = !is_present && default(other).is_none();
+            if let Some(value) = default(schema).filter(|_| is_absent) {
+                self.rule(Rule::Default(end, place.at(end).clone(), value));
+            } else if is_required && is_absent {
+                let is_covered = |name: &str| !self::is_required(other, name);
+                let is_outer = is_object(schema) && is_object(other);
+                self.require(end, schema, place.at(end), None, &|name| {
+                    is_outer && is_covered(name)
+                });
+            }
+        }
+        self.node(spoke, hub, place);
+    }
+
+    /// A version requires a field that an object of the other may not have. An object is empty if each field that it must have has a default,
+    /// or a rule or a question of its own. Other constraints are not considered.
+    fn require(
+        &mut self,
+        end: End,
+        schema: &Schema,
+        path: &Path,
+        meant: Option<Path>,
+        is_covered: &dyn Fn(&str) -> bool,
+    ) {
+        let is_renamed = |name: &str| self.is_renamed(end, &path.field(name));
+        let has_value = |name: &String| {
+            let field = schema.properties.get(name);
+            field.is_some_and(|field| default(field).is_some())
+                || is_covered(name)
+                || is_renamed(name)
+        };
+        if is_object(schema) && schema.required.iter().all(has_value) {
+            self.rule(Rule::Empty(end, path.clone()));
+        } else {
+            self.derivation.asked += 1;
+            self.ask(Question::Supply(end, path.clone(), meant));
         }
     }
 
-    /// A version requires a field that an object of the other may not have.
-    fn require(&mut self, end: End, schema: &Schema, path: Path, meant: Option<Path>) {
-        match zero(schema) {
-            Some(value) => self.rule(Rule::Default(end, path, value)),
-            None => {
-                self.derivation.asked += 1;
-                self.ask(Question::Supply(end, path, meant));
+    /// The defaults inside a value that the user's functions convert.
+    fn defaults_within(&mut self, end: End, schema: &Schema, path: &Path) {
+        for (name, field) in &schema.properties {
+            let path = path.field(name);
+            if let Some(value) = default(field) {
+                self.rule(Rule::Default(end, path.clone(), value));
+            }
+            self.defaults_within(end, field, &path);
+        }
+        if let Some(items) = &schema.items {
+            self.defaults_within(end, items, &path.with(Step::items(schema)));
+        }
+        if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
+            self.defaults_within(end, values, &path.with(Step::Values));
+        }
+    }
+
+    /// The rule of a renamed field and of what is below it, or the question about several.
+    fn rename(&mut self, roots: &[Schema; 2], rename: &Rename) {
+        let at = |end: End| {
+            let root = &roots[end as usize];
+            let paths = rename.at(end).iter();
+            let found = paths.filter_map(|path| {
+                let (schema, _) = path.resolve(root)?;
+                let (parent, _) = path.parent()?.resolve(root)?;
+                Some((schema, is_required(parent, path.name()), path))
+            });
+            found.collect::<Vec<_>>()
+        };
+        let (spoke, hub) = (at(End::Spoke), at(End::Hub));
+        if let ([(of_spoke, spoke_requires, spoke)], [(of_hub, hub_requires, hub)]) =
+            (&*spoke, &*hub)
+        {
+            let place = Place {
+                spoke: (*spoke).clone(),
+                hub: (*hub).clone(),
+            };
+            self.both(of_spoke, of_hub, [*spoke_requires, *hub_requires], &place);
+            let Derivation {
+                rules, questions, ..
+            } = &mut self.derivation;
+            if !rules.iter().any(|it| it.moves(&place))
+                && !questions.iter().any(|it| it.moves(&place))
+            {
+                rules.push(Rule::Moved(place));
+            }
+            return;
+        }
+        for (end, fields, others) in [(End::Spoke, &spoke, &hub), (End::Hub, &hub, &spoke)] {
+            for (schema, is_required, path) in fields {
+                let fields = 1 + count(schema);
+                self.derivation.fields += fields;
+                self.derivation.asked += fields;
+                self.defaults_within(end, schema, path);
+                if let Some(value) = default(schema) {
+                    self.rule(Rule::Default(end, (*path).clone(), value));
+                } else if *is_required && !others.iter().any(|(_, is_required, _)| *is_required) {
+                    self.require(end, schema, path, None, &|_| false);
+                }
             }
         }
+        self.ask(Question::Join(rename.spoke.clone(), rename.hub.clone()));
     }
 
     fn values(&mut self, spoke: &Schema, hub: &Schema, place: &Place) {
@@ -204,13 +282,18 @@ impl Walk<'_> {
     }
 
     fn is_renamed(&self, end: End, path: &Path) -> bool {
-        self.renames.iter().any(|rename| rename.at(end) == path)
+        self.renames
+            .iter()
+            .any(|rename| rename.at(end).contains(path))
     }
 
     fn has_rename_below(&self, place: &Place) -> bool {
-        self.renames
-            .iter()
-            .any(|rename| rename.spoke.is_within(&place.spoke) || rename.hub.is_within(&place.hub))
+        let is_below = |end, rename: &Rename| {
+            let paths = rename.at(end);
+            paths.iter().any(|path| path.is_within(place.at(end)))
+        };
+        let mut renames = self.renames.iter();
+        renames.any(|rename| is_below(End::Spoke, rename) || is_below(End::Hub, rename))
     }
 
     fn rule(&mut self, rule: Rule) {
@@ -226,30 +309,15 @@ fn is_required(parent: &Schema, name: &str) -> bool {
     parent.required.iter().any(|required| required == name)
 }
 
-/// Whether only the user knows the value of a field if the other version does not have it.
-fn is_supplied(parent: &Schema, name: &str) -> bool {
-    let field = parent.properties.get(name);
-    is_required(parent, name) && field.is_some_and(|field| zero(field).is_none())
+fn is_object(schema: &Schema) -> bool {
+    matches!(Form::of(schema), Form::Object | Form::Open | Form::Map(_))
 }
 
-/// The value of a required field that is absent in the other version: its default, or an object without fields that is valid.
-fn zero(schema: &Schema) -> Option<Value> {
-    if let Some(default) = schema.default.as_ref().filter(|value| !value.is_null()) {
-        return Some(default.clone());
-    }
-    let is_object = matches!(Form::of(schema), Form::Object | Form::Open | Form::Map(_));
-    let mut value = json!({});
+/// The default, with those of the fields in it. The API server does not distinguish `default: null` from no default.
+fn default(schema: &Schema) -> Option<Value> {
+    let mut value = schema.default.clone().filter(|value| !value.is_null())?;
     apply_defaults(schema, &mut value);
-    (is_object && violations(schema, &value).is_empty()).then_some(value)
-}
-
-/// The value of an object that a version requires and the other may lack: `{}`, if each field that it must have has a rule or a question of its
-/// own. Other constraints are not considered.
-fn outer(schema: &Schema, other: &Schema) -> Option<Value> {
-    let is_object = |schema| matches!(Form::of(schema), Form::Object | Form::Open);
-    let is_covered = |name: &String| !is_required(other, name);
-    let is_outer = is_object(schema) && is_object(other) && schema.default.is_none();
-    (is_outer && schema.required.iter().all(is_covered)).then(|| json!({}))
+    Some(value)
 }
 
 /// The number of fields below a node.

@@ -1,8 +1,9 @@
-//! The path of a field in a version: `spec.pools[].size`, with `[]` for the items of a list and `{}` for the values of a map.
+//! The path of a field in a version: `spec.pools[].size`, with `[]` for the items of a list, `[name]` for those of a list whose items have
+//! keys, and `{}` for the values of a map. A `.`, `[`, `{` or `\` in a name is escaped with `\`.
 
 use std::fmt;
 
-use crate::evolution::Segment;
+use operator_schema::{Schema, SchemaOrBool};
 
 /// A path from the root of a schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,32 +13,56 @@ pub struct Path(Vec<Step>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     Field(String),
-    Items,
+    /// The items of a list, with the fields that identify an item.
+    Items(Vec<String>),
     Values,
 }
 
+impl Step {
+    /// The items of the list that the schema describes.
+    pub fn items(schema: &Schema) -> Self {
+        match schema.list_type.as_deref() {
+            Some("map") => Self::Items(schema.list_map_keys.clone()),
+            _ => Self::Items(vec![]),
+        }
+    }
+
+    pub fn is_field(&self) -> bool {
+        matches!(self, Self::Field(_))
+    }
+}
+
 impl Path {
-    /// Parses a path; `None` if it has an empty field.
+    /// Parses a path; `None` if it has an empty field or an open bracket.
     pub fn parse(text: &str) -> Option<Self> {
         let mut steps = vec![];
-        for part in text.split('.') {
-            let end = part.find(['[', '{']).unwrap_or(part.len());
-            let (name, mut marks) = part.split_at(end);
+        let mut rest = text;
+        loop {
+            let (name, after) = field(rest);
             if name.is_empty() {
                 return None;
             }
-            steps.push(Step::Field(name.to_owned()));
-            while !marks.is_empty() {
-                let (step, rest) = match marks.split_at_checked(2)? {
-                    ("[]", rest) => (Step::Items, rest),
-                    ("{}", rest) => (Step::Values, rest),
-                    _ => return None,
-                };
-                steps.push(step);
-                marks = rest;
+            steps.push(Step::Field(name));
+            rest = after;
+            loop {
+                if let Some(after) = rest.strip_prefix("{}") {
+                    steps.push(Step::Values);
+                    rest = after;
+                } else if let Some(after) = rest.strip_prefix('[') {
+                    let (keys, after) = after.split_once(']')?;
+                    let keys = keys.split(',').filter(|key| !key.is_empty());
+                    steps.push(Step::Items(keys.map(str::to_owned).collect()));
+                    rest = after;
+                } else {
+                    break;
+                }
+            }
+            match rest.strip_prefix('.') {
+                Some(after) => rest = after,
+                None if rest.is_empty() => return Some(Self(steps)),
+                None => return None,
             }
         }
-        Some(Self(steps))
     }
 
     pub fn steps(&self) -> &[Step] {
@@ -72,41 +97,97 @@ impl Path {
         Some(Self([to.0.as_slice(), rest].concat()))
     }
 
-    /// The paths of the lists and maps whose items and values the path leads through, outermost first.
-    pub fn collections(&self) -> impl Iterator<Item = Self> {
+    /// The paths of the items and values that the path leads through, outermost first.
+    pub fn collections(&self) -> Vec<Self> {
         let ends = self.0.iter().enumerate();
-        let ends = ends.filter(|(_, step)| !matches!(step, Step::Field(_)));
-        ends.map(|(end, _)| Self(self.0[..=end].to_vec()))
+        let ends = ends.filter(|(_, step)| !step.is_field());
+        ends.map(|(end, _)| Self(self.0[..=end].to_vec())).collect()
     }
 
     /// The name of the last field.
     pub fn name(&self) -> &str {
         let names = self.0.iter().rev().find_map(|step| match step {
             Step::Field(name) => Some(name.as_str()),
-            Step::Items | Step::Values => None,
+            Step::Items(_) | Step::Values => None,
         });
         names.unwrap_or_default()
     }
+
+    /// The names of the fields on the path.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|step| match step {
+            Step::Field(name) => Some(name.as_str()),
+            Step::Items(_) | Step::Values => None,
+        })
+    }
+
+    /// The schema that the path leads to, and the path with the keys of its lists.
+    pub fn resolve<'a>(&self, root: &'a Schema) -> Option<(&'a Schema, Self)> {
+        let mut schema = root;
+        let mut path = Self::default();
+        for step in &self.0 {
+            let step = match step {
+                Step::Items(_) => Step::items(schema),
+                step => step.clone(),
+            };
+            schema = child(schema, &step)?;
+            path = path.with(step);
+        }
+        Some((schema, path))
+    }
+
+    /// The JSON pointer from the root of the schema to the schema of the field.
+    pub fn pointer(&self) -> String {
+        let steps = self.0.iter().map(|step| match step {
+            Step::Field(name) => format!("/properties/{}", operator_schema::pointer::escape(name)),
+            Step::Items(_) => "/items".into(),
+            Step::Values => "/additionalProperties".into(),
+        });
+        steps.collect()
+    }
 }
 
-impl From<&[Segment]> for Path {
-    fn from(segments: &[Segment]) -> Self {
-        let step = |segment: &Segment| match segment {
-            Segment::Field(name) => Step::Field(name.clone()),
-            Segment::Items => Step::Items,
-            Segment::Values => Step::Values,
-        };
-        Self(segments.iter().map(step).collect())
+fn child<'a>(schema: &'a Schema, step: &Step) -> Option<&'a Schema> {
+    match step {
+        Step::Field(name) => schema.properties.get(name),
+        Step::Items(_) => schema.items.as_deref(),
+        Step::Values => match &schema.additional_properties {
+            Some(SchemaOrBool::Schema(values)) => Some(values),
+            _ => None,
+        },
     }
+}
+
+/// Splits a text after the name at its beginning.
+fn field(text: &str) -> (String, &str) {
+    let mut name = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '.' | '[' | '{' => return (name, &text[at..]),
+            '\\' => name.extend(characters.next().map(|(_, escaped)| escaped)),
+            other => name.push(other),
+        }
+    }
+    (name, "")
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.0.iter().enumerate() {
             match step {
-                Step::Field(name) if index > 0 => write!(f, ".{name}")?,
-                Step::Field(name) => f.write_str(name)?,
-                Step::Items => f.write_str("[]")?,
+                Step::Field(name) => {
+                    if index > 0 {
+                        f.write_str(".")?;
+                    }
+                    for character in name.chars() {
+                        if matches!(character, '.' | '[' | '{' | '\\') {
+                            f.write_str("\\")?;
+                        }
+                        write!(f, "{character}")?;
+                    }
+                }
+                Step::Items(keys) => write!(f, "[{}]", keys.join(","))?,
                 Step::Values => f.write_str("{}")?,
             }
         }
@@ -120,9 +201,17 @@ mod tests {
 
     #[test]
     fn a_path_is_written_as_it_was_read() {
-        for text in ["spec", "spec.pools[].size", "spec.a{}[].b", "spec.a[][]"] {
+        for text in [
+            "spec",
+            "spec.pools[].size",
+            "spec.a{}[].b",
+            "spec.a[][]",
+            "spec.ports[port,protocol].x",
+            r"spec.ca\.crt.a\{\\b",
+        ] {
             assert_eq!(Path::parse(text).unwrap().to_string(), text);
         }
+        assert_eq!(Path::parse(r"spec.ca\.crt").unwrap().name(), "ca.crt");
         for text in ["", ".", "spec.", "spec[", "spec[]x", "spec.[]", "spec.a{]"] {
             assert_eq!(Path::parse(text), None, "{text}");
         }

@@ -31,9 +31,14 @@ pub enum Rule {
     OneOfList(Place),
     /// Only this version has the field: its value is kept for it.
     Only(End, Path),
-    /// The version requires the field, and its default is set if the other version does not have it.
+    /// Only this version has the default of the field: an absent field of the other version has this value here.
     Default(End, Path, Value),
-    /// Enum values that are written differently, in the order of the spoke and the hub.
+    /// This version requires an object that the other may lack, and that may be empty.
+    Empty(End, Path),
+    /// Only in this version, the field may be `null`.
+    Null(End, Path),
+    /// Enum values that are written differently, in the order of the spoke and the hub. They belong to a question about other values of the
+    /// field if there is one.
     Values(Place, Vec<(Value, Value)>),
 }
 
@@ -42,6 +47,8 @@ pub enum Rule {
 pub enum Question {
     /// The types differ; they are named in the order of the spoke and the hub.
     Convert(Place, [String; 2]),
+    /// Fields that are split or merged.
+    Join(Vec<Path>, Vec<Path>),
     /// This version requires a field that the other lacks, or may lack; the field of the other that may be meant.
     Supply(End, Path, Option<Path>),
     /// Enum values that only the spoke has, and those that only the hub has.
@@ -59,6 +66,28 @@ impl End {
     }
 }
 
+impl Rule {
+    /// Whether the rule moves the value at this place to its path in the other version.
+    pub fn moves(&self, place: &Place) -> bool {
+        match self {
+            Self::Moved(it) | Self::ListOfOne(it) | Self::OneOfList(it) | Self::Values(it, _) => {
+                it == place
+            }
+            Self::Only(..) | Self::Default(..) | Self::Empty(..) | Self::Null(..) => false,
+        }
+    }
+}
+
+impl Question {
+    /// Whether the answer moves the value at this place to its path in the other version.
+    pub fn moves(&self, place: &Place) -> bool {
+        match self {
+            Self::Convert(it, _) | Self::Values(it, _) => it == place,
+            Self::Join(..) | Self::Supply(..) | Self::Renamed(_) => false,
+        }
+    }
+}
+
 impl Place {
     /// The path in one of the versions.
     pub fn at(&self, end: End) -> &Path {
@@ -70,13 +99,15 @@ impl Place {
 
     /// The place of a field that has one name in both versions.
     pub fn field(&self, name: &str) -> Self {
-        self.with(&Step::Field(name.to_owned()))
+        let step = Step::Field(name.to_owned());
+        self.with([step.clone(), step])
     }
 
-    pub fn with(&self, step: &Step) -> Self {
+    /// The place after a step in the spoke and one in the hub.
+    pub fn with(&self, [spoke, hub]: [Step; 2]) -> Self {
         Self {
-            spoke: self.spoke.with(step.clone()),
-            hub: self.hub.with(step.clone()),
+            spoke: self.spoke.with(spoke),
+            hub: self.hub.with(hub),
         }
     }
 }
@@ -86,6 +117,18 @@ impl fmt::Display for Question {
         match self {
             Self::Convert(place, [spoke, hub]) => {
                 write!(f, "{place}: the type changes from {spoke} to {hub}")
+            }
+            Self::Join(spoke, hub) => {
+                let list = |paths: &[Path]| {
+                    let paths: Vec<String> = paths.iter().map(|it| format!("`{it}`")).collect();
+                    paths.join(", ")
+                };
+                write!(
+                    f,
+                    "{} of the spoke are {} of the hub",
+                    list(spoke),
+                    list(hub)
+                )
             }
             Self::Supply(end, path, meant) => {
                 write!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Derivation, Path, Place, Question, Rename, Rule, derive};
+use super::{Derivation, Question, Rule, derive, resolve};
 use crate::crd::{self, Version};
 
 /// Versions whose specs have these properties and required fields.
@@ -30,16 +30,13 @@ fn versions(specs: [Value; 2]) -> Vec<Version> {
         .versions
 }
 
-fn place(spoke: &str, hub: &str) -> Place {
-    Place {
-        spoke: Path::parse(spoke).unwrap(),
-        hub: Path::parse(hub).unwrap(),
-    }
-}
-
-fn derived(specs: [Value; 2], renames: &[Rename]) -> Derivation {
+fn derived(specs: [Value; 2], renames: &[[&str; 2]]) -> Derivation {
     let versions = versions(specs);
-    derive(&versions[0], &versions[1], renames)
+    let paths = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let renames: Vec<_> = renames.iter().map(|it| it.map(paths)).collect();
+    let [spoke, hub] = [&versions[0], &versions[1]];
+    let renames = resolve(&renames, ("v1", &spoke.schema), ("v2", &hub.schema)).unwrap();
+    derive(spoke, hub, &renames)
 }
 
 /// Derives both ways, as the rules depend on which version is the hub.
@@ -60,6 +57,8 @@ fn lines(derivation: &Derivation) -> Vec<String> {
         Rule::OneOfList(place) => format!("one of list {place}"),
         Rule::Only(end, path) => format!("only in {end}: {path}"),
         Rule::Default(end, path, value) => format!("default in {end}: {path} = {value}"),
+        Rule::Empty(end, path) => format!("empty in {end}: {path}"),
+        Rule::Null(end, path) => format!("null in {end}: {path}"),
         Rule::Values(place, pairs) => format!("values {place}: {}", json!(pairs)),
     });
     let questions = derivation.questions.iter().map(Question::to_string);
@@ -112,7 +111,7 @@ fn a_required_field_of_one_version_is_a_question_unless_it_has_a_value() {
         "only in the hub: spec.class",
         "default in the hub: spec.class = \"gold\"",
         "only in the hub: spec.empty",
-        "default in the hub: spec.empty = {}",
+        "empty in the hub: spec.empty",
         "only in the hub: spec.name",
         "`spec.a` is required in the hub, and the other version may lack it",
         "`spec.name` is required in the hub, and the other version may lack it",
@@ -124,7 +123,7 @@ fn a_required_field_of_one_version_is_a_question_unless_it_has_a_value() {
 fn an_object_that_becomes_required_is_empty_where_its_fields_have_their_own_rules() {
     let a = |required: Value, fields: Value| json!({"required": required, "properties": {"a": {"type": "object", "required": fields, "properties": {"b": string()}}}});
     let expected = [
-        "default in the hub: spec.a = {}",
+        "empty in the hub: spec.a",
         "`spec.a.b` is required in the hub, and the other version may lack it",
     ];
     check(
@@ -223,13 +222,131 @@ fn declared_renames_move_a_field_and_what_is_below_it() {
         "second": string(), "first": {"type": "integer"},
     }});
     let renames = [
-        place("spec.pools", "spec.groups"),
-        place("spec.pools[].size", "spec.groups[].replicas"),
-        place("spec.first", "spec.second"),
-        place("spec.second", "spec.first"),
+        ["spec.pools", "spec.groups"],
+        ["spec.pools[].size", "spec.groups[].replicas"],
+        ["spec.first", "spec.second"],
+        ["spec.second", "spec.first"],
     ];
     let derivation = derived([spoke, hub], &renames);
-    let moved: Vec<String> = renames.iter().map(|it| format!("moved {it}")).collect();
+    let moved = renames.map(|[spoke, hub]| format!("moved `{spoke}` and `{hub}`"));
     assert_eq!(lines(&derivation), moved);
     assert_eq!((derivation.fields, derivation.asked), (6, 0));
+}
+
+#[test]
+fn defaults_and_nulls_of_one_version_have_rules() {
+    let field = |more: Value| {
+        let mut field = json!({"type": "string"});
+        field
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        json!({"properties": {"a": field}})
+    };
+    let (default, null) = (json!({"default": "x"}), json!({"nullable": true}));
+    check(
+        field(json!({})),
+        field(default.clone()),
+        &["default in the hub: spec.a = \"x\""],
+    );
+    check(field(default.clone()), field(default.clone()), &[]);
+    check(
+        field(null.clone()),
+        field(json!({})),
+        &["null in the spoke: spec.a"],
+    );
+    let mut required = field(json!({}));
+    required["required"] = json!(["a"]);
+    check(required, field(default), &["empty"][..0]);
+}
+
+#[test]
+fn a_renamed_field_may_change_its_type_and_keys_of_lists_are_known() {
+    let pools = |type_: &str, name: &str| {
+        let size = json!({"type": type_});
+        json!({"type": "object", "properties": {"pools": {
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"],
+            "items": {"type": "object", "required": ["id"], "properties": {"id": string(), name: size}},
+        }}})
+    };
+    let renames = [["spec.pools[].size", "spec.pools[id].count"]];
+    let derivation = derived(
+        [pools("string", "size"), pools("integer", "count")],
+        &renames,
+    );
+    let expected =
+        "`spec.pools[id].size` and `spec.pools[id].count`: the type changes from string to integer";
+    assert_eq!(lines(&derivation), [expected]);
+}
+
+#[test]
+fn fields_that_are_split_are_one_question() {
+    let spoke = json!({"type": "object", "properties": {"address": string()}});
+    let hub = json!({"type": "object", "required": ["host"], "properties": {
+        "host": string(), "port": {"type": "integer", "default": 80},
+    }});
+    let derivation = derived([spoke, hub], &[["spec.address", "spec.host spec.port"]]);
+    let expected = [
+        "default in the hub: spec.port = 80",
+        "`spec.host` is required in the hub, and the other version may lack it",
+        "`spec.address` of the spoke are `spec.host`, `spec.port` of the hub",
+    ];
+    assert_eq!(lines(&derivation), expected);
+}
+
+#[test]
+fn a_rename_of_a_missing_field_or_out_of_its_list_is_an_error() {
+    let list = |name: &str| {
+        let item = json!({"type": "object", "properties": {name: string()}});
+        json!({"type": "object", "properties": {"pools": {"type": "array", "items": item}, "tier": string()}})
+    };
+    let versions = versions([list("size"), list("replicas")]);
+    let error = |spoke: &str, hub: &str| {
+        let declared = [[vec![spoke.to_owned()], vec![hub.to_owned()]]];
+        let named = |index: usize| (versions[index].name.as_str(), &versions[index].schema);
+        let (_, error) = resolve(&declared, named(0), named(1)).unwrap_err();
+        format!(
+            "{error}; {}",
+            error.help().split(',').next().unwrap_or_default()
+        )
+    };
+    for (spoke, hub, expected) in [
+        (
+            "spec.pool[].size",
+            "spec.pools[].replicas",
+            "version `v1` has no field `spec.pool[].size`; did you mean \"spec.pools[].size\"?",
+        ),
+        (
+            "spec.pools[].size",
+            "spec.pools[].Replicas",
+            "version `v2` has no field `spec.pools[].Replicas`; did you mean \"spec.pools[].replicas\"?",
+        ),
+        (
+            "spec.zone",
+            "spec.tier",
+            "version `v1` has no field `spec.zone`; write the path as `kubectl explain` does",
+        ),
+        (
+            "metadata.name",
+            "spec.tier",
+            "version `v1` has no field `metadata.name`; write the path as `kubectl explain` does",
+        ),
+        (
+            "spec",
+            "spec.tier",
+            "version `v1` has no field `spec`; write the path as `kubectl explain` does",
+        ),
+        (
+            "spec..x",
+            "spec.tier",
+            "`spec..x` is not a path of fields; write the path as `kubectl explain` does",
+        ),
+        (
+            "spec.pools[].size",
+            "spec.tier",
+            "`spec.tier` is not in the same list or map as `spec.pools[].size`; a rename moves a field within an item; for everything else",
+        ),
+    ] {
+        assert_eq!(error(spoke, hub), expected);
+    }
 }
