@@ -10,11 +10,13 @@ mod marker;
 mod misnamed;
 mod owned;
 mod read;
+mod renamed;
 mod resource;
 mod rule;
 mod similar;
 mod state;
 mod state_file;
+mod versions;
 
 pub use builtin::is_cluster_scoped;
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
@@ -25,12 +27,14 @@ pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
+pub use renamed::{Paths, Renamed};
 pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
 pub use rule::Rule;
 pub use state::{
     FORMAT, Kind, NamedController, Namespaces, Runtime, Source, State, ToolSource, WatchedCache,
 };
 pub use state_file::StateFile;
+pub use versions::{ConversionError, Conversions, Spoke, conversions};
 
 use std::collections::BTreeSet;
 
