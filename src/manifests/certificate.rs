@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{
-    EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount,
-};
+use k8s_openapi::api::core::v1::{EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
@@ -68,7 +66,12 @@ pub(super) fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Ve
     let mut bundles: Vec<PolicyRule> = present
         .map(|(_, resource)| {
             let group = "admissionregistration.k8s.io";
-            named(group, resource, vec![operator.name.clone()], &["get", "patch"])
+            named(
+                group,
+                resource,
+                vec![operator.name.clone()],
+                &["get", "patch"],
+            )
         })
         .collect();
     if !webhooks.converted.is_empty() {
@@ -104,7 +107,8 @@ fn cert_manager(operator: &Operator) -> Vec<Object> {
         }),
         settings: vec![],
     };
-    let key = |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
+    let key =
+        |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
     let self_signed = format!("{name}-self-signed");
     vec![
         object("Issuer", &self_signed, json!({"selfSigned": {}})),

@@ -88,7 +88,11 @@ pub fn manifests(operator: &Operator) -> Manifests {
     let controlled = operator.controllers.iter();
     let controlled = controlled.filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
     let others = operator.samples.iter().map(|(resource, it)| (resource, it));
-    objects.extend(controlled.chain(others).map(|(resource, it)| sample(resource, it)));
+    objects.extend(
+        controlled
+            .chain(others)
+            .map(|(resource, it)| sample(resource, it)),
+    );
 
     let mut crds = operator.crds.clone();
     crds.sort_unstable();
@@ -103,7 +107,8 @@ pub fn rare_certificate_rules(operator: &Operator) -> Vec<PolicyRule> {
     };
     let [secrets, _] = certificate::certificate_rules(operator, webhooks);
     let renewals = secrets.into_iter().map(|mut rule| {
-        rule.verbs.retain(|verb| verb == "patch" || verb == "update");
+        rule.verbs
+            .retain(|verb| verb == "patch" || verb == "update");
         rule
     });
     renewals.filter(|rule| !rule.verbs.is_empty()).collect()

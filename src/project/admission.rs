@@ -138,11 +138,7 @@ pub fn url_path(resource: &ResourceType, webhook: WebhookType) -> String {
         kind,
         ..
     } = resource;
-    let (webhook, group, kind) = (
-        webhook.name(),
-        group.replace('.', "-"),
-        kind.to_lowercase(),
-    );
+    let (webhook, group, kind) = (webhook.name(), group.replace('.', "-"), kind.to_lowercase());
     format!("/{webhook}-{group}-{version}-{kind}")
 }
 

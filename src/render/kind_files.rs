@@ -17,7 +17,8 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Tree,
     project::{
-        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Source,
+        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType,
+        Source,
     },
     rust::version_module,
     rustfmt::is_wide,

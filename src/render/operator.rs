@@ -101,6 +101,10 @@ pub fn operator(
         crds,
         ensured_crds: ensured_crds(project).map(Api::name).collect(),
         webhooks: manifest_webhooks(project, admissions),
-        samples: samples.0.into_iter().filter_map(|(resource, sample)| Some((resource, sample?))).collect(),
+        samples: samples
+            .0
+            .into_iter()
+            .filter_map(|(resource, sample)| Some((resource, sample?)))
+            .collect(),
     })
 }

@@ -11,7 +11,9 @@ use super::{
 use crate::{
     manifests,
     plan::Tree,
-    project::{Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType},
+    project::{
+        Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
+    },
     rustfmt::{literal, skip, version_order},
     scaffold::{Admitted, Operations, webhook_files},
     template::fill,

@@ -31,6 +31,8 @@ mod validation;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
+pub use value_type::ValueType;
+
 use schema_attributes::Supplement;
 
 use crate::{
