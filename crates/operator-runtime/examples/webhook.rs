@@ -59,9 +59,14 @@ async fn main() -> anyhow::Result<()> {
     settings.webhook_address = Some(([127, 0, 0, 1], port).into());
     settings.webhook_certificates = Some(folder);
     let webhooks = Webhooks::new()
-        .add(setup, |it| it.mutates("/mutate--v1-pod").validates("/validate--v1-pod"))
+        .add(setup, |it| {
+            it.mutates("/mutate--v1-pod").validates("/validate--v1-pod")
+        })
         .mounted_certificates();
     let client = Client::try_from(Config::new("https://127.0.0.1:1".parse()?))?;
     let operator = Operator::new("bench", settings, client);
-    operator.register(Controllers::new().webhooks(webhooks)).run().await
+    operator
+        .register(Controllers::new().webhooks(webhooks))
+        .run()
+        .await
 }

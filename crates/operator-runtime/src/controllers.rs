@@ -4,6 +4,8 @@ use std::{collections::HashSet, future::Future};
 
 use futures::{FutureExt, future::BoxFuture};
 
+#[cfg(feature = "webhook")]
+use crate::webhook::Webhooks;
 use crate::{
     Result,
     crd::OwnCrds,
@@ -56,6 +58,8 @@ pub struct Controllers {
     pub(crate) crds: Vec<OwnCrds>,
     /// The names of the CRDs whose stored objects are migrated.
     pub(crate) migrated: Vec<String>,
+    #[cfg(feature = "webhook")]
+    pub(crate) webhooks: Webhooks,
 }
 
 /// A controller that was added.
@@ -191,12 +195,24 @@ impl Controllers {
         self
     }
 
-    /// Combines two sets of controllers.
+    /// Adds the webhooks that the operator serves.
+    #[cfg(feature = "webhook")]
+    #[must_use]
+    pub fn webhooks(mut self, webhooks: Webhooks) -> Self {
+        self.webhooks = self.webhooks.and(webhooks);
+        self
+    }
+
+    /// Combines two sets of controllers, with what else was added to them.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.registrations.extend(other.registrations);
         self.crds.extend(other.crds);
         self.migrated.extend(other.migrated);
+        #[cfg(feature = "webhook")]
+        {
+            self.webhooks = self.webhooks.and(other.webhooks);
+        }
         self
     }
 

@@ -67,7 +67,7 @@ mod style;
 #[cfg(feature = "otel")]
 mod trace;
 #[cfg(feature = "webhook")]
-mod webhook;
+pub mod webhook;
 
 pub use action::Action;
 pub use condition::{Condition, Truth};

@@ -1,0 +1,208 @@
+//! Serves the webhooks of an operator that runs: from before it waits for its lease until its controllers have ended.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use futures::future::{join, try_join_all};
+use tokio::{
+    net::TcpListener,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::{
+    certificate::{Certificates, Lifetimes, ManagedConfig, system_clock},
+    registry::{Registration, Served, Webhooks},
+    router::Router,
+    server,
+    service::{Opened, WebhookService},
+};
+use crate::{
+    Settings, Setup,
+    error::Fatal,
+    health::{self, Health},
+};
+
+/// How long a replica serves after the signal to stop, until API servers have noticed that it is not ready any more.
+const NOTICE: Duration = Duration::from_secs(3);
+
+/// The longest time for requests in flight at the end.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the webhooks of an operator need.
+pub(crate) struct Launch<'a> {
+    pub setup: Setup,
+    pub health: Arc<Health>,
+    pub service: &'a WebhookService,
+    /// Instead of the address in the settings.
+    pub listener: Option<TcpListener>,
+    pub stop: CancellationToken,
+    pub background: &'a mut JoinSet<Fatal>,
+}
+
+/// The webhooks that are served. Dropping them ends the service, but not the tasks.
+pub(crate) struct Running {
+    opened: Opened,
+    stop: CancellationToken,
+    /// Cancelled once API servers have noticed the stop.
+    noticed: CancellationToken,
+    /// Cancelled to end the server.
+    closing: CancellationToken,
+    /// Cancelled once the server has ended.
+    closed: CancellationToken,
+}
+
+impl Launch<'_> {
+    /// Serves these webhooks, if there are any.
+    pub async fn start(self, mut webhooks: Webhooks) -> Result<Option<Running>, Fatal> {
+        webhooks.check()?;
+        if webhooks.is_empty() {
+            return Ok(None);
+        }
+        let Self {
+            setup,
+            health,
+            service,
+            listener,
+            stop,
+            background,
+        } = self;
+        let settings = setup.settings.clone();
+        let listener = match (listener, settings.webhook_address) {
+            (Some(listener), _) => Some(listener),
+            (None, Some(address)) => Some(crate::server::listen(address).await?),
+            (None, None) => None,
+        };
+        health.set_webhooks(health::Webhooks::Starting);
+        let crds = webhooks.conversions.iter();
+        let crds = crds.map(|it| it.crd().to_owned()).collect();
+        let router = Arc::new(Router::new(&mut webhooks, &setup.metrics));
+        let running = Running {
+            opened: service.open(router.clone()),
+            stop: stop.clone(),
+            noticed: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            closed: CancellationToken::new(),
+        };
+        let notice = notice(&settings, listener.as_ref());
+        let noticed = running.noticed.clone();
+        background.spawn(async move {
+            stop.cancelled().await;
+            sleep(notice).await;
+            noticed.cancel();
+            pending().await
+        });
+        let certificates = certificates(&webhooks, crds, &setup, listener.is_some())?;
+        let mut loaded = None;
+        if let Some(certificates) = certificates {
+            let mut expiry = certificates.expiry();
+            let metrics = setup.metrics.clone();
+            background.spawn(async move {
+                while expiry.changed().await.is_ok() {
+                    let seconds = *expiry.borrow_and_update();
+                    metrics.webhooks.set_expiry(seconds.unwrap_or_default());
+                }
+                pending().await
+            });
+            if let Some(listener) = listener {
+                loaded = Some(certificates.loaded());
+                let (closing, closed) = (running.closing.clone(), running.closed.clone());
+                let config = certificates.server_config();
+                let router = router.clone();
+                background.spawn(async move {
+                    server::serve(listener, config, router, closing).await;
+                    closed.cancel();
+                    pending().await
+                });
+            } else {
+                running.closed.cancel();
+            }
+            background.spawn(async move { match certificates.run().await {} });
+        } else {
+            running.closed.cancel();
+        }
+        background.spawn(async move {
+            match set_up(webhooks.registrations, &setup).await {
+                Ok(served) => router.open(served),
+                Err(error) => return error,
+            }
+            if let Some(mut loaded) = loaded {
+                // The sender lives as long as the task above.
+                let _ = loaded.wait_for(|loaded| *loaded).await;
+            }
+            info!("webhooks are served");
+            health.set_webhooks(health::Webhooks::Served);
+            pending().await
+        });
+        Ok(Some(running))
+    }
+}
+
+/// The certificates of the server; `None` if something else issues them and nothing serves with them.
+fn certificates(
+    webhooks: &Webhooks,
+    crds: Vec<String>,
+    setup: &Setup,
+    is_served: bool,
+) -> Result<Option<Certificates>, Fatal> {
+    let settings = &setup.settings;
+    match &settings.webhook_certificates {
+        Some(folder) => Ok(Some(Certificates::mounted(folder.clone()))),
+        None if webhooks.are_certificates_mounted && is_served => Err(Fatal::NoCertificates),
+        None if webhooks.are_certificates_mounted => Ok(None),
+        None => {
+            let managed = Certificates::managed(ManagedConfig {
+                client: setup.client.clone(),
+                namespace: setup.client.default_namespace().to_owned(),
+                operator: setup.operator.clone(),
+                crds,
+                url: settings.webhook_url.clone(),
+                hosts: vec![],
+                lifetimes: Lifetimes::default(),
+                clock: system_clock(),
+            });
+            let managed = managed.map_err(|error| Fatal::WebhookHost(error.to_string()))?;
+            Ok(Some(managed))
+        }
+    }
+}
+
+/// Only in a cluster, API servers find the replicas by endpoints, which follow the readiness with a delay.
+fn notice(settings: &Settings, listener: Option<&TcpListener>) -> Duration {
+    let address = listener.and_then(|it| it.local_addr().ok());
+    let is_reachable = address.is_some_and(|it| !it.ip().is_loopback());
+    match is_reachable && settings.webhook_url.is_none() {
+        true => NOTICE,
+        false => Duration::ZERO,
+    }
+}
+
+async fn set_up(registrations: Vec<Registration>, setup: &Setup) -> Result<Served, Fatal> {
+    let starts = registrations
+        .into_iter()
+        .map(|Registration { paths, start }| {
+            let started = start(setup.clone());
+            async move {
+                started.await.map_err(|error| Fatal::WebhookSetup {
+                    paths,
+                    source: error.into(),
+                })
+            }
+        });
+    Ok(try_join_all(starts).await?.into_iter().flatten().collect())
+}
+
+impl Running {
+    /// Ends the service when its requests in flight are finished.
+    pub async fn drain(self) {
+        if self.stop.is_cancelled() {
+            self.noticed.cancelled().await;
+        }
+        self.closing.cancel();
+        let drained = join(self.opened.drain(), self.closed.cancelled());
+        if timeout(DRAIN_TIMEOUT, drained).await.is_err() {
+            warn!(after = ?DRAIN_TIMEOUT, "giving up requests to webhooks in flight");
+        }
+    }
+}
