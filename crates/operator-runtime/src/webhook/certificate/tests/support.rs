@@ -88,6 +88,7 @@ spec:
 #[derive(Clone, Debug)]
 pub struct Time {
     start: Instant,
+    epoch: Duration,
     ahead: Arc<Mutex<Duration>>,
 }
 
@@ -95,6 +96,17 @@ impl Time {
     pub fn new() -> Self {
         Self {
             start: Instant::now(),
+            epoch: Duration::from_secs(1_800_000_000),
+            ahead: Arc::default(),
+        }
+    }
+
+    /// The time of the system.
+    pub fn real() -> Self {
+        let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        Self {
+            start: Instant::now(),
+            epoch: since_epoch,
             ahead: Arc::default(),
         }
     }
@@ -105,7 +117,7 @@ impl Time {
 
     pub fn now(&self) -> Duration {
         let ahead = *self.ahead.lock().unwrap();
-        Duration::from_secs(1_800_000_000) + self.start.elapsed() + ahead
+        self.epoch + self.start.elapsed() + ahead
     }
 
     pub fn clock(&self) -> Clock {
