@@ -103,11 +103,11 @@ async fn half_replaced_files_change_nothing_until_they_are_complete() {
         fs::write(folder.0.join("tls.crt"), damaged).unwrap();
         sleep(Duration::from_secs(30)).await;
         assert!(
-            log.text().contains(reason),
+            log.own().contains(reason),
             "{reason} is not in {}",
-            log.text()
+            log.own()
         );
-        assert_eq!(log.text().matches(reason).count(), 1, "reported once");
+        assert_eq!(log.own().matches(reason).count(), 1, "reported once");
         replica
             .connect(&first["ca.crt"], HOST, &time)
             .await

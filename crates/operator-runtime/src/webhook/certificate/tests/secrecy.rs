@@ -46,11 +46,12 @@ fn add_key(pem: &[u8], texts: &mut BTreeSet<String>) {
 fn assert_has_none(text: &str, secrets: &BTreeSet<String>) {
     assert!(secrets.len() > 8, "{}", secrets.len());
     for secret in secrets {
-        assert!(!text.contains(secret), "{secret} is in {text}");
+        let lines = text.lines().filter(|line| line.contains(secret));
+        assert_eq!(lines.collect::<Vec<_>>(), [""; 0]);
     }
 }
 
-/// A client whose responses about the Secret are cut in half every other time.
+/// A client whose responses about the Secret are cut off one time in five.
 fn truncating(server: &Server) -> Client {
     let admin = server.client();
     let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -60,7 +61,7 @@ fn truncating(server: &Server) -> Client {
             let is_secret = request.uri().path().contains("/secrets");
             let response = admin.send(request).await?;
             let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            if !is_secret || number % 2 == 1 {
+            if !is_secret || number % 5 > 0 {
                 return Ok::<_, kube::Error>(response);
             }
             let (parts, body) = response.into_parts();
@@ -105,7 +106,11 @@ async fn no_key_is_in_a_log_of_any_level() {
         "is not JSON",
         "set the CA bundle",
     ] {
-        assert!(text.contains(expected), "{expected} is not in {text}");
+        assert!(
+            text.contains(expected),
+            "{expected} is not in {}",
+            log.own()
+        );
     }
     assert_has_none(&text, &texts);
 }
