@@ -67,7 +67,9 @@ pub(super) struct Serving {
 /// Why a certificate is not accepted.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub(super) enum Rejected {
-    #[error("is not one that the operator serves with: {0}")]
+    #[error("has expired or is not yet valid")]
+    Expired,
+    #[error("is not signed by an authority of this operator: {0}")]
     Untrusted(rustls::Error),
     #[error("is not valid for the host {0}")]
     OtherHosts(String),
@@ -156,6 +158,9 @@ impl Identity {
         authorities: impl IntoIterator<Item = &'a Certificate>,
         now: i64,
     ) -> Result<(), Rejected> {
+        if !serving.certificate.is_valid_at(now) {
+            return Err(Rejected::Expired);
+        }
         let mut roots = RootCertStore::empty();
         for authority in authorities {
             roots
