@@ -382,6 +382,16 @@ pub enum Fatal {
         /// The path.
         path: String,
     },
+    /// The certificate of the webhooks comes as files, and the settings do not say from where.
+    #[cfg(feature = "webhook")]
+    #[error(
+        "the webhooks have no certificate\nhelp: mount the Secret of the certificate, and set --webhook-certificates to its folder"
+    )]
+    NoWebhookCertificates,
+    /// No certificate can be issued for the URL of the webhooks.
+    #[cfg(feature = "webhook")]
+    #[error("no certificate can be issued for the webhooks: {0}")]
+    WebhookUrl(String),
     /// The versions of a CRD are converted by two conversions.
     #[cfg(feature = "webhook")]
     #[error("two conversions convert {crd}\nhelp: remove one")]

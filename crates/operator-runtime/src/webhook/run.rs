@@ -3,6 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use futures::future::{join, try_join_all};
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     net::TcpListener,
     task::JoinSet,
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
+    certificate::{Certificates, Lifetimes, ManagedConfig, system_clock},
     registry::{Registration, Served, Webhooks},
     router::Router,
     server,
@@ -21,6 +23,7 @@ use crate::{
     Settings, Setup,
     error::Fatal,
     health::{self, Health},
+    metrics::Metrics,
 };
 
 /// How long a replica serves after the signal to stop, until API servers have noticed that it is not ready any more.
@@ -53,7 +56,7 @@ pub(crate) struct Running {
 }
 
 impl Launch<'_> {
-    /// Serves these webhooks, if there are any.
+    /// Serves these webhooks, if there are any. Without an address, there is only the service in this process, which needs no certificate.
     pub async fn start(self, mut webhooks: Webhooks) -> Result<Option<Running>, Fatal> {
         webhooks.check()?;
         if webhooks.is_empty() {
@@ -73,6 +76,10 @@ impl Launch<'_> {
             (None, Some(address)) => Some(crate::server::listen(address).await?),
             (None, None) => None,
         };
+        let certificates = match &listener {
+            Some(_) => Some(certificates(&setup, &webhooks)?),
+            None => None,
+        };
         health.set_webhooks(health::Webhooks::Starting);
         let router = Arc::new(Router::new(&mut webhooks, &setup.metrics));
         let running = Running {
@@ -90,10 +97,34 @@ impl Launch<'_> {
             noticed.cancel();
             pending().await
         });
+        let loaded = certificates.as_ref().map(Certificates::loaded);
+        match (listener, certificates) {
+            (Some(listener), Some(certificates)) => {
+                report_expiry(&certificates, &setup.metrics, background);
+                let server = server::serve(
+                    listener,
+                    certificates.server_config(),
+                    router.clone(),
+                    running.closing.clone(),
+                );
+                let closed = running.closed.clone();
+                background.spawn(async move {
+                    server.await;
+                    closed.cancel();
+                    pending().await
+                });
+                background.spawn(async move { match certificates.run().await {} });
+            }
+            _ => running.closed.cancel(),
+        }
         background.spawn(async move {
             match set_up(webhooks.registrations, &setup).await {
                 Ok(served) => router.open(served),
                 Err(error) => return error,
+            }
+            if let Some(mut loaded) = loaded {
+                // An error would mean that the task of the certificates has ended, which ends the operator.
+                let _ = loaded.wait_for(|loaded| *loaded).await;
             }
             info!("webhooks are served");
             health.set_webhooks(health::Webhooks::Served);
@@ -111,6 +142,49 @@ fn notice(settings: &Settings, listener: Option<&TcpListener>) -> Duration {
         true => NOTICE,
         false => Duration::ZERO,
     }
+}
+
+/// The certificates of the server: a folder that the settings name, or those that the operator issues.
+fn certificates(setup: &Setup, webhooks: &Webhooks) -> Result<Certificates, Fatal> {
+    let settings = &setup.settings;
+    if let Some(folder) = &settings.webhook_certificates {
+        return Ok(Certificates::mounted(folder.clone()));
+    }
+    // Outside of the cluster, nothing mounts certificates.
+    if webhooks.are_certificates_mounted && settings.webhook_url.is_none() {
+        return Err(Fatal::NoWebhookCertificates);
+    }
+    let conversions = webhooks.conversions.iter();
+    let config = ManagedConfig {
+        client: setup.client.clone(),
+        namespace: setup.client.default_namespace().to_owned(),
+        operator: setup.operator.clone(),
+        crds: conversions.map(|it| it.crd().to_owned()).collect(),
+        url: settings.webhook_url.clone(),
+        hosts: vec![],
+        lifetimes: Lifetimes::default(),
+        clock: system_clock(),
+    };
+    Certificates::managed(config).map_err(|error| Fatal::WebhookUrl(error.to_string()))
+}
+
+/// Exports when the certificate expires.
+fn report_expiry(certificates: &Certificates, metrics: &Metrics, background: &mut JoinSet<Fatal>) {
+    let gauge = Gauge::<i64>::default();
+    metrics.registry().register(
+        "webhook_certificate_expiry_seconds",
+        "When the certificate of the webhooks expires, in seconds since 1970",
+        gauge.clone(),
+    );
+    let mut expiry = certificates.expiry();
+    background.spawn(async move {
+        loop {
+            gauge.set(expiry.borrow_and_update().unwrap_or_default());
+            if expiry.changed().await.is_err() {
+                pending().await
+            }
+        }
+    });
 }
 
 async fn set_up(registrations: Vec<Registration>, setup: &Setup) -> Result<Served, Fatal> {
