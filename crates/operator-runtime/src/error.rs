@@ -382,6 +382,16 @@ pub enum Fatal {
         /// The path.
         path: String,
     },
+    /// The certificate of the webhooks comes as files, and the settings do not say from where.
+    #[cfg(feature = "webhook")]
+    #[error(
+        "the webhooks have no certificate\nhelp: mount the Secret of the certificate, and set --webhook-certificates to its folder"
+    )]
+    NoWebhookCertificates,
+    /// No certificate can be issued for the URL of the webhooks.
+    #[cfg(feature = "webhook")]
+    #[error("no certificate can be issued for the webhooks: {0}")]
+    WebhookUrl(String),
     /// The versions of a CRD are converted by two conversions.
     #[cfg(feature = "webhook")]
     #[error("two conversions convert {crd}\nhelp: remove one")]
@@ -389,16 +399,6 @@ pub enum Fatal {
         /// The name of the CRD.
         crd: String,
     },
-    /// The webhooks are to be served with a certificate in files, but the settings do not say where they are.
-    #[cfg(feature = "webhook")]
-    #[error(
-        "the certificate of the webhooks is issued by something else, but WEBHOOK_CERTIFICATES is not set\nhelp: set it to the folder with tls.crt and tls.key"
-    )]
-    NoCertificates,
-    /// No certificate can be issued for the host of the webhooks.
-    #[cfg(feature = "webhook")]
-    #[error("the webhooks cannot have a certificate: {0}\nhelp: check --webhook-url")]
-    WebhookHost(String),
     /// Another replica has taken the lease, or it could not be renewed in time.
     #[error("lost the lease {lease}: {reason}")]
     LeaseLost {

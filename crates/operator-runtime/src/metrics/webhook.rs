@@ -31,7 +31,6 @@ pub(crate) struct Webhooks {
     seconds: Family<WebhookLabel, Histogram>,
     in_flight: Family<WebhookLabel, Gauge>,
     panics: Counter,
-    expiry: Gauge,
 }
 
 impl Webhooks {
@@ -41,7 +40,6 @@ impl Webhooks {
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             in_flight: Family::default(),
             panics: Counter::default(),
-            expiry: Gauge::default(),
         };
         registry.register(
             "controller_runtime_webhook_requests",
@@ -63,17 +61,7 @@ impl Webhooks {
             "Calls of webhooks that panicked",
             webhooks.panics.clone(),
         );
-        registry.register(
-            "operator_webhook_certificate_expiry_timestamp_seconds",
-            "When the certificate of the webhooks expires, in seconds since the epoch; 0 while there is none",
-            webhooks.expiry.clone(),
-        );
         webhooks
-    }
-
-    /// Sets when the certificate of the webhooks expires, in seconds since the epoch.
-    pub fn set_expiry(&self, seconds: i64) {
-        self.expiry.set(seconds);
     }
 
     /// The metrics of the webhook with this path, which are exported from now on.

@@ -9,7 +9,6 @@ use tokio::task::yield_now;
 use tracing::warn;
 
 use super::unreadable::Unreadable;
-use crate::conversion::Conversion;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
@@ -29,16 +28,6 @@ pub trait Convert: Send + Sync + 'static {
     /// # Errors
     /// A message for the client, for example if the version is not served.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
-}
-
-impl Convert for Conversion {
-    fn crd(&self) -> &str {
-        Self::crd(self)
-    }
-
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        Self::convert(self, object, api_version).map_err(|error| error.to_string())
-    }
 }
 
 #[derive(Deserialize)]

@@ -17,7 +17,7 @@ mod server;
 mod service;
 mod unreadable;
 
-pub(crate) use self::run::{Launch, Running};
+pub(crate) use self::run::Launch;
 pub use self::{
     admission::{AdmissionRequest, Mutate, Operation, Validate, Verdict},
     convert::Convert,

@@ -3,6 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use futures::future::{join, try_join_all};
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     net::TcpListener,
     task::JoinSet,
@@ -22,6 +23,7 @@ use crate::{
     Settings, Setup,
     error::Fatal,
     health::{self, Health},
+    metrics::Metrics,
 };
 
 /// How long a replica serves after the signal to stop, until API servers have noticed that it is not ready any more.
@@ -54,7 +56,7 @@ pub(crate) struct Running {
 }
 
 impl Launch<'_> {
-    /// Serves these webhooks, if there are any.
+    /// Serves these webhooks, if there are any. Without an address, there is only the service in this process, which needs no certificate.
     pub async fn start(self, mut webhooks: Webhooks) -> Result<Option<Running>, Fatal> {
         webhooks.check()?;
         if webhooks.is_empty() {
@@ -74,9 +76,13 @@ impl Launch<'_> {
             (None, Some(address)) => Some(crate::server::listen(address).await?),
             (None, None) => None,
         };
+        // Without a listener, a test still sees the requests for the certificates.
+        let is_issuing = listener.is_some() || !webhooks.are_certificates_mounted;
+        let certificates = match is_issuing {
+            true => Some(certificates(&setup, &webhooks)?),
+            false => None,
+        };
         health.set_webhooks(health::Webhooks::Starting);
-        let crds = webhooks.conversions.iter();
-        let crds = crds.map(|it| it.crd().to_owned()).collect();
         let router = Arc::new(Router::new(&mut webhooks, &setup.metrics));
         let running = Running {
             opened: service.open(router.clone()),
@@ -93,34 +99,28 @@ impl Launch<'_> {
             noticed.cancel();
             pending().await
         });
-        let certificates = certificates(&webhooks, crds, &setup, listener.is_some())?;
-        let mut loaded = None;
-        if let Some(certificates) = certificates {
-            let mut expiry = certificates.expiry();
-            let metrics = setup.metrics.clone();
-            background.spawn(async move {
-                while expiry.changed().await.is_ok() {
-                    let seconds = *expiry.borrow_and_update();
-                    metrics.webhooks.set_expiry(seconds.unwrap_or_default());
-                }
-                pending().await
-            });
-            if let Some(listener) = listener {
-                loaded = Some(certificates.loaded());
-                let (closing, closed) = (running.closing.clone(), running.closed.clone());
-                let config = certificates.server_config();
-                let router = router.clone();
+        let loaded = certificates.as_ref().map(Certificates::loaded);
+        let loaded = loaded.filter(|_| listener.is_some());
+        match (listener, &certificates) {
+            (Some(listener), Some(certificates)) => {
+                report_expiry(certificates, &setup.metrics, background);
+                let server = server::serve(
+                    listener,
+                    certificates.server_config(),
+                    router.clone(),
+                    running.closing.clone(),
+                );
+                let closed = running.closed.clone();
                 background.spawn(async move {
-                    server::serve(listener, config, router, closing).await;
+                    server.await;
                     closed.cancel();
                     pending().await
                 });
-            } else {
-                running.closed.cancel();
             }
+            _ => running.closed.cancel(),
+        }
+        if let Some(certificates) = certificates {
             background.spawn(async move { match certificates.run().await {} });
-        } else {
-            running.closed.cancel();
         }
         background.spawn(async move {
             match set_up(webhooks.registrations, &setup).await {
@@ -128,7 +128,7 @@ impl Launch<'_> {
                 Err(error) => return error,
             }
             if let Some(mut loaded) = loaded {
-                // The sender lives as long as the task above.
+                // An error would mean that the task of the certificates has ended, which ends the operator.
                 let _ = loaded.wait_for(|loaded| *loaded).await;
             }
             info!("webhooks are served");
@@ -136,35 +136,6 @@ impl Launch<'_> {
             pending().await
         });
         Ok(Some(running))
-    }
-}
-
-/// The certificates of the server; `None` if something else issues them and nothing serves with them.
-fn certificates(
-    webhooks: &Webhooks,
-    crds: Vec<String>,
-    setup: &Setup,
-    is_served: bool,
-) -> Result<Option<Certificates>, Fatal> {
-    let settings = &setup.settings;
-    match &settings.webhook_certificates {
-        Some(folder) => Ok(Some(Certificates::mounted(folder.clone()))),
-        None if webhooks.are_certificates_mounted && is_served => Err(Fatal::NoCertificates),
-        None if webhooks.are_certificates_mounted => Ok(None),
-        None => {
-            let managed = Certificates::managed(ManagedConfig {
-                client: setup.client.clone(),
-                namespace: setup.client.default_namespace().to_owned(),
-                operator: setup.operator.clone(),
-                crds,
-                url: settings.webhook_url.clone(),
-                hosts: vec![],
-                lifetimes: Lifetimes::default(),
-                clock: system_clock(),
-            });
-            let managed = managed.map_err(|error| Fatal::WebhookHost(error.to_string()))?;
-            Ok(Some(managed))
-        }
     }
 }
 
@@ -176,6 +147,49 @@ fn notice(settings: &Settings, listener: Option<&TcpListener>) -> Duration {
         true => NOTICE,
         false => Duration::ZERO,
     }
+}
+
+/// The certificates of the server: a folder that the settings name, or those that the operator issues.
+fn certificates(setup: &Setup, webhooks: &Webhooks) -> Result<Certificates, Fatal> {
+    let settings = &setup.settings;
+    if let Some(folder) = &settings.webhook_certificates {
+        return Ok(Certificates::mounted(folder.clone()));
+    }
+    // Outside of the cluster, nothing mounts certificates.
+    if webhooks.are_certificates_mounted && settings.webhook_url.is_none() {
+        return Err(Fatal::NoWebhookCertificates);
+    }
+    let conversions = webhooks.conversions.iter();
+    let config = ManagedConfig {
+        client: setup.client.clone(),
+        namespace: setup.client.default_namespace().to_owned(),
+        operator: setup.operator.clone(),
+        crds: conversions.map(|it| it.crd().to_owned()).collect(),
+        url: settings.webhook_url.clone(),
+        hosts: vec![],
+        lifetimes: Lifetimes::default(),
+        clock: system_clock(),
+    };
+    Certificates::managed(config).map_err(|error| Fatal::WebhookUrl(error.to_string()))
+}
+
+/// Exports when the certificate expires.
+fn report_expiry(certificates: &Certificates, metrics: &Metrics, background: &mut JoinSet<Fatal>) {
+    let gauge = Gauge::<i64>::default();
+    metrics.registry().register(
+        "webhook_certificate_expiry_seconds",
+        "When the certificate of the webhooks expires, in seconds since 1970",
+        gauge.clone(),
+    );
+    let mut expiry = certificates.expiry();
+    background.spawn(async move {
+        loop {
+            gauge.set(expiry.borrow_and_update().unwrap_or_default());
+            if expiry.changed().await.is_err() {
+                pending().await
+            }
+        }
+    });
 }
 
 async fn set_up(registrations: Vec<Registration>, setup: &Setup) -> Result<Served, Fatal> {

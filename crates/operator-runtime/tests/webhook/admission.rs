@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::served::{Running, creation, patch, review, widget};
 
-const CONFIGURATIONS: &str = "
+pub const CONFIGURATIONS: &str = "
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: shop}
@@ -55,7 +55,7 @@ fn widgets(client: Client) -> Api<DynamicObject> {
     Api::default_namespaced_with(client, &ApiResource::from_gvk(&kind))
 }
 
-async fn create(server: &Server, spec: Value) -> Result<DynamicObject, kube::core::Status> {
+pub async fn create(server: &Server, spec: Value) -> Result<DynamicObject, kube::core::Status> {
     let object = serde_json::from_value(widget(spec)).unwrap();
     let created = widgets(server.client())
         .create(&PostParams::default(), &object)

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Notify,
+    sync::{Notify, Semaphore},
     time::{sleep, timeout},
 };
 
@@ -28,7 +28,7 @@ use crate::served::{Running, Sizes, Widgets, creation, post, webhooks};
 /// Takes its time, and reports when it has begun.
 struct Slow {
     begun: Arc<Notify>,
-    may_end: Arc<Notify>,
+    may_end: Arc<Semaphore>,
 }
 
 impl Reconciler for Slow {
@@ -36,13 +36,13 @@ impl Reconciler for Slow {
 
     async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context) -> Result<Action> {
         self.begun.notify_one();
-        self.may_end.notified().await;
+        self.may_end.acquire().await.unwrap().forget();
         Ok(Action::await_change())
     }
 }
 
-fn controllers() -> (Controllers, Arc<Notify>, Arc<Notify>) {
-    let (begun, may_end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+fn controllers() -> (Controllers, Arc<Notify>, Arc<Semaphore>) {
+    let (begun, may_end) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
     let slow = Slow {
         begun: begun.clone(),
         may_end: may_end.clone(),
@@ -200,7 +200,7 @@ async fn webhooks_are_served_until_the_controllers_have_ended_and_requests_in_fl
         response
     });
     sleep(Duration::from_millis(50)).await;
-    may_end.notify_one();
+    may_end.add_permits(100);
     (&mut running.task).await.unwrap().unwrap();
     assert!(
         is_answered.load(Ordering::SeqCst),

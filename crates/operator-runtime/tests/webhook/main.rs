@@ -6,3 +6,4 @@ mod bad_input;
 mod conversion;
 mod life;
 mod served;
+mod tls;
