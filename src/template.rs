@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use crate::scaffold::{EXISTING_TEMPLATES, Scaffold};
+use crate::scaffold::{EXISTING_TEMPLATES, Scaffold, WEBHOOK_TEMPLATES};
 
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
@@ -27,13 +27,17 @@ templates! {
     "README.md.j2",
     "crds/starter.yaml.j2",
     "deny.toml",
+    "src/api/conversion.rs.j2",
     "src/api/mod.rs.j2",
+    "src/api/versions.rs.j2",
     "src/controllers/child/config_map.rs.j2",
     "src/controllers/child/deployment.rs.j2",
     "src/controllers/mod.rs.j2",
     "src/lib.rs.j2",
     "src/main.rs.j2",
+    "src/webhooks/mod.rs.j2",
     "tests/config_map.rs.j2",
+    "tests/conversions.rs.j2",
     "tests/deployment.rs.j2",
     "tests/generated.rs.j2",
     "tests/faults.rs.j2",
@@ -43,7 +47,10 @@ templates! {
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_scaffolds = Scaffold::all().flat_map(|scaffold| scaffold.templates);
-    let shared = TEMPLATES.iter().chain(EXISTING_TEMPLATES);
+    let shared = TEMPLATES
+        .iter()
+        .chain(EXISTING_TEMPLATES)
+        .chain(WEBHOOK_TEMPLATES);
     shared.chain(of_scaffolds).copied()
 }
 

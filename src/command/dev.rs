@@ -219,7 +219,7 @@ impl Category {
 /// The parts of the project that the session needs.
 fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
-    if !open.has_controllers() {
+    if !open.is_runnable() {
         return Err(KindError::NoController(state.name.clone()).into());
     }
     let mut kinds: Vec<ResourceType> = vec![];

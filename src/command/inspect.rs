@@ -16,7 +16,9 @@ use crate::{
     diagnostic::Report,
     disk::RecoveryMode,
     plan::Plan,
-    project::{Controller, Kind, NamedController, Owned, Read, Rule},
+    project::{
+        Certificates, Controller, Kind, NamedController, Owned, Read, Rule, Webhook, WebhookTable,
+    },
     scaffold::EXISTING,
     terminal::Terminal,
 };
@@ -24,7 +26,7 @@ use crate::{
 /// Show the kinds and controllers of the project with their versions, modules and permissions, and the diagnostics of their schemas
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only this kind, as KIND or KIND.GROUP, the controller of this name, or the controllers of this kind
+    /// Only this kind, as KIND or KIND.GROUP or in a [[webhook]], the controller of this name, or the controllers of this kind
     #[arg(value_name = "KIND|CONTROLLER")]
     name: Option<String>,
     #[command(flatten)]
@@ -55,14 +57,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .filter_map(|controller| Some((controller.clone(), controller.named()?)))
         .collect();
     let mut named = all.clone();
+    let mut tables: Vec<&WebhookTable> = state.webhooks.iter().collect();
     if let Some(name) = &args.name {
         named.retain(|(_, it)| it.name == *name);
-        if chosen.is_empty() && named.is_empty() {
+        tables.retain(|table| table.kind == *name);
+        if chosen.is_empty() && named.is_empty() && tables.is_empty() {
             // those of a kind that the project does not define
             named = all.clone();
             named.retain(|(it, _)| is_named(name, &it.resource.kind, &it.resource.group));
         }
-        if chosen.is_empty() && named.is_empty() {
+        if chosen.is_empty() && named.is_empty() && tables.is_empty() {
             return Err(KindError::Unknown(name.clone(), open.names()).into());
         }
     }
@@ -79,6 +83,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let is_chosen = |name: &String| {
         chosen.iter().any(|(kind, _)| *name == kind.full_name())
             || named.iter().any(|(_, named)| *name == named.name)
+            || tables.iter().any(|table| *name == table.kind)
     };
     // a plan that changes nothing retypes nothing
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
@@ -93,7 +98,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
-                    "rules": kind.rules, "controllers": reconciling(kind),
+                    "rules": kind.rules, "controllers": reconciling(kind), "webhooks": kind.webhooks,
                     "diagnostics": reports.iter().filter(|report| report.subject == Some(kind.full_name()))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
@@ -113,9 +118,23 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                 })
             })
             .collect();
+        let admitted: Vec<_> = tables
+            .iter()
+            .map(|table| {
+                json!({
+                    "kind": table.kind, "module": format!("controllers::webhooks::{}", table.module_name()),
+                    "webhooks": table.webhooks,
+                    "diagnostics": reports.iter().filter(|report| report.subject.as_ref() == Some(&table.kind))
+                        .map(Report::json).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
         terminal.print(&format!(
             "{:#}\n",
-            json!({"name": state.name, "image": state.image, "kinds": kinds, "controllers": controllers})
+            json!({
+                "name": state.name, "image": state.image, "kinds": kinds, "controllers": controllers,
+                "webhooks": admitted, "certificates": state.certificates,
+            })
         ))?;
         return Ok(Exit::Clean);
     }
@@ -152,6 +171,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                 text += &related(&kind.watches, &kind.reads, &kind.keeps, &kind.rules);
             }
         }
+        text += &webhooks(&kind.webhooks, &kind.module_name());
     }
     for (controller, named) in &named {
         let metadata = match controller.watches_metadata() {
@@ -166,6 +186,17 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         );
         text += &controls(&controller.path(), named.cleanup, &named.owns);
         text += &related(&named.watches, &named.reads, &named.keeps, &named.rules);
+    }
+    for table in &tables {
+        text += &format!("\n{}\n", table.kind);
+        text += &webhooks(&table.webhooks, &table.module_name());
+    }
+    if project.has_webhooks() && args.name.is_none() {
+        let certificates = match state.certificates {
+            Certificates::Managed => "managed",
+            Certificates::CertManager => "cert-manager",
+        };
+        text += &format!("\ncertificates of the webhooks: {certificates}\n");
     }
     terminal.print(&text)?;
     terminal.report(&reports);
@@ -190,6 +221,13 @@ fn related(watches: &[String], reads: &[Read], keeps: &[String], rules: &[Rule])
     lines
         .map(|(name, text)| format!("  {name:<9} {text}\n"))
         .collect()
+}
+
+/// The webhooks of a kind, and the file with their code.
+fn webhooks(webhooks: &[Webhook], module: &str) -> String {
+    let lines = webhooks.iter().map(|it| format!("  webhook   {it}\n"));
+    let code = (!webhooks.is_empty()).then(|| format!("  admits    src/webhooks/{module}.rs\n"));
+    lines.chain(code).collect()
 }
 
 fn list(names: &[String]) -> String {

@@ -2,7 +2,7 @@
 
 use super::starter;
 use crate::{
-    project::IMAGE_HELP,
+    project::{AdmissionProblem, IMAGE_HELP, builtin_kinds},
     scaffold::{EXISTING, Scaffold},
 };
 
@@ -110,8 +110,29 @@ pub enum KindError {
     },
     #[error("there is no code `{0}`")]
     Code(String, Option<&'static str>),
+    #[error("neither --validate nor --mutate is given, so there is no webhook to add")]
+    NoWebhook,
+    #[error("{0} already has the webhook `{1}`")]
+    WebhookPresent(String, &'static str),
+    #[error("--as applies to built-in kinds, and {0} is a kind of the project")]
+    WebhookModule(String),
+    #[error("the project has no kind {0}; it has {1}")]
+    NoSuchKind(String, String),
+    #[error("{0} has no webhooks")]
+    NoWebhooks(String),
+    #[error(transparent)]
+    Admission(AdmissionProblem),
     #[error("{0}")]
     Starter(starter::StarterError),
+}
+
+/// The built-in kinds of a name, as in `operator.toml`.
+fn builtin_named(name: &str) -> Vec<String> {
+    let is_named = |kind: &String| {
+        let last = kind.rsplit('/').next().unwrap_or_default();
+        last.eq_ignore_ascii_case(name)
+    };
+    builtin_kinds().filter(is_named).collect()
 }
 
 impl KindError {
@@ -182,6 +203,15 @@ impl KindError {
             Self::NoObject { .. } => "fix the schema if it contradicts itself; otherwise write an object by hand, or choose another kind with `--kind`".into(),
             Self::Code(_, None) => "`cargo operator explain` lists all".into(),
             Self::Code(_, Some(nearest)) => format!("the nearest code is `{nearest}`; `cargo operator explain` lists all"),
+            Self::NoWebhook => "pass --validate, --mutate or both".into(),
+            Self::WebhookPresent(..) => "edit its options in operator.toml and its code in src/webhooks/".into(),
+            Self::WebhookModule(_) => "leave it out: the webhooks of a kind have the module of the kind".into(),
+            Self::NoSuchKind(name, _) => match builtin_named(name).as_slice() {
+                [] => "write KIND for a kind of the project, or GROUP/VERSION/KIND for a built-in one, such as v1/Pod".into(),
+                near => format!("write {} for the built-in kind", near.join(" or ")),
+            },
+            Self::NoWebhooks(_) => "`cargo operator inspect` shows the kinds that have webhooks".into(),
+            Self::Admission(problem) => problem.help(),
             Self::Starter(error) => error.help().into(),
         }
     }

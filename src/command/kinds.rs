@@ -243,6 +243,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         renames: vec![],
         sensitive: vec![],
         rules: vec![],
+        webhooks: vec![],
     };
     kind.versions = match chosen.style() {
         Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],

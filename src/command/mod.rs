@@ -2,6 +2,7 @@
 
 mod add_controller;
 mod add_crd;
+mod add_webhook;
 mod adding;
 mod affected;
 mod completions;
@@ -20,6 +21,7 @@ mod kinds;
 mod lines;
 mod open;
 mod pending;
+mod pending_webhooks;
 mod planning;
 mod recover;
 mod regenerate;
@@ -71,6 +73,7 @@ enum Command {
     Init(init::Args),
     AddCrd(add_crd::Args),
     AddController(add_controller::Args),
+    AddWebhook(add_webhook::Args),
     Types(types::Args),
     Sample(sample::Args),
     Regenerate(regenerate::Args),
@@ -103,6 +106,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Init(args) => init::exec(args, terminal),
         Command::AddCrd(args) => add_crd::exec(args, terminal),
         Command::AddController(args) => add_controller::exec(args, terminal),
+        Command::AddWebhook(args) => add_webhook::exec(args, terminal),
         Command::Types(args) => types::exec(args, terminal),
         Command::Sample(args) => sample::exec(args, terminal),
         Command::Regenerate(args) => regenerate::exec(args, terminal),

@@ -183,6 +183,11 @@ impl OpenProject {
         !state.controllers.is_empty() || state.kinds.iter().any(Kind::has_controller)
     }
 
+    /// Whether there is something to run: a controller or a webhook.
+    pub fn is_runnable(&self) -> bool {
+        self.has_controllers() || self.project().has_webhooks()
+    }
+
     /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
         let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);

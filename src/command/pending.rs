@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{failure::Failure, open::OpenProject, rules};
+use super::{failure::Failure, open::OpenProject, pending_webhooks, rules};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
@@ -38,6 +38,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
             reports.extend(file.resource(&written));
         }
     }
+    reports.extend(pending_webhooks::reports(open, plan)?);
     reports.extend(rules::reports(open));
     Ok(reports)
 }

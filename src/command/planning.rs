@@ -109,14 +109,22 @@ impl OpenProject {
 
     /// An error about a name in `operator.toml`, with its line.
     fn render_failed(&self, error: RenderError) -> Failure {
-        let RenderError::Resource(resource_error) = &error else {
-            return error.into();
-        };
         let text = self.inputs.get(STATE).map_or("", String::as_str);
-        let word = format!("{:?}", resource_error.name());
-        let range = text.find(&word).map(|start| start..start + word.len());
+        let range = match &error {
+            RenderError::Resource(error) => {
+                let word = format!("{:?}", error.name());
+                text.find(&word).map(|start| start..start + word.len())
+            }
+            RenderError::Admission(error) => error.place.range(text),
+            RenderError::Conversion(error) => {
+                let mut kinds = self.state.state.kinds.iter();
+                let index = kinds.position(|kind| kind.full_name() == error.kind);
+                index.and_then(|index| error.place(text, index))
+            }
+            _ => return error.into(),
+        };
         let path = disk::shown(&self.root.join(STATE));
-        let report = Report::error(resource_error.to_string(), resource_error.help());
+        let report = Report::error(error.to_string(), error.help());
         Failure::within(report, &path, text, range)
     }
 
@@ -228,7 +236,7 @@ impl OpenProject {
     /// Notes about missing manifests, for commands that generate manifests.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
-        (state.image.is_none() && self.has_controllers()).then(|| {
+        (state.image.is_none() && self.is_runnable()).then(|| {
             let diagnostic = Diagnostic {
                 code: Code::NoImage,
                 severity: Severity::Note,

@@ -1,4 +1,4 @@
-//! `remove`: removes a kind or a named controller from the project.
+//! `remove`: removes a kind, a named controller or the webhooks of a kind from the project.
 
 use super::{
     Exit, affected,
@@ -10,16 +10,21 @@ use super::{
 };
 use crate::{crd, disk, terminal::Terminal};
 
-/// Remove a kind or a controller from the project: its entry in operator.toml, its CRD, and its files that nobody edited
+/// Remove a kind, a controller or the webhooks of a kind from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator remove Widget --dry-run
   cargo operator remove Certificate.cert-manager.io
-  cargo operator remove pod-printer")]
+  cargo operator remove pod-printer
+  cargo operator remove v1/Pod
+  cargo operator remove Widget --webhooks")]
 pub struct Args {
-    /// The kind, as KIND or KIND.GROUP with its upper-case letters, or the name of the controller
+    /// The kind, as KIND or KIND.GROUP with its upper-case letters, the name of the controller, or the built-in kind of a [[webhook]]
     #[arg(value_name = "KIND|CONTROLLER")]
     name: String,
+    /// Remove only the webhooks of the kind
+    #[arg(long)]
+    webhooks: bool,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -31,9 +36,18 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
-    let removed = match open.remove_controller(&args.name) {
-        Some(controller) => format!("the controller {} removed", controller.name),
-        None => {
+    let webhooks = match args.webhooks {
+        true => Some(open.remove_webhooks(&args.name)?),
+        false => open.remove_webhook_table(&args.name),
+    };
+    let controller = match webhooks {
+        Some(_) => None,
+        None => open.remove_controller(&args.name),
+    };
+    let removed = match (webhooks, controller) {
+        (Some(kind), _) => format!("the webhooks of {kind} removed"),
+        (None, Some(controller)) => format!("the controller {} removed", controller.name),
+        (None, None) => {
             let api = open.remove(&args.name)?;
             let kind = &api.names.kind;
             let removed = match (open.old_specs.first(), open.kept_specs.first()) {

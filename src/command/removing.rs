@@ -21,6 +21,28 @@ impl OpenProject {
         Some(self.state.remove_controller(index))
     }
 
+    /// Removes the `[[webhook]]` of a kind, GROUP/VERSION/KIND. Returns the kind.
+    pub fn remove_webhook_table(&mut self, name: &str) -> Option<String> {
+        let mut tables = self.state.state.webhooks.iter();
+        let index = tables.position(|table| table.kind == name)?;
+        Some(self.state.remove_webhook_table(index).kind)
+    }
+
+    /// Removes the webhooks of a kind, but not the kind. Returns the kind.
+    pub fn remove_webhooks(&mut self, name: &str) -> Result<String, Failure> {
+        if let Some(kind) = self.remove_webhook_table(name) {
+            return Ok(kind);
+        }
+        let index = self.own_kind(name)?;
+        let index = index.ok_or_else(|| KindError::NoSuchKind(name.into(), self.names()))?;
+        let kind = self.state.state.kinds[index].full_name();
+        if self.state.state.kinds[index].webhooks.is_empty() {
+            return Err(KindError::NoWebhooks(kind).into());
+        }
+        self.state.remove_webhooks(index);
+        Ok(kind)
+    }
+
     /// Removes the one kind that `name` means, and its spec, if the file contains nothing else, and git has it or it is an unedited starter.
     /// A name that differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {

@@ -16,6 +16,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::certificate::mounted;
+use super::webhook;
 use super::{Namespaces, Object, Operator, Role, Setting};
 
 /// Health and metrics share a port. Probes, Service and NetworkPolicy use its name.
@@ -71,6 +73,8 @@ pub(super) fn deployment(operator: &Operator) -> Option<Object> {
 }
 
 fn pod(operator: &Operator, image: String) -> PodSpec {
+    let certificate = mounted(operator).map(|mounted| mounted.volume);
+    let volumes = std::iter::once(token()).chain(certificate);
     PodSpec {
         service_account_name: Some(operator.name.clone()),
         automount_service_account_token: Some(false),
@@ -86,23 +90,35 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
             }),
             ..PodSecurityContext::default()
         }),
-        volumes: Some(vec![token()]),
+        volumes: Some(volumes.collect()),
         ..PodSpec::default()
     }
 }
 
 fn container(operator: &Operator, image: String) -> Container {
+    let port = |name: &str, container_port| ContainerPort {
+        name: Some(name.to_owned()),
+        container_port,
+        ..ContainerPort::default()
+    };
+    let webhooks = operator.webhooks.iter();
+    let webhooks = webhooks.map(|_| port(webhook::PORT_NAME, webhook::PORT));
+    let ports = std::iter::once(port(PORT_NAME, PORT)).chain(webhooks);
+    let token = VolumeMount {
+        name: TOKEN_VOLUME.to_owned(),
+        mount_path: TOKEN_FOLDER.to_owned(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    };
+    let certificate = mounted(operator).map(|mounted| mounted.mount);
+    let mounts = std::iter::once(token).chain(certificate);
     Container {
         name: "operator".to_owned(),
         image: Some(image),
         // A tag may move; a digest costs one look at the registry.
         image_pull_policy: Some("Always".to_owned()),
         env: environment(operator),
-        ports: Some(vec![ContainerPort {
-            name: Some(PORT_NAME.to_owned()),
-            container_port: PORT,
-            ..ContainerPort::default()
-        }]),
+        ports: Some(ports.collect()),
         liveness_probe: Some(probe("/healthz", 20)),
         readiness_probe: Some(probe("/readyz", 10)),
         resources: Some(ResourceRequirements {
@@ -120,18 +136,20 @@ fn container(operator: &Operator, image: String) -> Container {
             run_as_non_root: Some(true),
             ..SecurityContext::default()
         }),
-        volume_mounts: Some(vec![VolumeMount {
-            name: TOKEN_VOLUME.to_owned(),
-            mount_path: TOKEN_FOLDER.to_owned(),
-            read_only: Some(true),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some(mounts.collect()),
         ..Container::default()
     }
 }
 
 /// The settings that the operator reads from its environment; without settings, it watches everything.
 fn environment(operator: &Operator) -> Option<Vec<EnvVar>> {
+    // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.
+    let certificate = mounted(operator).map(|mounted| mounted.variable);
+    let variables = watched_namespaces(operator).into_iter().chain(certificate);
+    Some(variables.collect()).filter(|variables: &Vec<EnvVar>| !variables.is_empty())
+}
+
+fn watched_namespaces(operator: &Operator) -> Option<EnvVar> {
     let (value, value_from) = match &operator.namespaces {
         Namespaces::All => return None,
         Namespaces::Own => {
@@ -146,11 +164,11 @@ fn environment(operator: &Operator) -> Option<Vec<EnvVar>> {
         }
         Namespaces::Listed(names) => (Some(names.join(",")), None),
     };
-    Some(vec![EnvVar {
+    Some(EnvVar {
         name: "WATCH_NAMESPACE".to_owned(),
         value,
         value_from,
-    }])
+    })
 }
 
 fn probe(path: &str, seconds: i32) -> Probe {

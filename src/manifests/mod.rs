@@ -4,12 +4,15 @@
 //! Every object is a typed k8s-openapi value until it is serialized, so no text is pasted into YAML. Nothing here reads a file, depends on
 //! `operator.toml` or invents a value: without an image, there is no Deployment.
 
+mod certificate;
+mod conversion;
 mod deployment;
 mod grant;
 mod network;
 mod object;
 mod rbac;
 mod rule;
+mod webhook;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +24,8 @@ use serde_json::Value;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
+pub use conversion::conversion_stanza;
+pub use webhook::{Admitted, Webhooks};
 
 pub use crate::project::{Namespaces, ResourceType};
 
@@ -36,6 +41,10 @@ pub struct Operator {
     pub crds: Vec<String>,
     /// The names of the CRDs that the operator applies itself.
     pub ensured_crds: Vec<String>,
+    /// Samples of further kinds, such as those that have only webhooks.
+    pub samples: Vec<(ResourceType, Value)>,
+    /// The webhooks that it serves, if any.
+    pub webhooks: Option<Webhooks>,
 }
 
 /// A controller, with its declarations.
@@ -63,7 +72,7 @@ pub struct Controller {
 /// The objects of an operator.
 pub struct Manifests {
     /// The objects that run the operator (its namespace, permissions, Deployment and network policies), then an object of each kind that
-    /// has a controller.
+    /// has a controller or webhooks.
     pub objects: Vec<Object>,
     /// The paths of the CRDs that the operator needs, from the project's root.
     pub crds: Vec<String>,
@@ -76,12 +85,30 @@ pub fn manifests(operator: &Operator) -> Manifests {
     objects.extend(deployment::deployment(operator));
     objects.push(network::policy(operator));
     objects.push(network::metrics(operator));
-    objects.extend(operator.controllers.iter().filter_map(sample));
+    objects.extend(webhook::objects(operator));
+    objects.extend(certificate::objects(operator));
+    let controlled = operator.controllers.iter();
+    let controlled = controlled.filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
+    let others = operator.samples.iter().map(|(resource, it)| (resource, it));
+    objects.extend(controlled.chain(others).map(|(resource, it)| sample(resource, it)));
 
     let mut crds = operator.crds.clone();
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
+}
+
+/// The permissions for certificates that no request of the tests needs: the Secret is renewed months later.
+pub fn rare_certificate_rules(operator: &Operator) -> Vec<PolicyRule> {
+    let Some(webhooks) = &operator.webhooks else {
+        return vec![];
+    };
+    let [secrets, _] = certificate::certificate_rules(operator, webhooks);
+    let renewals = secrets.into_iter().map(|mut rule| {
+        rule.verbs.retain(|verb| verb == "patch" || verb == "update");
+        rule
+    });
+    renewals.filter(|rule| !rule.verbs.is_empty()).collect()
 }
 
 impl Operator {
@@ -134,12 +161,12 @@ fn namespace(operator: &Operator) -> Object {
     Object::new(Role::Namespace, namespace)
 }
 
-fn sample(controller: &Controller) -> Option<Object> {
-    Some(Object {
-        role: Role::Sample(controller.resource.name()),
-        value: controller.sample.clone()?,
+fn sample(resource: &ResourceType, sample: &Value) -> Object {
+    Object {
+        role: Role::Sample(resource.name()),
+        value: sample.clone(),
         settings: vec![],
-    })
+    }
 }
 
 #[cfg(test)]

@@ -9,17 +9,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::deployment::{PORT, PORT_NAME};
+use super::webhook;
 use super::{Object, Operator, Role};
 
 /// The usual ports of the API server, for the `kubernetes` Service and its endpoints. Its address depends on the cluster.
 const API_SERVER_PORTS: [i32; 2] = [443, 6443];
 
-/// Allows ingress to the metrics port from pods, and egress to DNS and to the API server.
+/// Allows ingress to the metrics port from pods, to the webhooks from anywhere, because API servers are no pods, and egress to DNS and to the API server.
 pub(super) fn policy(operator: &Operator) -> Object {
     let any_pod = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
         ..NetworkPolicyPeer::default()
     };
+    let ingress = |from, name: &str| NetworkPolicyIngressRule {
+        from,
+        ports: Some(vec![port("TCP", IntOrString::String(name.to_owned()))]),
+    };
+    let metrics = ingress(Some(vec![any_pod.clone()]), PORT_NAME);
+    let webhooks = operator.webhooks.iter();
+    let webhooks = webhooks.map(|_| ingress(None, webhook::PORT_NAME));
+    let ingress = std::iter::once(metrics).chain(webhooks);
     let policy = NetworkPolicy {
         metadata: operator.metadata(&operator.name),
         spec: Some(NetworkPolicySpec {
@@ -28,10 +37,7 @@ pub(super) fn policy(operator: &Operator) -> Object {
                 ..LabelSelector::default()
             }),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
-            ingress: Some(vec![NetworkPolicyIngressRule {
-                from: Some(vec![any_pod.clone()]),
-                ports: Some(vec![port("TCP", IntOrString::String(PORT_NAME.to_owned()))]),
-            }]),
+            ingress: Some(ingress.collect()),
             egress: Some(vec![
                 NetworkPolicyEgressRule {
                     to: Some(vec![any_pod]),

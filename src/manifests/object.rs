@@ -32,6 +32,14 @@ pub enum Role {
     NetworkPolicy,
     /// The Service of the metrics.
     Metrics,
+    /// The Service of the webhooks.
+    WebhookService,
+    ValidatingWebhooks,
+    MutatingWebhooks,
+    /// The permissions for the certificates that the operator makes itself.
+    CertificatePermissions,
+    /// The objects with which cert-manager makes certificates.
+    Certificates,
     /// An object of a kind, by its resource: `memcacheds.cache.example.com`.
     Sample(String),
 }

@@ -89,7 +89,7 @@ pub fn crd_rules(crds: &[String]) -> [PolicyRule; 2] {
     ]
 }
 
-fn cluster_role(
+pub(super) fn cluster_role(
     operator: &Operator,
     purpose: Role,
     name: String,
@@ -115,7 +115,7 @@ fn cluster_role(
     ]
 }
 
-fn role(
+pub(super) fn role(
     operator: &Operator,
     purpose: Role,
     metadata: ObjectMeta,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{
     rule::Rule,
     state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource},
+    webhook_check::{self, WebhookPlace, WebhookProblem},
 };
 use crate::rust::{USED_MODULES, is_keyword};
 
@@ -61,6 +62,17 @@ pub enum StateError {
         /// The key that is missing or empty.
         key: &'static str,
     },
+    #[error("{subject}: {problem}")]
+    Webhook {
+        place: WebhookPlace,
+        /// Whose webhook it is.
+        subject: String,
+        problem: WebhookProblem,
+    },
+    #[error("the module `{0}` of the webhooks of {1} is already in use by those of {2}")]
+    WebhookModule(String, String, String),
+    #[error("the test `{0}` of the webhooks of {1} would have the name of the test of {2}")]
+    WebhookTest(String, String, String),
     #[error("operator.toml was written by cargo-operator {0}, which is newer than this one, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
     #[error("`{0}` is not a version of cargo-operator")]
@@ -92,6 +104,11 @@ impl StateError {
                 let rule = document.get(table)?.get(index)?.get("rules")?.get(number)?;
                 return rule.get(key).unwrap_or(rule).span();
             }
+            Self::Webhook { place, .. } => return place.range(text),
+            Self::WebhookModule(_, kind, _) | Self::WebhookTest(_, kind, _) => {
+                let kind = kind.split('.').next().unwrap_or_default();
+                format!("{kind:?}")
+            }
             Self::NoVersions(kind) => {
                 format!("{:?}", kind.split('.').next().unwrap_or_default())
             }
@@ -110,7 +127,10 @@ impl StateError {
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
-            Self::Twice(..) | Self::TwiceModule(_) | Self::ControllerModule(..) => {
+            Self::Twice(..)
+            | Self::TwiceModule(_)
+            | Self::ControllerModule(..)
+            | Self::WebhookModule(..) => {
                 text.rfind(&word)
             }
             _ => text.find(&word),
@@ -127,6 +147,7 @@ impl StateError {
             Self::NotAList { key, .. } => match *key {
                 "kind" => "write each kind as its own table: [[kind]]",
                 "controller" => "write each controller as its own table: [[controller]]",
+                "webhook" => "write the webhooks of each kind as their own table: [[webhook]]",
                 "kind.rules" => "write each rule as its own table: [[kind.rules]]",
                 _ => "write each rule as its own table: [[controller.rules]]",
             },
@@ -158,6 +179,10 @@ impl StateError {
                     "list the groups of the resources: `apiGroups = [\"apps\"]`, or `[\"\"]` for the core group"
                 }
             },
+            Self::Webhook { problem, .. } => problem.help(),
+            Self::WebhookModule(..) | Self::WebhookTest(..) => {
+                "give it another module name with `as`"
+            }
             Self::Newer(_) => "install that version, or change `tool` if you mean to go back",
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
@@ -237,7 +262,8 @@ impl State {
                 return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
             }
         }
-        self.check_controllers()
+        self.check_controllers()?;
+        self.check_webhooks()
     }
 
     fn check_controllers(&self) -> Result<(), StateError> {
@@ -262,6 +288,60 @@ impl State {
             check_rules("controller", index, name.clone(), rules)?;
         }
         Ok(())
+    }
+}
+
+impl State {
+    /// Checks the webhooks, and that each module and each test has one user.
+    fn check_webhooks(&self) -> Result<(), StateError> {
+        let kinds = self.kinds.iter().enumerate();
+        let kinds = kinds.map(|(index, kind)| {
+            let (module, subject) = (kind.module_name(), kind.full_name());
+            ("kind", index, module, subject, &kind.webhooks)
+        });
+        let tables = self.webhooks.iter().enumerate();
+        let tables = tables.map(|(index, table)| {
+            let (module, subject) = (table.module_name(), table.kind.clone());
+            ("webhook", index, module, subject, &table.webhooks)
+        });
+        let mut modules: Vec<(String, String)> = vec![];
+        for (table, index, module, subject, webhooks) in kinds.chain(tables) {
+            if let Some((place, problem)) = webhook_check::problem(table, index, webhooks) {
+                return Err(StateError::Webhook {
+                    place,
+                    subject,
+                    problem,
+                });
+            }
+            if webhooks.is_empty() {
+                continue;
+            }
+            if !is_module_name(&module) {
+                return Err(StateError::Module(module));
+            }
+            if modules.iter().any(|(_, known)| *known == subject) {
+                return Err(StateError::Twice("[[webhook]] of", subject));
+            }
+            if let Some((_, other)) = modules.iter().find(|(known, _)| *known == module) {
+                return Err(StateError::WebhookModule(module, subject, other.clone()));
+            }
+            let test = format!("{module}_webhook");
+            if let Some(other) = self.controller_of_module(&test) {
+                return Err(StateError::WebhookTest(test, subject, other));
+            }
+            modules.push((module, subject));
+        }
+        Ok(())
+    }
+
+    /// What has a controller with this module.
+    fn controller_of_module(&self, module: &str) -> Option<String> {
+        let mut kinds = self.kinds.iter();
+        let kind = kinds.find(|kind| kind.has_controller() && kind.module_name() == module);
+        let mut named = self.controllers.iter();
+        let named = named.find(|controller| controller.module_name() == module);
+        let named = named.map(|controller| controller.name.clone());
+        kind.map(Kind::full_name).or(named)
     }
 }
 

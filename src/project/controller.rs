@@ -86,27 +86,38 @@ impl<'a> Controller<'a> {
 
     /// The module and the name of the kind's type, if the project does not define the kind.
     pub fn foreign_type(&self) -> Option<(String, String)> {
-        let path = self.resource.k8s_openapi_path()?;
-        let (module, name) = path.rsplit_once("::")?;
-        Some((module.to_owned(), name.to_owned()))
+        self.resource.foreign_type()
     }
 
     /// The path of the kind's type in the operator's crate.
     pub fn type_path(&self) -> String {
-        match (self.api_module(), self.resource.k8s_openapi_path()) {
-            (None, Some(path)) => path,
-            (module, _) => {
-                let module = module.unwrap_or_default();
-                format!("crate::api::{module}::{}", self.resource.kind)
-            }
-        }
+        type_path(self.definition, &self.resource)
     }
 
     /// The module of the kind's types in `src/api/`, if the project defines the kind.
     pub fn api_module(&self) -> Option<String> {
-        let (kind, _) = self.definition?;
-        let version = version_module(&self.resource.version);
-        Some(format!("{}::{version}", kind.module_name()))
+        api_module(self.definition, &self.resource)
+    }
+}
+
+/// The module of a kind's types in `src/api/`, if the project defines the kind.
+pub(super) fn api_module(
+    definition: Option<(&Kind, &Api)>,
+    resource: &ResourceType,
+) -> Option<String> {
+    let (kind, _) = definition?;
+    let version = version_module(&resource.version);
+    Some(format!("{}::{version}", kind.module_name()))
+}
+
+/// The path of a kind's type in the operator's crate.
+pub(super) fn type_path(definition: Option<(&Kind, &Api)>, resource: &ResourceType) -> String {
+    match (api_module(definition, resource), resource.k8s_openapi_path()) {
+        (None, Some(path)) => path,
+        (module, _) => {
+            let module = module.unwrap_or_default();
+            format!("crate::api::{module}::{}", resource.kind)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The desired state of a project (`operator.toml` and its specs), and the record of its generated files (`operator.lock`). Text in, values
 //! out. No I/O.
 
+mod admission;
 mod builtin;
 mod check;
 mod controller;
@@ -13,11 +14,16 @@ mod read;
 mod renamed;
 mod resource;
 mod rule;
+mod selector;
 mod similar;
 mod state;
 mod state_file;
+mod subresource;
 mod versions;
+mod webhook;
+mod webhook_check;
 
+pub use admission::{Admission, AdmissionError, AdmissionProblem, url_path};
 pub use builtin::is_cluster_scoped;
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use controller::{Controller, Table};
@@ -30,11 +36,17 @@ pub use read::{Read, ReadVerb};
 pub use renamed::{Paths, Renamed};
 pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
 pub use rule::Rule;
+pub use selector::{Requirement, Selector, SelectorOperator};
 pub use state::{
     FORMAT, Kind, NamedController, Namespaces, Runtime, Source, State, ToolSource, WatchedCache,
 };
 pub use state_file::StateFile;
 pub use versions::{ConversionError, Conversions, Spoke, conversions};
+pub use webhook::{
+    Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
+    WebhookType,
+};
+pub use webhook_check::NOT_BEING_DELETED;
 
 use std::collections::BTreeSet;
 

@@ -29,6 +29,19 @@ impl ResourceType {
         }
     }
 
+    /// Whether some version of the kind is built into Kubernetes.
+    pub(super) fn is_builtin(&self) -> bool {
+        let mut rows = BUILTIN.iter();
+        rows.any(|row| row.0 == self.group && row.2 == self.kind && row.3 == self.plural)
+    }
+
+    /// The module and the name of its type in k8s-openapi.
+    pub fn foreign_type(&self) -> Option<(String, String)> {
+        let path = self.k8s_openapi_path()?;
+        let (module, name) = path.rsplit_once("::")?;
+        Some((module.to_owned(), name.to_owned()))
+    }
+
     /// The path of its type in k8s-openapi, for a built-in kind that exists in all versions of Kubernetes that k8s-openapi supports.
     pub fn k8s_openapi_path(&self) -> Option<String> {
         /// Kinds that are newer than Kubernetes 1.33.
@@ -255,7 +268,7 @@ pub fn resolve_watched<'a>(
         })?;
         return match resource.k8s_openapi_path() {
             Some(_) => Ok(resource),
-            None if is_built_in(&resource) => Err(ResourceError::Newer(name.into())),
+            None if resource.is_builtin() => Err(ResourceError::Newer(name.into())),
             None => Err(ResourceError::NoType(name.into())),
         };
     };
@@ -284,11 +297,6 @@ fn unwatchable(name: &str, apis: &[Api]) -> ResourceError {
         Err(error @ ResourceError::Form(..)) => error,
         _ => ResourceError::NoType(name.into()),
     }
-}
-
-fn is_built_in(resource: &ResourceType) -> bool {
-    let mut rows = BUILTIN.iter();
-    rows.any(|row| row.0 == resource.group && row.2 == resource.kind && row.3 == resource.plural)
 }
 
 #[cfg(test)]

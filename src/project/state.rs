@@ -5,6 +5,7 @@ use super::{
     read::Read,
     renamed::Renamed,
     rule::Rule,
+    webhook::{self, Certificates, Webhook, WebhookTable},
 };
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
 use serde::{Deserialize, Serialize};
@@ -32,10 +33,14 @@ pub struct State {
     /// Whether the operator applies its own CRDs.
     #[serde(default, rename = "ensure-crds")]
     pub ensure_crds: bool,
+    #[serde(default)]
+    pub certificates: Certificates,
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
     #[serde(default, rename = "controller")]
     pub controllers: Vec<NamedController>,
+    #[serde(default, rename = "webhook")]
+    pub webhooks: Vec<WebhookTable>,
 }
 
 /// Where the crates of the runtime come from.
@@ -154,6 +159,9 @@ pub struct Kind {
     /// Additional RBAC rules.
     #[serde(default)]
     pub rules: Vec<Rule>,
+    /// Admission webhooks.
+    #[serde(default, deserialize_with = "webhook::list")]
+    pub webhooks: Vec<Webhook>,
 }
 
 impl Kind {

@@ -9,6 +9,7 @@ use super::{
     marker::is_marked,
     owned::Owned,
     state::{FORMAT, Kind, NamedController, State, ToolSource, WatchedCache},
+    webhook::{Webhook, WebhookTable},
 };
 use crate::types::SchemaMode;
 
@@ -63,7 +64,7 @@ impl StateFile {
         {
             return Err(StateError::Format(format));
         }
-        for key in ["kind", "controller"] {
+        for key in ["kind", "controller", "webhook"] {
             let tables = document.get(key);
             if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
                 let (key, place) = single_table(text).unwrap_or_else(|| (key, named(text, key)));
@@ -86,6 +87,51 @@ impl StateFile {
     pub fn add_controller(&mut self, controller: NamedController) {
         self.add_table("controller", controller_table(&controller));
         self.state.controllers.push(controller);
+    }
+
+    /// Adds a kind that has only webhooks.
+    pub fn add_webhook_table(&mut self, webhook: WebhookTable) {
+        let mut table = Table::new();
+        table.decor_mut().set_prefix("\n");
+        table["kind"] = value(&webhook.kind);
+        if let Some(module) = &webhook.module {
+            table["as"] = value(module);
+        }
+        table["webhooks"] = value(names(&webhook.webhooks).collect::<Array>());
+        self.add_table("webhook", table);
+        self.state.webhooks.push(webhook);
+    }
+
+    /// Adds webhooks with the default options to the table `[[kind]]` or `[[webhook]]` at `index`.
+    pub fn add_webhooks(&mut self, key: &str, index: usize, new: Vec<Webhook>) {
+        let tables = self.document.get_mut(key);
+        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
+            match table.get_mut("webhooks").and_then(Item::as_array_mut) {
+                Some(present) => names(&new).for_each(|name| present.push(name)),
+                None => table["webhooks"] = value(names(&new).collect::<Array>()),
+            }
+        }
+        match key {
+            "kind" => self.state.kinds[index].webhooks.extend(new),
+            _ => self.state.webhooks[index].webhooks.extend(new),
+        }
+    }
+
+    /// Removes the webhooks of the kind at `index`, but not the kind.
+    pub fn remove_webhooks(&mut self, index: usize) {
+        let tables = self.document.get_mut("kind");
+        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
+            table.remove("webhooks");
+        }
+        self.state.kinds[index].webhooks.clear();
+    }
+
+    /// Removes the `[[webhook]]` at `index`, with its comments.
+    pub fn remove_webhook_table(&mut self, index: usize) -> WebhookTable {
+        self.remove_table("webhook", index);
+        self.state.webhooks.remove(index)
     }
 
     fn add_table(&mut self, key: &str, table: Table) {
@@ -220,7 +266,13 @@ impl fmt::Display for StateFile {
 /// The header of a table that should be one of a list: `[controller]` instead of `[[controller]]`. Only for a text that is wrong, because
 /// a string may have such a line as well.
 fn single_table(text: &str) -> Option<(&'static str, Range<usize>)> {
-    const LISTS: [&str; 4] = ["kind", "controller", "kind.rules", "controller.rules"];
+    const LISTS: [&str; 5] = [
+        "kind",
+        "controller",
+        "webhook",
+        "kind.rules",
+        "controller.rules",
+    ];
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let code = line.split('#').next().unwrap_or_default().trim();
@@ -284,6 +336,11 @@ fn set_keeping_decor(item: &mut Item, text: &str) {
         }
         None => *item = value(text),
     }
+}
+
+/// Webhooks without options, as they are written.
+fn names(webhooks: &[Webhook]) -> impl Iterator<Item = &'static str> {
+    webhooks.iter().map(|it| it.webhook.name())
 }
 
 fn controller_table(controller: &NamedController) -> Table {

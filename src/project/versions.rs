@@ -94,6 +94,14 @@ impl ConversionError {
     }
 }
 
+impl Kind {
+    /// Whether the operator converts between versions of the kind.
+    pub fn is_converted(&self, api: &Api) -> bool {
+        let hub = self.hub.as_ref().filter(|_| self.source() == Source::Own);
+        hub.is_some_and(|hub| !conversion::spokes(api, hub).is_empty())
+    }
+}
+
 /// The conversions that the operator serves for a kind; `None` if there is no hub, or if all versions have equal schemas.
 pub fn conversions<'a>(
     kind: &'a Kind,
@@ -106,7 +114,10 @@ pub fn conversions<'a>(
     };
     let of = |key| [Key::Name(key)];
     let Some(hub) = &kind.hub else {
-        let keys = [("renames", !kind.renames.is_empty()), ("sensitive", !kind.sensitive.is_empty())];
+        let keys = [
+            ("renames", !kind.renames.is_empty()),
+            ("sensitive", !kind.sensitive.is_empty()),
+        ];
         return match keys.into_iter().find(|(_, is_set)| *is_set) {
             Some((key, _)) => Err(failed(Problem::NoHub(key), &of(key))),
             None => Ok(None),
@@ -127,7 +138,11 @@ pub fn conversions<'a>(
     };
     let hub = version(hub, &of("hub"))?;
     for (index, renamed) in kind.renames.iter().enumerate() {
-        let keys = [Key::Name("renames"), Key::Index(index), Key::Name("version")];
+        let keys = [
+            Key::Name("renames"),
+            Key::Index(index),
+            Key::Name("version"),
+        ];
         if version(&renamed.version, &keys)?.name == hub.name {
             return Err(failed(Problem::OfHub(hub.name.clone()), &keys));
         }
@@ -141,9 +156,12 @@ pub fn conversions<'a>(
     let mut spokes = vec![];
     for version in conversion::spokes(api, &hub.name) {
         let of_version = kind.renames.iter().enumerate();
-        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) =
-            of_version.filter(|(_, it)| it.version == version.name).unzip();
-        let declared = renames.iter().map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()]);
+        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = of_version
+            .filter(|(_, it)| it.version == version.name)
+            .unzip();
+        let declared = renames
+            .iter()
+            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()]);
         let declared: Vec<_> = declared.collect();
         let named = |version: &'a Version| (version.name.as_str(), &version.schema);
         let renames = resolve(&declared, named(version), named(hub)).map_err(|(at, error)| {
@@ -152,7 +170,11 @@ pub fn conversions<'a>(
                 End::Spoke => ("from", &renames[at].from),
                 End::Hub => ("to", &renames[at].to),
             };
-            let mut keys = vec![Key::Name("renames"), Key::Index(numbers[at]), Key::Name(key)];
+            let mut keys = vec![
+                Key::Name("renames"),
+                Key::Index(numbers[at]),
+                Key::Name(key),
+            ];
             let position = paths.as_slice().iter().position(|it| it == path);
             if let (Paths::Many(_), Some(position)) = (paths, position) {
                 keys.push(Key::Index(position));
@@ -184,10 +206,16 @@ pub fn conversions<'a>(
     }
     for version in all() {
         if !kind.versions.contains(&version.name) {
-            return Err(failed(Problem::NoTypes(version.name.clone()), &of("versions")));
+            return Err(failed(
+                Problem::NoTypes(version.name.clone()),
+                &of("versions"),
+            ));
         }
         if ["conversion", "versions"].contains(&version.name.as_str()) {
-            return Err(failed(Problem::Module(version.name.clone()), &of("versions")));
+            return Err(failed(
+                Problem::Module(version.name.clone()),
+                &of("versions"),
+            ));
         }
     }
     let conversions = Conversions {

@@ -1,12 +1,16 @@
 //! The errors of rendering a project.
 
-use crate::project::ResourceError;
+use crate::project::{AdmissionError, ConversionError, ResourceError};
 
 /// Why a project cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     #[error(transparent)]
     Resource(#[from] ResourceError),
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
     #[error(transparent)]
     Manifests(#[from] crate::package::Error),
     #[error(
@@ -19,6 +23,8 @@ impl RenderError {
     pub fn help(&self) -> String {
         match self {
             Self::Resource(error) => error.help(),
+            Self::Admission(error) => error.help(),
+            Self::Conversion(error) => error.help(),
             Self::Manifests(_) => "this is a bug in cargo-operator; please report it".into(),
             Self::Version { .. } => "remove it from `versions` in operator.toml".into(),
         }

@@ -11,7 +11,9 @@ use super::{
 use crate::{
     crd::Api,
     manifests::{self, WATCHED},
-    project::{Controller, Namespaces, Project, ResourceError, ResourceType, Table},
+    project::{
+        Admission, Controller, Namespaces, Project, ResourceError, ResourceType, Source, Table,
+    },
     rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
     template::fill,
 };
@@ -143,6 +145,7 @@ impl Case {
 pub fn text(
     project: &Project,
     controllers: &[Controller<'_>],
+    admissions: &[Admission<'_>],
     cases: Vec<Case>,
 ) -> Result<Option<String>, ResourceError> {
     let unused: Vec<PolicyRule> = cases.iter().flat_map(|case| case.unused.clone()).collect();
@@ -194,7 +197,7 @@ pub fn text(
         pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
-        foreign: !foreign_specs(controllers).is_empty(),
+        foreign: !foreign_specs(controllers, admissions).is_empty(),
         declared: bracketed(
             4,
             "let declared = ",
@@ -208,11 +211,13 @@ pub fn text(
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
 }
 
-/// The CRDs of reconciled kinds that others install, as a statement; empty where there are none.
-pub fn foreign_specs(controllers: &[Controller<'_>]) -> String {
-    let named = controllers.iter().filter(|it| it.named().is_some());
-    let mut specs: Vec<String> = named
-        .filter_map(|it| it.definition)
+/// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
+pub fn foreign_specs(controllers: &[Controller<'_>], admissions: &[Admission<'_>]) -> String {
+    let reconciled = controllers.iter().filter_map(|it| it.definition);
+    let admitted = admissions.iter().filter_map(|it| it.definition);
+    let mut specs: Vec<String> = reconciled
+        .chain(admitted)
+        .filter(|(kind, _)| kind.source() == Source::Foreign)
         .map(|(kind, _)| literal(&kind.spec))
         .collect();
     specs.sort_unstable();

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     RenderError,
+    conversion::conversion_files,
     fault_test::Case,
     generated_test::Typed,
     layout::{RECORD, Rendered, SPECS, STYLES},
@@ -17,7 +18,8 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Tree,
     project::{
-        Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Source,
+        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType,
+        Source, conversions,
     },
     rust::version_module,
     rustfmt::is_wide,
@@ -33,6 +35,7 @@ pub fn kind_files(
     kind: &Kind,
     api: &Api,
     controllers: &[Controller<'_>],
+    admissions: &[Admission<'_>],
 ) -> Result<Made, RenderError> {
     let module = kind.module_name();
     let name = kind.full_name();
@@ -44,6 +47,8 @@ pub fn kind_files(
     let mut made = Made::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
+    let conversions = conversions(kind, api)?;
+    let mut facts = vec![];
     for version_name in &kind.versions {
         let version = api
             .version(version_name)
@@ -65,7 +70,13 @@ pub fn kind_files(
             definition.as_ref() == Some(&name) && controller.resource.version == *version_name
         };
         let mut reconciling = controllers.iter().filter(|it| is_reconciled(it));
-        if let Some(controller) = reconciling.next() {
+        let mut admitted = admissions.iter().filter(|admission| {
+            let definition = admission.definition.map(|(kind, _)| kind.full_name());
+            definition.as_ref() == Some(&name) && admission.resource.version == *version_name
+        });
+        let reconciled = reconciling.next().map(|controller| &controller.resource);
+        let resource = reconciled.or_else(|| Some(&admitted.next()?.resource));
+        if let Some(resource) = resource {
             match sample(api, version) {
                 Ok(sample) => made.sample = Some(sample),
                 Err(diagnostic) => say(vec![diagnostic]),
@@ -73,7 +84,7 @@ pub fn kind_files(
             typed.sample = made
                 .sample
                 .as_ref()
-                .and_then(|_| sample_file(project, &controller.resource));
+                .and_then(|_| sample_file(project, resource));
         }
         if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             made.has_status = version.status_subresource;
@@ -141,6 +152,11 @@ pub fn kind_files(
             Owner::Tool,
             module_of_version.facts.record(),
         );
+        facts.push((version_name.clone(), module_of_version.facts));
+    }
+    if let Some(conversions) = &conversions {
+        let converted = conversion_files(&mut rendered.tree, kind, api, conversions, &facts);
+        made.converted = Some(converted);
     }
     if kind.source() == Source::Own && api.conversion == Conversion::Webhook {
         rendered.diagnostics.push((
@@ -150,8 +166,20 @@ pub fn kind_files(
                 severity: Severity::Warning,
                 pointer: "/spec/conversion".into(),
                 message: "the spec asks for a conversion webhook".into(),
-                instead: Some("the operator does not serve it".into()),
-                help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
+                instead: Some(
+                    match conversions {
+                        Some(_) => "the CRD that is installed has the operator's webhook instead",
+                        None => "the operator does not serve it",
+                    }
+                    .into(),
+                ),
+                help: Some(
+                    match conversions {
+                        Some(_) => "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
+                        None => "set `hub` of the kind in operator.toml to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
+                    }
+                    .into(),
+                ),
             },
         ));
     }
@@ -159,7 +187,7 @@ pub fn kind_files(
 }
 
 /// The file in `manifests/samples/`, unless the user deleted it.
-fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
+pub(super) fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
     let file = format!("{}.yaml", resource.name());
     let path = format!("manifests/samples/{file}");
     (!project.removed.contains(&path)).then_some(file)

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{
     RenderError, cargo_lock,
+    conversion::{Converted, conversion_tests},
     fault_test::{self, Case},
     generated_test,
     kind_files::{kind_files, named_files},
@@ -13,11 +14,12 @@ use super::{
     registry::{self, Registry},
     sample::builtin_sample,
     vendor,
+    webhook_files::{add_webhook_files, webhook_host},
 };
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
-    manifests,
+    manifests::{self, conversion_stanza},
     package::kustomize,
     plan::Tree,
     project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
@@ -43,6 +45,8 @@ pub struct Rendered {
     pub tree: Tree,
     /// The diagnostics, by the kind (`KIND.GROUP`) or the project's name.
     pub diagnostics: Vec<(String, Diagnostic)>,
+    /// The kinds with conversions.
+    pub converted: Vec<Converted>,
 }
 
 /// The values for the templates of the whole project.
@@ -66,6 +70,9 @@ struct Whole<'a> {
     registry: Registry,
     /// Whether the operator applies its own CRDs.
     ensures_crds: bool,
+    /// Whether the operator serves webhooks, and under which host.
+    has_webhooks: bool,
+    webhook_host: String,
     tool: &'a str,
     installs_tool: bool,
     /// The arguments for `cargo install` that install this tool.
@@ -79,6 +86,9 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct KindNames {
     module: String,
+    /// Whether the kind has conversions, and whether rustfmt must skip their module.
+    is_converted: bool,
+    is_skipped: bool,
     versions: Vec<VersionName>,
 }
 
@@ -96,11 +106,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut made = vec![];
     let kinds: Vec<(&Kind, &Api)> = project.kinds().collect();
     let all = project.controllers()?;
+    let admissions = project.admissions()?;
     let files: Vec<_> = kinds
         .par_iter()
         .map(|(kind, api)| {
             let mut files = Rendered::default();
-            let made = kind_files(&mut files, project, kind, api, &all)?;
+            let made = kind_files(&mut files, project, kind, api, &all, &admissions)?;
             Ok::<_, RenderError>((files, made))
         })
         .collect();
@@ -114,7 +125,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut cases: Vec<Case> = made.iter().filter_map(|made| made.case.clone()).collect();
     let mut samples = Samples::default();
     for controller in &all {
-        let sample = match made_of(project, controller, &made) {
+        let sample = match made_of(project, controller.definition, &made) {
             Some(made) => made.sample.clone(),
             None => builtin_sample(&controller.resource),
         };
@@ -126,6 +137,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
         samples.add(&controller.resource, sample);
     }
+    let admitted: Vec<_> = admissions
+        .iter()
+        .map(|admission| match made_of(project, admission.definition, &made) {
+            Some(made) => made.sample.clone(),
+            None => builtin_sample(&admission.resource),
+        })
+        .collect();
+    for (admission, sample) in admissions.iter().zip(&admitted) {
+        samples.add(&admission.resource, sample.clone());
+    }
+    add_webhook_files(tree, project, &admissions, &made, &admitted);
+    let has_webhooks = project.has_webhooks();
     let vendored = state.runtime == Runtime::Vendored;
     let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
@@ -145,8 +168,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         } else {
             ""
         },
-        runtime: vendor::dependency("operator-runtime", &state.runtime),
-        testing: vendor::dependency("operator-testing", &state.runtime),
+        runtime: vendor::dependency(
+            "operator-runtime",
+            &state.runtime,
+            if has_webhooks { &["webhook"] } else { &[] },
+        ),
+        testing: vendor::dependency(
+            "operator-testing",
+            &state.runtime,
+            if has_webhooks { &["cel"] } else { &[] },
+        ),
+        has_webhooks,
+        webhook_host: webhook_host(&state.name),
         kinds: project
             .kinds()
             .zip(&made)
@@ -158,8 +191,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
                 });
                 let mut versions: Vec<VersionName> = versions.collect();
                 versions.sort_by(|a, b| version_order(&a.module, &b.module));
-                let module = kind.module_name();
-                KindNames { module, versions }
+                KindNames {
+                    module: kind.module_name(),
+                    is_converted: made.converted.is_some(),
+                    is_skipped: made.converted.as_ref().is_some_and(|it| it.is_wide),
+                    versions,
+                }
             })
             .collect(),
         kind_names: {
@@ -174,7 +211,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         },
         has_controllers: !controllers.is_empty(),
         controllers,
-        foreign_specs: fault_test::foreign_specs(&all),
+        foreign_specs: fault_test::foreign_specs(&all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         ensures_crds: !ensured.is_empty(),
         tool: &state.tool,
@@ -204,8 +241,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }
+    let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
+    let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
-        let crds: Vec<_> = ensured.iter().map(|api| api.definition()).collect();
+        let crds = ensured.iter().map(|api| {
+            let mut definition = api.definition();
+            let converted = operator.webhooks.iter().flat_map(|it| &it.converted);
+            if converted.into_iter().any(|name| *name == api.name()) {
+                definition["spec"]["conversion"] = conversion_stanza(&state.name);
+            }
+            definition
+        });
+        let crds: Vec<_> = crds.collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
@@ -218,22 +265,26 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
-    if let Some(text) = fault_test::text(project, &all, cases)? {
+    let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
+    if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
+        tree.insert("tests/conversions.rs", Owner::Tool, text);
+    }
+    if let Some(text) = fault_test::text(project, &all, &admissions, cases)? {
         tree.insert("tests/faults.rs", Owner::Tool, text);
     }
-    if samples.0.iter().any(|(_, sample)| sample.is_some()) {
+    if has_samples {
         let path = "tests/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
         let path = "tests/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
-    let operator = operator(project, &all, &made, samples)?;
     for (path, text) in
         kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
     {
         tree.insert(path, Owner::Tool, text);
     }
+    rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
 }
 

@@ -1,6 +1,8 @@
 //! Renders a project to its tree of files. Names, types and decisions are prepared in Rust; templates only place them.
 
 mod cargo_lock;
+mod chain;
+mod conversion;
 mod error;
 mod fault_test;
 mod generated_test;
@@ -10,7 +12,9 @@ mod operator;
 mod registry;
 mod sample;
 mod vendor;
+mod webhook_files;
 
+pub use conversion::{Converted, SpokeAnswers};
 pub use error::RenderError;
 pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
 pub use sample::{objects, sample};

@@ -4,15 +4,17 @@ use serde_json::Value;
 
 use super::{
     RenderError,
+    conversion::Converted,
     fault_test::Case,
     generated_test::Typed,
     layout::{ensured_crds, policy_rule},
     registry::Watched,
+    webhook_files::manifest_webhooks,
 };
 use crate::{
     crd::Api,
     manifests,
-    project::{Controller, Project, ResourceType, Source},
+    project::{Admission, Controller, Kind, Project, ResourceType, Source},
 };
 
 /// The properties of a kind that files of the whole project need.
@@ -25,6 +27,8 @@ pub struct Made {
     pub has_status: bool,
     /// How its controller is tested, if it has one of its own.
     pub case: Option<Case>,
+    /// The conversions between its versions, if there are any.
+    pub converted: Option<Converted>,
 }
 
 /// Of each kind that has a controller, the sample.
@@ -45,13 +49,13 @@ impl Samples {
     }
 }
 
-/// What was made of the kind that a controller reconciles, if the project defines it.
+/// What was made of a kind, if the project defines it.
 pub fn made_of<'a>(
     project: &Project,
-    controller: &Controller<'_>,
+    definition: Option<(&Kind, &Api)>,
     made: &'a [Made],
 ) -> Option<&'a Made> {
-    let (kind, _) = controller.definition?;
+    let (kind, _) = definition?;
     let mut made = project.kinds().zip(made);
     let found = made.find(|((it, _), _)| it.full_name() == kind.full_name());
     found.map(|(_, made)| made)
@@ -61,6 +65,7 @@ pub fn made_of<'a>(
 pub fn operator(
     project: &Project,
     controllers: &[Controller<'_>],
+    admissions: &[Admission<'_>],
     made: &[Made],
     mut samples: Samples,
 ) -> Result<manifests::Operator, RenderError> {
@@ -77,7 +82,7 @@ pub fn operator(
             keeps: _,
         } = Watched::of(controller, &project.apis)?;
         let is_own = controller.named().is_none();
-        let own = made_of(project, controller, made).filter(|_| is_own);
+        let own = made_of(project, controller.definition, made).filter(|_| is_own);
         controlled.push(manifests::Controller {
             resource: controller.resource.clone(),
             // objects of the operator's own kinds may still have that of an earlier version
@@ -98,5 +103,11 @@ pub fn operator(
         controllers: controlled,
         crds,
         ensured_crds: ensured_crds(project).map(Api::name).collect(),
+        webhooks: manifest_webhooks(project, admissions),
+        samples: samples
+            .0
+            .into_iter()
+            .filter_map(|(resource, sample)| Some((resource, sample?)))
+            .collect(),
     })
 }

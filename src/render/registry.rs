@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::{generated_test::Typed, layout::ensured_crds};
+use super::{
+    chain::{Add, Call, Closure, chain},
+    generated_test::Typed,
+    layout::ensured_crds,
+};
 use crate::{
     crd::Api,
     project::{Controller, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
     rust::version_module,
-    rustfmt::{CALL_WIDTH, bracketed, import, literal, skip, width},
+    rustfmt::{import, literal, skip},
 };
 
 /// The kinds that a controller declares.
@@ -89,7 +93,7 @@ pub fn registry<'a>(
                 Some(OwnedCache::Content) => "owns_with_content",
             };
             let update = Some(owned.update).filter(|it| *it != Update::default());
-            [Some(types.call(method, resource)), update.map(Call::update)]
+            [Some(types.call(method, resource)), update.map(self::update)]
         });
         let owns: Vec<Call> = owns.flatten().collect();
         let watches = watched.watches.iter();
@@ -97,13 +101,13 @@ pub fn registry<'a>(
         let calls: Vec<Call> = owns.into_iter().chain(watches).collect();
         let mut owns = controller.owns.iter();
         has_strategy |= owns.any(|owned| owned.update != Update::default());
-        adds.push(Add::new(&controller, calls));
+        adds.push(add(&controller, calls));
     }
-    let chain = chain(&adds);
-    // With CRDs to apply, the template has `all`, which calls this one.
-    let name = match ensured_crds(project).next() {
-        None => "pub fn all",
-        Some(_) => "fn controllers",
+    let chain = chain("Controllers::new()", &adds);
+    // With CRDs to apply, or with webhooks, the template has `all`, which calls this one.
+    let name = match ensured_crds(project).next().is_some() || project.has_webhooks() {
+        true => "fn controllers",
+        false => "pub fn all",
     };
     let all = format!("{name}() -> Controllers {{\n{chain}}}\n");
     let [foreign_imports, own_imports] = types.imports();
@@ -118,120 +122,29 @@ pub fn registry<'a>(
     })
 }
 
-/// A call of a method of `Watches`.
-struct Call {
-    name: String,
-    arguments: Vec<String>,
-}
-
-impl Call {
-    /// `.update(UpdateStrategy::Recreate)`.
-    fn update(strategy: Update) -> Self {
-        Self {
-            name: "update".to_owned(),
-            arguments: vec![format!("UpdateStrategy::{}", strategy.variant())],
-        }
-    }
-
-    fn inline(&self) -> String {
-        format!(".{}({})", self.name, self.arguments.join(", "))
+/// `.update(UpdateStrategy::Recreate)`.
+fn update(strategy: Update) -> Call {
+    Call {
+        name: "update".to_owned(),
+        arguments: vec![format!("UpdateStrategy::{}", strategy.variant())],
     }
 }
 
 /// The call that adds a controller.
-struct Add {
-    method: &'static str,
-    /// The arguments before the closure.
-    arguments: Vec<String>,
-    /// What the closure calls.
-    calls: Vec<Call>,
-}
-
-impl Add {
-    fn new(controller: &Controller<'_>, calls: Vec<Call>) -> Self {
-        let setup = format!("{}::setup", controller.module);
-        let (method, arguments) = match controller.named() {
-            Some(named) => ("add_named", vec![literal(&named.name), setup]),
-            None => (controller.scaffold.register, vec![setup]),
-        };
-        Self {
-            method,
-            arguments,
+fn add(controller: &Controller<'_>, calls: Vec<Call>) -> Add {
+    let setup = format!("{}::setup", controller.module);
+    let (method, arguments) = match controller.named() {
+        Some(named) => ("add_named", vec![literal(&named.name), setup]),
+        None => (controller.scaffold.register, vec![setup]),
+    };
+    Add {
+        method,
+        arguments,
+        closure: Some(Closure {
+            parameter: "watches",
             calls,
-        }
+        }),
     }
-
-    /// `.add(module::setup, |watches| ...)` in a chain at an indent.
-    fn text(&self, indent: usize) -> String {
-        let Self {
-            method,
-            arguments,
-            calls,
-        } = self;
-        let inline: String = calls.iter().map(Call::inline).collect();
-        let body = format!("watches{inline}");
-        let closure = format!("|watches| {body}");
-        let head = arguments.join(", ");
-        let is_short = (calls.len() < 2 || body.len() <= CALL_WIDTH) && calls.iter().all(is_short);
-        if is_short && head.len() + 2 + closure.len() <= CALL_WIDTH {
-            return format!(".{method}({head}, {closure})");
-        }
-        // where the names leave no room for the head of the closure, each argument has its own line
-        let is_long = head.len() + ", |watches| {".len() > CALL_WIDTH;
-        let outside = " ".repeat(indent);
-        let indent = if is_long { indent + 4 } else { indent };
-        let pad = " ".repeat(indent);
-        let closure = match (is_short, calls.as_slice()) {
-            (true, _) if is_long => closure,
-            (true, _) => format!("|watches| {{\n{pad}    {body}\n{pad}}}"),
-            (false, [earlier @ .., last]) if is_overflowing(indent + 4, earlier, last) => {
-                let earlier: String = earlier.iter().map(Call::inline).collect();
-                let name = format!("watches{earlier}.{}", last.name);
-                let lines = bracketed(indent + 4, &name, ['(', ')'], &last.arguments, "");
-                format!("|watches| {{\n{lines}{pad}}}")
-            }
-            (false, _) => {
-                let lines = calls.iter().map(|call| {
-                    let name = format!(".{}", call.name);
-                    bracketed(indent + 8, &name, ['(', ')'], &call.arguments, "")
-                });
-                let lines: String = lines.collect();
-                format!("|watches| {{\n{pad}    watches\n{lines}{pad}}}")
-            }
-        };
-        match is_long {
-            true => {
-                let lines = arguments.iter().map(|it| format!("{pad}{it},\n"));
-                let lines: String = lines.collect();
-                format!(".{method}(\n{lines}{pad}{closure},\n{outside})")
-            }
-            false => format!(".{method}({head}, {closure})"),
-        }
-    }
-}
-
-/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call is not broken.
-fn chain(controllers: &[Add]) -> String {
-    let add = |indent| controllers.iter().map(move |add| add.text(indent));
-    let inline = format!("    Controllers::new(){}\n", add(4).collect::<String>());
-    if controllers.len() < 2 || inline.trim().len() <= CALL_WIDTH {
-        return inline;
-    }
-    let lines = add(8).map(|add| format!("        {add}\n"));
-    format!("    Controllers::new()\n{}", lines.collect::<String>())
-}
-
-/// Whether the arguments of the last call of a chain are placed on separate lines, and the rest of the chain on the line above them.
-fn is_overflowing(indent: usize, earlier: &[Call], last: &Call) -> bool {
-    let before: String = earlier.iter().map(Call::inline).collect();
-    let before = "watches".len() + before.len();
-    let fits = is_short(last) && indent + before + last.inline().len() <= width();
-    let has_room = earlier.is_empty() || before + last.name.len() + ".(".len() <= CALL_WIDTH;
-    !fits && has_room && earlier.iter().all(is_short) && !last.arguments.is_empty()
-}
-
-fn is_short(call: &Call) -> bool {
-    call.arguments.join(", ").len() <= CALL_WIDTH
 }
 
 /// The imports from the runtime.

@@ -25,13 +25,18 @@ pub fn add(tree: &mut Tree, runtime: &Runtime) {
 }
 
 /// The value of a crate's key in `[dependencies]`.
-pub fn dependency(name: &str, runtime: &Runtime) -> String {
-    match runtime {
-        Runtime::Vendored => format!("{{ path = \"crates/{name}\" }}"),
+pub fn dependency(name: &str, runtime: &Runtime, features: &[&str]) -> String {
+    let place = match runtime {
+        Runtime::Version(version) if features.is_empty() => return format!("{version:?}"),
+        Runtime::Version(version) => format!("version = {version:?}"),
+        Runtime::Vendored => format!("path = \"crates/{name}\""),
         Runtime::Path(path) => format!(
-            "{{ path = {:?} }}",
+            "path = {:?}",
             format!("{}/crates/{name}", path.trim_end_matches('/'))
         ),
-        Runtime::Version(version) => format!("{version:?}"),
+    };
+    match features {
+        [] => format!("{{ {place} }}"),
+        features => format!("{{ {place}, features = {features:?} }}"),
     }
 }

@@ -5,12 +5,13 @@ use heck::ToSnakeCase;
 use super::is_keyword;
 
 /// Names that the module of a kind cannot have, because the files that declare it use them.
-pub const USED_MODULES: [&str; 5] = [
+pub const USED_MODULES: [&str; 6] = [
     "faults",
     "generated",
     "k8s_openapi",
     "operator_runtime",
     "support",
+    "webhooks",
 ];
 
 /// The module of a kind, unless operator.toml names another: that of `HTTPRoute` is `http_route`.

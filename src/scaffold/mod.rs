@@ -7,10 +7,12 @@ mod external;
 mod names;
 mod reconciler;
 mod status;
+mod webhook;
 
 pub use existing::{
     EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, ExistingFiles, existing_files,
 };
+pub use webhook::{Admitted, Operations, WEBHOOK_TEMPLATES, WebhookFiles, webhook_files};
 
 use std::fmt;
 

@@ -1,0 +1,179 @@
+//! The certificates of the operator's webhooks: its permissions for those that it makes itself, or the objects of cert-manager.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount,
+};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::{Value, json};
+
+use super::rbac::{cluster_role, role};
+use super::rule::{normalise, rule};
+use super::webhook::Webhooks;
+use super::{Object, Operator, Role};
+use crate::project::{Certificates, WebhookType};
+
+/// Where the certificate is mounted, if the operator does not make it itself.
+const FOLDER: &str = "/etc/webhook-certificates";
+const VOLUME: &str = "webhook-certificates";
+
+/// The name of cert-manager's annotation: the API server trusts the CA of this Certificate.
+const INJECT: &str = "cert-manager.io/inject-ca-from";
+
+/// The permissions of an operator that makes its certificates, or the objects of cert-manager; nothing without webhooks.
+pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+    match &operator.webhooks {
+        None => vec![],
+        Some(webhooks) => match webhooks.certificates {
+            Certificates::Managed => permissions(operator, webhooks),
+            Certificates::CertManager => cert_manager(operator),
+        },
+    }
+}
+
+/// The permissions for the Secret with the certificates, and for the places of the CA's certificate.
+fn permissions(operator: &Operator, webhooks: &Webhooks) -> Vec<Object> {
+    let name = operator.webhook_name();
+    let [secrets, bundles] = certificate_rules(operator, webhooks);
+    let metadata = operator.metadata(&name);
+    let purpose = Role::CertificatePermissions;
+    let mut objects = role(operator, purpose.clone(), metadata, normalise(secrets)).to_vec();
+    objects.extend(cluster_role(operator, purpose, name, normalise(bundles)));
+    objects
+}
+
+/// The rules for the Secret, in the operator's namespace, and for the bundles, in the cluster. RBAC cannot limit `create` to a name:
+/// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
+pub(super) fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRule>; 2] {
+    let named = |group, resource, names: Vec<String>, verbs: &[&str]| PolicyRule {
+        resource_names: Some(names),
+        ..rule(group, &[resource], verbs)
+    };
+    let secrets = vec![
+        rule("", &["secrets"], &["create"]),
+        named(
+            "",
+            "secrets",
+            vec![operator.webhook_name()],
+            &["get", "patch", "update"],
+        ),
+    ];
+    let configurations = [
+        (WebhookType::Mutate, "mutatingwebhookconfigurations"),
+        (WebhookType::Validate, "validatingwebhookconfigurations"),
+    ];
+    let present = configurations.into_iter();
+    let present = present.filter(|(type_, _)| webhooks.has(*type_));
+    let mut bundles: Vec<PolicyRule> = present
+        .map(|(_, resource)| {
+            let group = "admissionregistration.k8s.io";
+            named(group, resource, vec![operator.name.clone()], &["get", "patch"])
+        })
+        .collect();
+    if !webhooks.converted.is_empty() {
+        bundles.push(named(
+            "apiextensions.k8s.io",
+            "customresourcedefinitions",
+            webhooks.converted.clone(),
+            &["get", "patch"],
+        ));
+    }
+    [secrets, bundles]
+}
+
+/// The annotation of an object in which cert-manager sets the CA's certificate.
+pub(super) fn inject(operator: &Operator) -> BTreeMap<String, String> {
+    let certificate = format!("{}/{}", operator.namespace(), operator.webhook_name());
+    BTreeMap::from([(INJECT.to_owned(), certificate)])
+}
+
+/// A CA, and a serving certificate that it issues: the CA outlives many of them, so that the API server trusts each new one at once.
+fn cert_manager(operator: &Operator) -> Vec<Object> {
+    let name = operator.webhook_name();
+    let ca = format!("{name}-ca");
+    let namespace = operator.namespace();
+    let host = format!("{name}.{namespace}.svc");
+    let object = |kind: &str, name: &str, spec: Value| Object {
+        role: Role::Certificates,
+        value: json!({
+            "apiVersion": "cert-manager.io/v1",
+            "kind": kind,
+            "metadata": {"name": name, "namespace": namespace, "labels": operator.labels()},
+            "spec": spec,
+        }),
+        settings: vec![],
+    };
+    let key = |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
+    let self_signed = format!("{name}-self-signed");
+    vec![
+        object("Issuer", &self_signed, json!({"selfSigned": {}})),
+        object(
+            "Certificate",
+            &ca,
+            json!({
+                "isCA": true,
+                "commonName": ca,
+                "secretName": ca,
+                "duration": "87600h",
+                "privateKey": key("Never"),
+                "issuerRef": {"group": "cert-manager.io", "kind": "Issuer", "name": self_signed},
+            }),
+        ),
+        object("Issuer", &name, json!({"ca": {"secretName": ca}})),
+        object(
+            "Certificate",
+            &name,
+            json!({
+                "secretName": name,
+                "dnsNames": [host, format!("{host}.cluster.local")],
+                "usages": ["digital signature", "server auth"],
+                "privateKey": key("Always"),
+                "issuerRef": {"group": "cert-manager.io", "kind": "Issuer", "name": name},
+            }),
+        ),
+    ]
+}
+
+/// How a certificate that the operator does not make itself gets into its container.
+pub(super) struct Mounted {
+    pub volume: Volume,
+    pub mount: VolumeMount,
+    pub variable: EnvVar,
+}
+
+/// The Secret with the certificate as files, without the CA's key or certificate.
+pub(super) fn mounted(operator: &Operator) -> Option<Mounted> {
+    let webhooks = operator.webhooks.as_ref()?;
+    if webhooks.certificates != Certificates::CertManager {
+        return None;
+    }
+    let file = |name: &str| KeyToPath {
+        key: name.to_owned(),
+        path: name.to_owned(),
+        mode: None,
+    };
+    Some(Mounted {
+        volume: Volume {
+            name: VOLUME.to_owned(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(operator.webhook_name()),
+                items: Some(vec![file("tls.crt"), file("tls.key")]),
+                default_mode: Some(0o440),
+                optional: None,
+            }),
+            ..Volume::default()
+        },
+        mount: VolumeMount {
+            name: VOLUME.to_owned(),
+            mount_path: FOLDER.to_owned(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        },
+        variable: EnvVar {
+            name: "WEBHOOK_CERTIFICATES".to_owned(),
+            value: Some(FOLDER.to_owned()),
+            value_from: None,
+        },
+    })
+}

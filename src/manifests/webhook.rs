@@ -1,0 +1,333 @@
+//! The configurations of the operator's admission webhooks, and the Service that the API server calls.
+//!
+//! `caBundle` is not here: the operator or cert-manager sets it in the cluster.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations,
+    ServiceReference, ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::certificate::inject;
+use super::{Namespaces, Object, Operator, ResourceType, Role};
+use crate::project::{
+    Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, ReinvocationPolicy, Selector,
+    SelectorOperator, Webhook, WebhookType, url_path,
+};
+
+/// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
+pub(super) const PORT_NAME: &str = "webhook";
+pub(super) const PORT: i32 = 9443;
+
+/// The port of the Service, which the API server calls by default.
+const SERVICE_PORT: i32 = 443;
+
+/// The label that the API server sets on each namespace.
+const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
+
+const SYSTEM_NAMESPACE: &str = "kube-system";
+
+/// The webhooks that an operator serves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Webhooks {
+    pub certificates: Certificates,
+    /// The kinds that have admission webhooks.
+    pub admitted: Vec<Admitted>,
+    /// The names of the CRDs whose objects the operator converts.
+    pub converted: Vec<String>,
+}
+
+/// A kind with its admission webhooks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admitted {
+    pub resource: ResourceType,
+    /// Whether the kind is built into Kubernetes.
+    pub is_builtin: bool,
+    pub webhooks: Vec<Webhook>,
+}
+
+impl Webhooks {
+    /// Whether a kind has a webhook of this type.
+    pub(super) fn has(&self, type_: WebhookType) -> bool {
+        let mut webhooks = self.admitted.iter().flat_map(|it| &it.webhooks);
+        webhooks.any(|webhook| webhook.webhook == type_)
+    }
+}
+
+impl Operator {
+    /// The name of the Service, of the Secret with the certificate, and of the roles for certificates.
+    pub(super) fn webhook_name(&self) -> String {
+        format!("{}-webhook", self.name)
+    }
+}
+
+/// The Service and the configurations; nothing for an operator without webhooks.
+pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+    let Some(webhooks) = &operator.webhooks else {
+        return vec![];
+    };
+    let mut objects = vec![Object::new(Role::WebhookService, service(operator))];
+    let each = |type_| {
+        let admitted = webhooks.admitted.iter();
+        admitted.flat_map(move |kind| {
+            let of_type = kind.webhooks.iter().filter(move |it| it.webhook == type_);
+            of_type.map(move |webhook| Hook {
+                operator,
+                kind,
+                webhook,
+            })
+        })
+    };
+    if webhooks.has(WebhookType::Validate) {
+        let configuration = ValidatingWebhookConfiguration {
+            metadata: configuration_metadata(operator, webhooks.certificates),
+            webhooks: Some(each(WebhookType::Validate).map(|it| it.validating()).collect()),
+        };
+        objects.push(Object::new(Role::ValidatingWebhooks, configuration));
+    }
+    if webhooks.has(WebhookType::Mutate) {
+        let configuration = MutatingWebhookConfiguration {
+            metadata: configuration_metadata(operator, webhooks.certificates),
+            webhooks: Some(each(WebhookType::Mutate).map(|it| it.mutating()).collect()),
+        };
+        objects.push(Object::new(Role::MutatingWebhooks, configuration));
+    }
+    objects
+}
+
+fn service(operator: &Operator) -> Service {
+    Service {
+        metadata: operator.metadata(operator.webhook_name()),
+        spec: Some(ServiceSpec {
+            selector: Some(operator.labels()),
+            ports: Some(vec![ServicePort {
+                name: Some(PORT_NAME.to_owned()),
+                port: SERVICE_PORT,
+                target_port: Some(IntOrString::String(PORT_NAME.to_owned())),
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    }
+}
+
+fn configuration_metadata(operator: &Operator, certificates: Certificates) -> ObjectMeta {
+    ObjectMeta {
+        annotations: (certificates == Certificates::CertManager).then(|| inject(operator)),
+        ..operator.cluster_metadata()
+    }
+}
+
+/// A webhook of a kind.
+struct Hook<'a> {
+    operator: &'a Operator,
+    kind: &'a Admitted,
+    webhook: &'a Webhook,
+}
+
+impl Hook<'_> {
+    fn validating(&self) -> ValidatingWebhook {
+        ValidatingWebhook {
+            name: self.name(),
+            admission_review_versions: review_versions(),
+            client_config: self.client_config(),
+            failure_policy: Some(self.failure_policy()),
+            match_conditions: Some(self.conditions()),
+            match_policy: Some(self.match_policy()),
+            namespace_selector: self.namespace_selector(),
+            object_selector: self.object_selector(),
+            rules: Some(vec![self.rule()]),
+            side_effects: "None".to_owned(),
+            timeout_seconds: Some(self.timeout()),
+        }
+    }
+
+    fn mutating(&self) -> MutatingWebhook {
+        let policy = self.webhook.reinvocation_policy.map(|policy| match policy {
+            ReinvocationPolicy::Never => "Never".to_owned(),
+            ReinvocationPolicy::IfNeeded => "IfNeeded".to_owned(),
+        });
+        MutatingWebhook {
+            name: self.name(),
+            admission_review_versions: review_versions(),
+            client_config: self.client_config(),
+            failure_policy: Some(self.failure_policy()),
+            match_conditions: Some(self.conditions()),
+            match_policy: Some(self.match_policy()),
+            namespace_selector: self.namespace_selector(),
+            object_selector: self.object_selector(),
+            reinvocation_policy: policy,
+            rules: Some(vec![self.rule()]),
+            side_effects: "None".to_owned(),
+            timeout_seconds: Some(self.timeout()),
+        }
+    }
+
+    /// `validate.memcached.cache.example.com.memcached-operator`: unique in the cluster, and with at least the three labels that the API
+    /// server demands.
+    fn name(&self) -> String {
+        let ResourceType { group, kind, .. } = &self.kind.resource;
+        let (kind, operator) = (kind.to_lowercase(), &self.operator.name);
+        let group = if group.is_empty() { "core" } else { group };
+        format!("{}.{kind}.{group}.{operator}", self.webhook.webhook.name())
+    }
+
+    fn client_config(&self) -> WebhookClientConfig {
+        WebhookClientConfig {
+            service: Some(ServiceReference {
+                name: self.operator.webhook_name(),
+                namespace: self.operator.namespace().to_owned(),
+                path: Some(url_path(&self.kind.resource, self.webhook.webhook)),
+                port: None,
+            }),
+            ..WebhookClientConfig::default()
+        }
+    }
+
+    fn failure_policy(&self) -> String {
+        match self.webhook.failure_policy {
+            FailurePolicy::Fail => "Fail".to_owned(),
+            FailurePolicy::Ignore => "Ignore".to_owned(),
+        }
+    }
+
+    fn match_policy(&self) -> String {
+        match self.webhook.match_policy {
+            MatchPolicy::Equivalent => "Equivalent".to_owned(),
+            MatchPolicy::Exact => "Exact".to_owned(),
+        }
+    }
+
+    fn timeout(&self) -> i32 {
+        i32::try_from(self.webhook.timeout).expect("the check of the state limits it to 30")
+    }
+
+    fn rule(&self) -> RuleWithOperations {
+        let ResourceType {
+            group,
+            version,
+            plural,
+            namespaced,
+            ..
+        } = &self.kind.resource;
+        let subresources = self.webhook.subresources.iter();
+        let subresources = subresources.map(|name| format!("{plural}/{name}"));
+        let operations = self.webhook.operations.iter();
+        let scope = if *namespaced { "Namespaced" } else { "Cluster" };
+        RuleWithOperations {
+            api_groups: Some(vec![group.clone()]),
+            api_versions: Some(vec![version.clone()]),
+            operations: Some(operations.map(|it| it.name().to_uppercase()).collect()),
+            resources: Some([plural.clone()].into_iter().chain(subresources).collect()),
+            scope: Some(scope.to_owned()),
+        }
+    }
+
+    /// The user's conditions, and one that lets every update of an object that is being deleted through, so that its finalizers can be
+    /// removed even if nothing serves the webhook. Only an update has an old object whose metadata is certain: `||` ignores an error on
+    /// its right if its left is true.
+    fn conditions(&self) -> Vec<MatchCondition> {
+        let own = MatchCondition {
+            name: NOT_BEING_DELETED.to_owned(),
+            expression:
+                "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"
+                    .to_owned(),
+        };
+        let conditions = self.webhook.match_conditions.iter();
+        let conditions = conditions.map(|condition| MatchCondition {
+            name: condition.name.clone(),
+            expression: condition.expression.clone(),
+        });
+        std::iter::once(own).chain(conditions).collect()
+    }
+
+    /// The user's selector, and the namespaces in which the webhook must not be called, because the operator or the cluster could not
+    /// start without it. Of the cluster-scoped kinds, only namespaces have labels that it could select.
+    fn namespace_selector(&self) -> Option<LabelSelector> {
+        let selector = self.webhook.namespace_selector.as_ref().map(label_selector);
+        let ResourceType {
+            group,
+            kind,
+            namespaced,
+            ..
+        } = &self.kind.resource;
+        if !namespaced && !(group.is_empty() && kind == "Namespace") {
+            return selector;
+        }
+        let own = self.operator.namespace().to_owned();
+        let (operator, values) = match &self.operator.namespaces {
+            Namespaces::All if self.kind.is_builtin => {
+                (SelectorOperator::NotIn, vec![SYSTEM_NAMESPACE.to_owned(), own])
+            }
+            Namespaces::All => (SelectorOperator::NotIn, vec![own]),
+            Namespaces::Own => (SelectorOperator::In, vec![own]),
+            Namespaces::Listed(names) => (SelectorOperator::In, names.clone()),
+        };
+        Some(with(selector, NAMESPACE_LABEL, operator, values))
+    }
+
+    /// The user's selector. Where the webhook gets objects of the operator's own namespace, those that run the operator are excluded.
+    fn object_selector(&self) -> Option<LabelSelector> {
+        let selector = self.webhook.object_selector.as_ref().map(label_selector);
+        let own = self.operator.namespace();
+        let has_own = match &self.operator.namespaces {
+            Namespaces::All => false,
+            Namespaces::Own => true,
+            Namespaces::Listed(names) => names.iter().any(|name| name == own),
+        };
+        if !(has_own && self.kind.is_builtin && self.kind.resource.namespaced) {
+            return selector;
+        }
+        let labels = self.operator.labels();
+        labels.into_iter().fold(selector, |selector, (key, value)| {
+            let operator = SelectorOperator::NotIn;
+            Some(with(selector, &key, operator, vec![value]))
+        })
+    }
+}
+
+fn review_versions() -> Vec<String> {
+    vec!["v1".to_owned()]
+}
+
+fn label_selector(selector: &Selector) -> LabelSelector {
+    let labels = Some(selector.match_labels.clone()).filter(|labels| !labels.is_empty());
+    let requirements = selector.match_expressions.iter();
+    let requirements: Vec<_> = requirements
+        .map(|it| requirement(&it.key, it.operator, it.values.clone()))
+        .collect();
+    LabelSelector {
+        match_labels: labels,
+        match_expressions: Some(requirements).filter(|it| !it.is_empty()),
+    }
+}
+
+/// A selector with one more requirement.
+fn with(
+    selector: Option<LabelSelector>,
+    key: &str,
+    operator: SelectorOperator,
+    values: Vec<String>,
+) -> LabelSelector {
+    let mut selector = selector.unwrap_or_default();
+    let requirements = selector.match_expressions.get_or_insert_default();
+    requirements.insert(0, requirement(key, operator, values));
+    selector
+}
+
+fn requirement(
+    key: &str,
+    operator: SelectorOperator,
+    values: Vec<String>,
+) -> LabelSelectorRequirement {
+    LabelSelectorRequirement {
+        key: key.to_owned(),
+        operator: operator.name().to_owned(),
+        values: Some(values).filter(|values| !values.is_empty()),
+    }
+}

@@ -1,0 +1,289 @@
+//! An entry of `webhooks`: an admission webhook of a kind, and the requests for which the API server calls it.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::selector::Selector;
+
+/// An admission webhook; written `"validate"`, or as a table, such as `{ webhook = "validate", operations = ["delete"] }`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Webhook {
+    pub webhook: WebhookType,
+    #[serde(default = "default_operations")]
+    pub operations: Vec<Operation>,
+    /// The subresources whose requests it gets besides those of the objects themselves.
+    #[serde(default)]
+    pub subresources: Vec<String>,
+    #[serde(default)]
+    pub failure_policy: FailurePolicy,
+    /// In seconds.
+    #[serde(default = "default_timeout")]
+    pub timeout: i64,
+    #[serde(default)]
+    pub match_policy: MatchPolicy,
+    #[serde(default)]
+    pub match_conditions: Vec<MatchCondition>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_selector: Option<Selector>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<Selector>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reinvocation_policy: Option<ReinvocationPolicy>,
+}
+
+/// What a webhook does with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WebhookType {
+    Validate,
+    Mutate,
+}
+
+impl WebhookType {
+    /// As in `operator.toml`, in paths and in the names of webhooks.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Validate => "validate",
+            Self::Mutate => "mutate",
+        }
+    }
+}
+
+/// The operations that a webhook can have. `CONNECT` is not among them: its objects, such as PodExecOptions, have no Rust type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// What happens to a request if the webhook cannot be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailurePolicy {
+    #[default]
+    Fail,
+    Ignore,
+}
+
+/// Whether the webhook also gets requests in other versions of the kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MatchPolicy {
+    #[default]
+    Equivalent,
+    Exact,
+}
+
+/// Whether a webhook is called again after a later one has changed the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReinvocationPolicy {
+    Never,
+    IfNeeded,
+}
+
+/// A CEL expression without which the webhook is not called.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MatchCondition {
+    pub name: String,
+    pub expression: String,
+}
+
+fn default_operations() -> Vec<Operation> {
+    vec![Operation::Create, Operation::Update]
+}
+
+const DEFAULT_TIMEOUT: i64 = 10;
+
+fn default_timeout() -> i64 {
+    DEFAULT_TIMEOUT
+}
+
+impl Webhook {
+    /// A webhook with the defaults.
+    pub fn new(webhook: WebhookType) -> Self {
+        Self {
+            webhook,
+            operations: default_operations(),
+            subresources: vec![],
+            failure_policy: FailurePolicy::default(),
+            timeout: DEFAULT_TIMEOUT,
+            match_policy: MatchPolicy::default(),
+            match_conditions: vec![],
+            object_selector: None,
+            namespace_selector: None,
+            reinvocation_policy: None,
+        }
+    }
+}
+
+/// `validate (create, update)`, with the subresources and a policy that is not the default.
+impl fmt::Display for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = self.operations.iter().map(|it| it.name());
+        let operations: Vec<&str> = operations.collect();
+        write!(f, "{} ({}", self.webhook.name(), operations.join(", "))?;
+        if !self.subresources.is_empty() {
+            write!(f, "; also {}", self.subresources.join(", "))?;
+        }
+        if self.failure_policy == FailurePolicy::Ignore {
+            f.write_str("; failures ignored")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// The webhooks of one kind that the project does not define; `[[webhook]]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookTable {
+    /// `GROUP/VERSION/KIND`, or `VERSION/KIND` of the core group.
+    pub kind: String,
+    /// The name of the module, if the default name is already in use.
+    #[serde(default, rename = "as")]
+    pub module: Option<String>,
+    #[serde(deserialize_with = "list")]
+    pub webhooks: Vec<Webhook>,
+}
+
+impl WebhookTable {
+    /// The module of its code in `src/webhooks/`.
+    pub fn module_name(&self) -> String {
+        let kind = self.kind.rsplit('/').next().unwrap_or_default();
+        self.module
+            .clone()
+            .unwrap_or_else(|| crate::rust::module_name(kind))
+    }
+}
+
+/// Where the certificates of the webhooks come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certificates {
+    /// From the operator itself.
+    #[default]
+    Managed,
+    CertManager,
+}
+
+/// Reads the value of `webhooks`.
+pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Webhook>, D::Error> {
+    let entries = Vec::<Entry>::deserialize(deserializer)?;
+    let webhooks = entries.into_iter().map(|Entry(mut webhook)| {
+        webhook.operations.sort_unstable();
+        webhook.operations.dedup();
+        webhook
+    });
+    Ok(webhooks.collect())
+}
+
+/// Deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
+struct Entry(Webhook);
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "\"validate\", \"mutate\", or a table, such as { webhook = \"validate\", operations = [\"delete\"] }",
+        )
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Entry, E> {
+        let webhook = WebhookType::deserialize(name.into_deserializer())?;
+        Ok(Entry(Webhook::new(webhook)))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Entry, M::Error> {
+        Webhook::deserialize(MapAccessDeserializer::new(map)).map(Entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Webhook>, String> {
+        #[derive(Deserialize)]
+        struct Webhooks {
+            #[serde(deserialize_with = "list")]
+            webhooks: Vec<Webhook>,
+        }
+        let read = toml_edit::de::from_str::<Webhooks>(&format!("webhooks = {text}"));
+        read.map(|it| it.webhooks)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_name_alone_has_the_defaults_of_a_table() {
+        let entries = read(
+            r#"["validate", { webhook = "validate", operations = ["update", "create", "create"] }]"#,
+        );
+        let entries = entries.unwrap();
+        assert_eq!(entries[0], entries[1]);
+        assert_eq!(entries[0].to_string(), "validate (create, update)");
+        let entries = read(
+            r#"[{ webhook = "mutate", operations = ["create"], subresources = ["status"], failure-policy = "ignore", reinvocation-policy = "if-needed" }]"#,
+        );
+        assert_eq!(
+            entries.unwrap()[0].to_string(),
+            "mutate (create; also status; failures ignored)"
+        );
+    }
+
+    #[test]
+    fn an_unknown_word_or_key_is_an_error_that_names_it() {
+        for (wrong, expected) in [
+            (
+                r#""validates""#,
+                "unknown variant `validates`, expected `validate` or `mutate`",
+            ),
+            (
+                r#"{ webhook = "validate", operations = ["connect"] }"#,
+                "unknown variant `connect`, expected one of `create`, `update`, `delete`",
+            ),
+            (
+                r#"{ webhook = "validate", on = ["create"] }"#,
+                "unknown field `on`, expected one of `webhook`, `operations`",
+            ),
+            (
+                r#"{ operations = ["create"] }"#,
+                "missing field `webhook`",
+            ),
+            (
+                r#"{ webhook = "validate", failure-policy = "Fail" }"#,
+                "unknown variant `Fail`, expected `fail` or `ignore`",
+            ),
+            ("1", "expected \"validate\", \"mutate\", or a table"),
+        ] {
+            let error = read(&format!("[{wrong}]")).unwrap_err();
+            assert!(error.contains(expected), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `src/webhooks/`: the registry of the webhooks, and the user's code and test of each kind that has some.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    chain::{Add, Call, Closure, chain},
+    conversion::conversions,
+    kind_files::sample_file,
+    operator::Made,
+};
+use crate::{
+    manifests,
+    plan::Tree,
+    project::{
+        Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
+    },
+    rustfmt::{literal, skip, version_order},
+    scaffold::{Admitted, Operations, webhook_files},
+    template::fill,
+};
+
+/// The host under which the API server calls the webhooks of an operator.
+pub fn webhook_host(operator: &str) -> String {
+    format!("{operator}-webhook.{operator}.svc")
+}
+
+/// What `src/webhooks/mod.rs` places.
+#[derive(Serialize)]
+struct Context {
+    modules: Vec<String>,
+    all: String,
+}
+
+/// Adds the files of all webhooks. `samples` has an object of each of their kinds.
+pub fn add_webhook_files(
+    tree: &mut Tree,
+    project: &Project,
+    admissions: &[Admission<'_>],
+    made: &[Made],
+    samples: &[Option<Value>],
+) {
+    if !project.has_webhooks() {
+        return;
+    }
+    let path = "src/webhooks/mod.rs";
+    let text = fill(&format!("{path}.j2"), &registry(project, admissions));
+    tree.insert(path, Owner::Tool, text);
+    for (admission, sample) in admissions.iter().zip(samples) {
+        let sample = sample.as_ref();
+        let sample = sample.and_then(|_| sample_file(project, &admission.resource));
+        let (types, root) = type_of(admission, made);
+        let operations = |type_| admission.webhook(type_).map(operations);
+        let files = webhook_files(&Admitted {
+            operator: &project.state.name,
+            module: &admission.module,
+            webhook: admission.struct_name(),
+            types,
+            root,
+            kind: &admission.resource.kind,
+            plural: &admission.resource.plural,
+            namespaced: admission.resource.namespaced,
+            in_namespaces: project.state.namespaces != Namespaces::All,
+            validates: operations(WebhookType::Validate),
+            mutates: operations(WebhookType::Mutate),
+            sample: sample.as_deref(),
+            fill,
+        });
+        tree.insert(admission.path(), Owner::User, files.webhook);
+        if let Some(test) = files.test {
+            let path = format!("tests/{}_webhook.rs", admission.module);
+            tree.insert(path, Owner::User, test);
+        }
+    }
+}
+
+fn operations(webhook: &Webhook) -> Operations {
+    let has = |operation| webhook.operations.contains(&operation);
+    Operations {
+        create: has(Operation::Create),
+        update: has(Operation::Update),
+        delete: has(Operation::Delete),
+    }
+}
+
+/// The module of a kind's type, and the type's name there.
+fn type_of(admission: &Admission<'_>, made: &[Made]) -> (String, String) {
+    let Some(module) = admission.api_module() else {
+        return admission.resource.foreign_type().unwrap_or_default();
+    };
+    let mut typed = made.iter().flat_map(|made| &made.typed);
+    let typed = typed.find(|it| format!("{}::{}", it.module, it.version) == module);
+    let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
+    (format!("crate::api::{module}"), root)
+}
+
+/// The registry:
+///
+/// ```text
+/// pub fn all() -> Webhooks {
+///     Webhooks::new()
+///         .add(memcached::setup, |webhook| {
+///             webhook.validates("/validate-cache-example-com-v1-memcached")
+///         })
+///         .add(pod::setup, |webhook| webhook.mutates("/mutate--v1-pod"))
+/// }
+/// ```
+fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
+    let add = admissions.iter().map(|admission| {
+        let types = [
+            (WebhookType::Validate, "validates"),
+            (WebhookType::Mutate, "mutates"),
+        ];
+        let types = types.into_iter();
+        let types = types.filter(|(type_, _)| admission.webhook(*type_).is_some());
+        let calls = types.map(|(type_, method)| Call {
+            name: method.to_owned(),
+            arguments: vec![literal(&admission.url_path(type_))],
+        });
+        Add {
+            method: "add",
+            arguments: vec![format!("{}::setup", admission.module)],
+            closure: Some(Closure {
+                parameter: "webhook",
+                calls: calls.collect(),
+            }),
+        }
+    });
+    let mounted = (project.state.certificates == Certificates::CertManager).then(|| Add {
+        method: "mounted_certificates",
+        arguments: vec![],
+        closure: None,
+    });
+    let conversions = conversions(project).into_iter().map(|call| Add {
+        method: "convert",
+        arguments: vec![call],
+        closure: None,
+    });
+    let adds: Vec<Add> = add.chain(conversions).chain(mounted).collect();
+    let all = format!(
+        "pub fn all() -> Webhooks {{\n{}}}\n",
+        chain("Webhooks::new()", &adds)
+    );
+    let mut modules: Vec<String> = admissions.iter().map(|it| it.module.clone()).collect();
+    modules.sort_by(|a, b| version_order(a, b));
+    Context {
+        modules,
+        all: format!("{}{all}", skip(&all)),
+    }
+}
+
+/// The webhooks as the manifests see them; `None` where there are none.
+pub fn manifest_webhooks(
+    project: &Project,
+    admissions: &[Admission<'_>],
+) -> Option<manifests::Webhooks> {
+    project.has_webhooks().then(|| manifests::Webhooks {
+        certificates: project.state.certificates,
+        admitted: admissions
+            .iter()
+            .map(|admission| manifests::Admitted {
+                resource: admission.resource.clone(),
+                is_builtin: admission.is_builtin(),
+                webhooks: admission.webhooks.to_vec(),
+            })
+            .collect(),
+        converted: project
+            .kinds()
+            .filter(|(kind, api)| kind.is_converted(api))
+            .map(|(_, api)| api.name())
+            .collect(),
+    })
+}
