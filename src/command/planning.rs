@@ -217,6 +217,7 @@ impl OpenProject {
         [(STATE.to_owned(), self.state.to_string())]
             .into_iter()
             .chain(specs)
+            .chain(self.edited_specs.clone())
             .collect()
     }
 
