@@ -1,13 +1,12 @@
-//! `add-version`: adds a version to the CRD of a kind, and its types and conversions to the project.
+//! `add-version`: adds a version to the CRD of a kind, and to its versions in `operator.toml`. The other files follow when the user has
+//! edited the version and runs `regenerate`, which therefore compares no state in which the version is a mere copy.
 
 use super::{
-    Exit, affected,
-    evolve::{Allow, Evolution},
+    Exit,
+    evolve::Evolution,
     failure::Failure,
     kind_error::KindError,
     open::{OpenProject, ProjectArgs},
-    pending_answers,
-    resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
 use crate::{
@@ -18,7 +17,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Add a version to a kind, as a copy of another one in its CRD, with conversions between all versions
+/// Add a version to the CRD of a kind, as a copy of another one
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator add-version Memcached v2
@@ -38,35 +37,28 @@ pub struct Args {
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
-    allow: Allow,
-    #[command(flatten)]
-    resolve: Resolve,
-    #[command(flatten)]
     view: View,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
-    open.resolution = args.resolve.into();
-    let index = open.add_version(&args.kind, &args.version, args.from.as_deref(), args.storage)?;
+    let index = open.add_version(
+        &args.kind,
+        &args.version,
+        args.from.as_deref(),
+        args.storage,
+    )?;
     let kind = open.state.state.kinds[index].clone();
     let rendered = open.render(terminal)?;
-    let converted = rendered.converted.clone();
-    let plan = open.plan(rendered.tree)?;
-    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let evolution = Evolution::of(&open, &plan, args.allow);
-    reports.extend(unusual(&args.version, &kind.full_name()));
-    reports.extend(evolution.warnings());
-    if !args.view.is_check() {
-        reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
-    }
-    let pending = pending_answers::reports(&open, &plan, &converted)?;
+    let plan = open.plan_for(rendered.tree, |_| false)?;
     let outcome = Outcome {
-        standing,
-        pending,
-        evolution,
+        standing: vec![],
+        pending: vec![],
+        evolution: Evolution::default(),
         root: &open.root,
-        reports,
+        reports: unusual(&args.version, &kind.full_name())
+            .into_iter()
+            .collect(),
         plan,
         summary: format!(
             "{}: version {} of {} added",
@@ -74,9 +66,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             args.version,
             kind.full_name()
         ),
-        next: format!("edit {} in {}, then cargo operator regenerate", args.version, kind.spec),
+        next: format!(
+            "edit {} in {}, then cargo operator regenerate",
+            args.version, kind.spec
+        ),
         fix: FixCommand::SameCommand,
-        // what `regenerate` does beside, for the other kinds, is not done
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)
@@ -203,7 +197,11 @@ mod tests {
             ("beta1", true),
             ("v1.2", true),
         ] {
-            assert_eq!(unusual(version, "Widget").is_some(), is_unusual, "{version}");
+            assert_eq!(
+                unusual(version, "Widget").is_some(),
+                is_unusual,
+                "{version}"
+            );
         }
     }
 }

@@ -12,7 +12,10 @@ use crate::{
 };
 
 /// The fields that all answers have, with the values that change nothing.
-const FIXED: [(&str, &str); 2] = [("rules", "rules: |spoke| spoke"), ("declared", "declared: vec![]")];
+const FIXED: [(&str, &str); 2] = [
+    ("rules", "rules: |spoke| spoke"),
+    ("declared", "declared: vec![]"),
+];
 
 /// Reported until the user has answered.
 pub fn reports(
@@ -24,7 +27,9 @@ pub fn reports(
     for kind in converted {
         let change = plan.changes.iter().find(|change| change.path == kind.path);
         let planned = change.and_then(|change| change.after.clone());
-        let Some(text) = planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))? else {
+        let Some(text) =
+            planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))?
+        else {
             continue;
         };
         let Some(file) = conversion_file(&text) else {
@@ -66,7 +71,11 @@ struct FileOfKind<'a> {
 impl FileOfKind<'_> {
     fn compare(&self, spoke: &SpokeAnswers, answers: &Answers) -> Vec<Report> {
         let mut reports = vec![];
-        let SpokeAnswers { version, answers: questions, .. } = spoke;
+        let SpokeAnswers {
+            version,
+            answers: questions,
+            ..
+        } = spoke;
         let hub = &self.kind.hub;
         for question in questions {
             match answers.fields.iter().find(|it| it.ident == question.ident) {
@@ -90,7 +99,10 @@ impl FileOfKind<'_> {
         };
         for written in answers.fields.iter().filter(|it| !is_known(&it.ident)) {
             reports.push(self.report(
-                format!("`{}` answers a question about {version} and {hub} that no longer exists", written.ident),
+                format!(
+                    "`{}` answers a question about {version} and {hub} that no longer exists",
+                    written.ident
+                ),
                 written.range.clone(),
                 format!("remove it from `{}`", spoke.name),
             ));

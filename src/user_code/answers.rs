@@ -94,7 +94,11 @@ mod tests {
         let (name, answers) = &file.answers[0];
         assert_eq!((name.as_str(), answers.has_rest), ("V1Answers", true));
         assert_eq!(&text[answers.name.clone()], "V1Answers");
-        let fields: Vec<_> = answers.fields.iter().map(|it| (it.ident.as_str(), it.is_open)).collect();
+        let fields: Vec<_> = answers
+            .fields
+            .iter()
+            .map(|it| (it.ident.as_str(), it.is_open))
+            .collect();
         assert_eq!(fields, [("a", true), ("b", false)]);
         assert_eq!(conversion_file("fn {"), None);
     }
