@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::canonical::hash;
 use super::error::ConversionError;
 use super::item::identities;
 use super::kept::{Entry, KeptStep};
 use super::path::{is_list_at, is_meta, places};
-use super::place::{Shown, Step, get};
+use super::place::{Shown, Step, get, remove};
 use super::side::Side;
 use super::spoke::Spoke;
 
@@ -109,15 +110,21 @@ impl<'a> Difference<'a> {
                 self.missing -= 1;
                 result?;
                 if self.entries.len() == before {
-                    self.keep(Some(&Value::Object(serde_json::Map::new())))?;
+                    self.keep(Some(&Value::Object(serde_json::Map::new())), None)?;
                 }
                 Ok(())
             }
-            (original, _) => self.keep(original),
+            // an object that only rules created: it is removed again while nothing else is in it
+            (None, Some(back @ Value::Object(_))) => self.keep(None, Some(hash(back))),
+            (original, _) => self.keep(original, None),
         }
     }
 
-    fn keep(&mut self, value: Option<&Value>) -> Result<(), ConversionError> {
+    fn keep(
+        &mut self,
+        value: Option<&Value>,
+        instead: Option<String>,
+    ) -> Result<(), ConversionError> {
         if value.is_some_and(|value| self.is_sensitive(value)) {
             return Err(ConversionError::Sensitive {
                 version: self.spoke.versions.of(self.side).clone(),
@@ -128,13 +135,14 @@ impl<'a> Difference<'a> {
             path: self.kept.clone(),
             create: self.missing,
             value: value.cloned(),
+            instead,
             wrote: None,
             hash: None,
         };
         let counterparts = self.spoke.counterparts(&self.place, self.side);
         let written = counterparts
             .as_ref()
-            .and_then(|it| written(self.converted, it));
+            .and_then(|it| self.spoke.written(self.converted, it, self.side.other()));
         let sensitive = self.spoke.sensitive.of(self.side.other());
         let is_secret = counterparts.iter().flatten().any(|place| {
             sensitive
@@ -176,19 +184,37 @@ impl<'a> Difference<'a> {
     }
 }
 
-/// The value at the places of the other side; a list of values if there are several.
-pub(super) fn written(converted: &Value, places: &[Vec<Step>]) -> Option<Value> {
-    match places {
-        [place] => get(converted, place).cloned(),
-        places => {
-            let values = places.iter().map(|place| get(converted, place).cloned());
-            let values: Vec<Value> = values.map(Option::unwrap_or_default).collect();
-            Some(Value::Array(values))
+impl Spoke {
+    /// The value at the places of a side, without the parts that other rules are about; a list of values if there are several places.
+    pub(super) fn written(
+        &self,
+        object: &Value,
+        places: &[Vec<Step>],
+        side: Side,
+    ) -> Option<Value> {
+        match places {
+            [place] => self.own(object, place, side),
+            places => {
+                let values = places.iter().map(|place| self.own(object, place, side));
+                let values: Vec<Value> = values.map(Option::unwrap_or_default).collect();
+                Some(Value::Array(values))
+            }
         }
     }
-}
 
-impl Spoke {
+    fn own(&self, object: &Value, place: &[Step], side: Side) -> Option<Value> {
+        let mut value = get(object, place)?.clone();
+        let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));
+        for path in rules.chain(self.only.of(side)) {
+            if let Some(below) = path.below(place) {
+                for place in places(below, &value) {
+                    remove(&mut value, &place);
+                }
+            }
+        }
+        Some(value)
+    }
+
     /// The keys of the list at a place of a side; `None` if no rule is about its items.
     pub(super) fn keys(&self, place: &[Step], side: Side) -> Option<Vec<String>> {
         let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));

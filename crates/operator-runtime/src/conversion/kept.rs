@@ -46,6 +46,9 @@ pub(super) struct Entry {
     /// `None` if the field was absent.
     #[serde(default, with = "nullable", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// If the field was absent: the hash of the object that comes back instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
     /// What the other version got in its place, if that is anything.
     #[serde(default, with = "nullable", skip_serializing_if = "Option::is_none")]
     pub wrote: Option<Value>,

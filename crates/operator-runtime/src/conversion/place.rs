@@ -1,4 +1,4 @@
-//! A place in a JSON value: the fields and item indices that lead to it. Reads, takes and sets values there, and never panics.
+//! A place in a JSON value: the fields and item indices that lead to it. Reads, removes and sets values there, and never panics.
 
 use std::fmt;
 
@@ -65,20 +65,6 @@ pub(super) fn remove(value: &mut Value, place: &[Step]) -> Option<Value> {
     }
 }
 
-/// Like [`remove`], and also removes the objects that became empty by it, up to an item of a list or the root.
-pub(super) fn take(value: &mut Value, place: &[Step]) -> Option<Value> {
-    let taken = remove(value, place)?;
-    for length in (1..place.len()).rev() {
-        let parent = &place[..length];
-        let is_empty = get(value, parent).is_some_and(|it| it == &Value::Object(Map::new()));
-        if !is_empty || matches!(parent.last(), Some(Step::Item(_))) {
-            break;
-        }
-        remove(value, parent);
-    }
-    Some(taken)
-}
-
 /// Sets the value at a place. Creates parents that are absent or `null`; a list is filled up with empty objects.
 ///
 /// If a parent is neither an object nor a list as its step needs it, nothing is changed further, and the length of its place is returned.
@@ -134,10 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn taking_the_last_field_takes_its_parents_but_not_its_siblings() {
-        let mut value = json!({"spec": {"a": {"b": {"c": 1}}, "d": {}}});
-        assert_eq!(take(&mut value, &fields("spec.a.b.c")), Some(json!(1)));
-        assert_eq!(value, json!({"spec": {"d": {}}}));
+    fn an_item_that_is_removed_leaves_null_and_a_field_nothing() {
+        let mut value = json!({"spec": [{"a": 1}, 2]});
+        let item = |index| [Step::Field("spec".into()), Step::Item(index)];
+        assert_eq!(remove(&mut value, &item(1)), Some(json!(2)));
+        assert_eq!(remove(&mut value, &item(2)), None);
+        assert_eq!(
+            remove(&mut value, &[&item(0)[..], &fields("a")].concat()),
+            Some(json!(1))
+        );
+        assert_eq!(value, json!({"spec": [{}, null]}));
     }
 
     #[test]

@@ -22,7 +22,6 @@ impl Spoke {
         let mut rest = source.clone();
         self.drop_implied(&mut rest, from);
         let read = self.read(&mut rest, from);
-        self.drop_unplaced(&mut rest, from);
         self.write(&mut rest, read, to)?;
         self.set_defaults(&mut rest, to);
         self.set_supplies(&mut rest, source, to)?;
@@ -55,45 +54,34 @@ impl Spoke {
         }
     }
 
-    /// Takes the values of all rules out of an object, the deepest first.
+    /// Takes the values of all rules out of an object, and removes what the other side has no place for: the deepest first.
     fn read(&self, rest: &mut Value, from: Side) -> BTreeMap<Application, Vec<Option<Value>>> {
         let rules = self.rules.iter().enumerate();
-        let mut paths: Vec<(usize, usize, &Path)> = rules
-            .flat_map(|(rule, it)| {
-                let paths = it.paths.of(from).iter().enumerate();
-                paths.map(move |(index, path)| (rule, index, path))
-            })
-            .collect();
-        paths.sort_by_key(|(_, _, path)| Reverse(path.len()));
+        let rules = rules.flat_map(|(rule, it)| {
+            let paths = it.paths.of(from).iter().enumerate();
+            paths.map(move |(index, path)| (path, Some((rule, index))))
+        });
+        let only = self.only.of(from).iter().map(|path| (path, None));
+        let mut paths: Vec<(&Path, Option<(usize, usize)>)> = rules.chain(only).collect();
+        paths.sort_by_key(|(path, _)| Reverse(path.len()));
         let mut read = BTreeMap::new();
-        for (rule, index, path) in paths {
+        for (path, rule) in paths {
             for place in path.places(rest) {
-                let Some(bindings) = path.bindings(&place) else {
+                let value = place::remove(rest, &place);
+                let (Some((rule, index)), Some(bindings)) = (rule, path.bindings(&place)) else {
                     continue;
                 };
                 let count = self.rules[rule].paths.of(from).len();
                 let values: &mut Vec<Option<Value>> = read
                     .entry((rule, bindings))
                     .or_insert_with(|| vec![None; count]);
-                values[index] = place::take(rest, &place);
+                values[index] = value;
             }
         }
         read
     }
 
-    /// Removes what the other side has no place for, and what is in a place that has another meaning there.
-    fn drop_unplaced(&self, rest: &mut Value, from: Side) {
-        let to = from.other();
-        let rules = self.rules.iter().flat_map(|rule| rule.paths.of(to));
-        let mut paths: Vec<&Path> = self.only.of(from).iter().collect();
-        paths.extend(rules.chain(self.only.of(to)));
-        for path in paths {
-            for place in path.places(rest) {
-                place::remove(rest, &place);
-            }
-        }
-    }
-
+    /// Writes the values of all rules, the outermost first. Nothing else is carried to a place that a rule is about.
     fn write(
         &self,
         target: &mut Value,
@@ -112,11 +100,21 @@ impl Spoke {
                 None => values,
             };
             let places = rule.paths.of(to).iter().map(|path| path.bind(&bindings));
-            writes.extend(places.zip(values));
+            writes.extend(
+                places
+                    .zip(values)
+                    .filter_map(|(place, value)| Some((place, value?))),
+            );
         }
         writes.sort_by_key(|(place, _)| place.len());
+        let rules = self.rules.iter().flat_map(|rule| rule.paths.of(to));
+        let mut claims: Vec<&Path> = rules.chain(self.only.of(to)).collect();
+        claims.sort_by_key(|path| path.len());
+        let mut claims = claims.into_iter().peekable();
         for (place, value) in writes {
-            let Some(value) = value else { continue };
+            while let Some(claim) = claims.next_if(|claim| claim.len() <= place.len()) {
+                remove_all(claim, target);
+            }
             place::set(target, &place, value).map_err(|depth| {
                 let parent = &place[..depth];
                 let found = place::get(target, parent).map_or("absent", type_of);
@@ -127,6 +125,7 @@ impl Spoke {
                 }
             })?;
         }
+        claims.for_each(|claim| remove_all(claim, target));
         Ok(())
     }
 
@@ -213,6 +212,12 @@ impl Spoke {
                 .for_each(|it| it.extend_from_slice(&place[length..]));
         }
         Some(places)
+    }
+}
+
+fn remove_all(path: &Path, object: &mut Value) {
+    for place in path.places(object) {
+        place::remove(object, &place);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::difference::written;
+use super::canonical::hash;
 use super::item::{Identity, identities};
 use super::kept::{Entry, KeptStep};
 use super::path::is_meta;
@@ -32,14 +32,19 @@ pub(super) fn restore(
             continue;
         };
         let counterparts = spoke.counterparts(&place, side);
-        let is_unedited =
-            counterparts.is_none_or(|places| entry.is_unedited(written(source, &places).as_ref()));
+        let is_unedited = counterparts.is_none_or(|places| {
+            entry.is_unedited(spoke.written(source, &places, side.other()).as_ref())
+        });
         if !is_unedited {
             continue;
         }
         match &entry.value {
             None => {
-                place::remove(object, &place);
+                let found = get(&items.converted, &place);
+                let is_the_same = |instead: &String| found.map(hash).as_ref() == Some(instead);
+                if entry.instead.as_ref().is_none_or(is_the_same) {
+                    place::remove(object, &place);
+                }
             }
             Some(value) => merge(object, &place, value),
         }

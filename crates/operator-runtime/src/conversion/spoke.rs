@@ -76,7 +76,8 @@ impl Spoke {
         }
     }
 
-    /// A field or a whole object that has another name or another parent in the hub. A parent that has no other fields is taken along.
+    /// A field or a whole object that has another name or another parent in the hub. Parents are created as
+    /// needed, and stay as they are where the value came from.
     pub fn moved(self, spoke: &str, hub: &str) -> Self {
         self.rule(&[spoke], &[hub], None)
     }

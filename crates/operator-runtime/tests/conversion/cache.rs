@@ -22,7 +22,7 @@ pub fn conversion() -> Conversion {
         .spoke(v3())
 }
 
-pub fn v1() -> Spoke {
+fn v1() -> Spoke {
     let modes = Values::new()
         .only_in_spoke("Legacy", "Standard")
         .only_in_hub("Fast", "Standard");

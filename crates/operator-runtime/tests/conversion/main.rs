@@ -2,3 +2,6 @@
 
 mod cache;
 mod edited;
+mod laws;
+mod proof;
+mod shape;
