@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::support::{commit, edit, files, folder, ok, project, run};
+use super::support::{edit, files, folder, ok, project, run};
 
 /// Appends to `operator.toml` of the project `p`, whose last table is that of the kind Widget.
 fn append(p: &Path, text: &str) {
@@ -264,7 +264,6 @@ fn a_kind_of_another_operator_has_webhooks_without_a_controller() {
     ok(folder.path(), "init p --controller v1/Secret");
     let p = folder.path().join("p");
     ok(&p, "add-crd ../widget.yaml --types-only");
-    commit(&p);
     ok(&p, "add-webhook Widget --validate");
     let made = files(&p);
     assert!(made["tests/support/mod.rs"].contains("crds/widgets.example.com.yaml"));
