@@ -4,6 +4,8 @@ use std::{collections::HashSet, future::Future};
 
 use futures::{FutureExt, future::BoxFuture};
 
+#[cfg(feature = "webhook")]
+use crate::webhook::Webhooks;
 use crate::{
     Result,
     crd::OwnCrds,
@@ -54,6 +56,8 @@ pub(crate) type Build = Box<dyn FnOnce(Identity, Wiring) -> Running + Send>;
 pub struct Controllers {
     registrations: Vec<Registration>,
     pub(crate) crds: Vec<OwnCrds>,
+    #[cfg(feature = "webhook")]
+    pub(crate) webhooks: Webhooks,
 }
 
 /// A controller that was added.
@@ -169,11 +173,23 @@ impl Controllers {
         self
     }
 
-    /// Combines two sets of controllers.
+    /// Adds the webhooks that the operator serves.
+    #[cfg(feature = "webhook")]
+    #[must_use]
+    pub fn webhooks(mut self, webhooks: Webhooks) -> Self {
+        self.webhooks = self.webhooks.and(webhooks);
+        self
+    }
+
+    /// Combines two sets of controllers, with what else was added to them.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.registrations.extend(other.registrations);
         self.crds.extend(other.crds);
+        #[cfg(feature = "webhook")]
+        {
+            self.webhooks = self.webhooks.and(other.webhooks);
+        }
         self
     }
 
@@ -315,7 +331,7 @@ mod tests {
         });
         let controllers = Controllers {
             registrations: registrations.collect(),
-            crds: vec![],
+            ..Controllers::new()
         };
         let identified = controllers.identified("shop");
         identified.map(drop).map_err(|error| error.to_string())

@@ -310,7 +310,7 @@ pub enum Fatal {
     /// The address for health and metrics cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// `--http-address`
+        /// `--http-address`, or `--webhook-address`.
         address: std::net::SocketAddr,
         /// The reason.
         source: std::io::Error,
@@ -355,6 +355,50 @@ pub enum Fatal {
     /// A controller's setup failed.
     #[error("cannot set up a controller: {0}")]
     Setup(Box<Error>),
+    /// The setup of webhooks failed.
+    #[cfg(feature = "webhook")]
+    #[error("cannot set up the webhooks {}: {source}", .paths.join(", "))]
+    WebhookSetup {
+        /// The paths of the webhooks.
+        paths: Vec<String>,
+        /// The reason.
+        source: Box<Error>,
+    },
+    /// Two webhooks have the same path.
+    #[cfg(feature = "webhook")]
+    #[error(
+        "two webhooks have the path {path}\nhelp: remove one, or give it another path in its configuration too"
+    )]
+    TwoWebhooks {
+        /// The path.
+        path: String,
+    },
+    /// The path of a webhook is not one.
+    #[cfg(feature = "webhook")]
+    #[error(
+        "a webhook cannot have the path {path:?}\nhelp: a path begins with a slash, and /convert is that of conversions"
+    )]
+    WebhookPath {
+        /// The path.
+        path: String,
+    },
+    /// The certificate of the webhooks comes as files, and the settings do not say from where.
+    #[cfg(feature = "webhook")]
+    #[error(
+        "the webhooks have no certificate\nhelp: mount the Secret of the certificate, and set --webhook-certificates to its folder"
+    )]
+    NoWebhookCertificates,
+    /// No certificate can be issued for the URL of the webhooks.
+    #[cfg(feature = "webhook")]
+    #[error("no certificate can be issued for the webhooks: {0}")]
+    WebhookUrl(String),
+    /// The versions of a CRD are converted by two conversions.
+    #[cfg(feature = "webhook")]
+    #[error("two conversions convert {crd}\nhelp: remove one")]
+    TwoConversions {
+        /// The name of the CRD.
+        crd: String,
+    },
     /// Another replica has taken the lease, or it could not be renewed in time.
     #[error("lost the lease {lease}: {reason}")]
     LeaseLost {

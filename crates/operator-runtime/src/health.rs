@@ -37,6 +37,16 @@ struct State {
     lease_seen: Option<Instant>,
     /// The caches that are still being filled, by kind and group.
     filling: Vec<String>,
+    /// `None` if the operator has no webhooks.
+    webhooks: Option<Webhooks>,
+}
+
+/// The state of the webhooks of this replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "webhook"), allow(dead_code, reason = "there are none"))]
+pub(crate) enum Webhooks {
+    Starting,
+    Served,
 }
 
 impl Health {
@@ -46,6 +56,7 @@ impl Health {
             beat: Instant::now(),
             lease_seen: None,
             filling: vec![],
+            webhooks: None,
         };
         Arc::new(Self {
             progress,
@@ -83,6 +94,11 @@ impl Health {
         self.lock().filling.retain(|name| name != cache);
     }
 
+    #[cfg(feature = "webhook")]
+    pub fn set_webhooks(&self, webhooks: Webhooks) {
+        self.lock().webhooks = Some(webhooks);
+    }
+
     /// The reason why the process should be restarted, if there is one.
     pub fn unhealthy(&self) -> Option<String> {
         if self.lock().beat.elapsed() > BEAT_WITHIN {
@@ -94,8 +110,15 @@ impl Health {
     }
 
     /// The reason why this replica is not ready, if there is one.
+    ///
+    /// Webhooks alone decide if there are some: the API server may need them for the lists that fill the caches.
     pub fn unready(&self) -> Option<String> {
         let state = self.lock();
+        match (state.role, state.webhooks) {
+            (Role::Stopping, _) | (_, None) => {}
+            (_, Some(Webhooks::Starting)) => return Some("waiting for the webhooks".into()),
+            (_, Some(Webhooks::Served)) => return None,
+        }
         match state.role {
             Role::Starting => Some("starting".into()),
             Role::Stopping => Some("stopping".into()),
@@ -156,6 +179,24 @@ mod tests {
         advance(Duration::from_secs(16)).await;
         assert_eq!(health.unready().as_deref(), Some("cannot reach the lease"));
         assert_eq!(health.unhealthy(), None, "that is no reason to restart");
+    }
+
+    #[cfg(feature = "webhook")]
+    #[tokio::test(start_paused = true)]
+    async fn webhooks_alone_decide_whether_a_replica_that_has_them_is_ready() {
+        let health = health();
+        health.set_webhooks(Webhooks::Starting);
+        health.set_role(Role::Working);
+        assert_eq!(
+            health.unready().as_deref(),
+            Some("waiting for the webhooks")
+        );
+        health.set_role(Role::Standby);
+        health.filling("Memcached.cache.example.com".into());
+        health.set_webhooks(Webhooks::Served);
+        assert_eq!(health.unready(), None);
+        health.set_role(Role::Stopping);
+        assert_eq!(health.unready().as_deref(), Some("stopping"));
     }
 
     #[tokio::test(start_paused = true)]

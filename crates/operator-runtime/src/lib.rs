@@ -64,6 +64,8 @@ mod shared;
 mod style;
 #[cfg(feature = "otel")]
 mod trace;
+#[cfg(feature = "webhook")]
+pub mod webhook;
 
 pub use action::Action;
 pub use condition::{Condition, Truth};

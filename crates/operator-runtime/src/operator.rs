@@ -8,6 +8,8 @@ use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+#[cfg(feature = "webhook")]
+use crate::webhook::{self, WebhookService};
 use crate::{
     controllers::{Build, Controllers},
     crd::{self, OwnCrds},
@@ -57,6 +59,10 @@ pub struct Operator {
     settings: Settings,
     stop: CancellationToken,
     values: HashMap<std::any::TypeId, Arc<dyn std::any::Any + Send + Sync>>,
+    #[cfg(feature = "webhook")]
+    webhook_listener: Option<TcpListener>,
+    #[cfg(feature = "webhook")]
+    webhook_service: WebhookService,
 }
 
 /// Stops an operator; see [`Operator::shutdown_handle`].
@@ -105,6 +111,10 @@ impl Operator {
             settings,
             stop: CancellationToken::new(),
             values: HashMap::new(),
+            #[cfg(feature = "webhook")]
+            webhook_listener: None,
+            #[cfg(feature = "webhook")]
+            webhook_service: WebhookService::new(),
         }
         .provide(Shared::default())
     }
@@ -128,6 +138,26 @@ impl Operator {
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.listener = Some(listener);
         self
+    }
+
+    /// The webhooks of this operator as a service in this process, without TLS, for tests. It answers while [`run`](Self::run) serves the
+    /// webhooks, and refuses connections before and afterwards.
+    #[cfg(feature = "webhook")]
+    pub fn webhook_service(&self) -> WebhookService {
+        self.webhook_service.clone()
+    }
+
+    /// Serves the webhooks on a free port of the loopback interface, and sets
+    /// [`Settings::webhook_url`](crate::Settings::webhook_url) to its URL: for tests with an API server on this machine.
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    #[cfg(feature = "webhook")]
+    pub async fn webhooks_on_loopback(mut self) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
+        self.settings.webhook_url = Some(format!("https://{}", listener.local_addr()?));
+        self.webhook_listener = Some(listener);
+        Ok(self)
     }
 
     /// Calls `observer` after each reconciliation or cleanup, with its object and result: for a metric, a trace or a test. It runs between
@@ -188,9 +218,15 @@ impl Operator {
             settings,
             stop,
             values,
+            #[cfg(feature = "webhook")]
+            webhook_listener,
+            #[cfg(feature = "webhook")]
+            webhook_service,
         } = self;
         settings.check()?;
         let crds = std::mem::take(&mut controllers.crds);
+        #[cfg(feature = "webhook")]
+        let webhooks = std::mem::take(&mut controllers.webhooks);
         let controllers = controllers.identified(&name)?;
         let listener = match listener {
             Some(listener) => listener,
@@ -233,6 +269,17 @@ impl Operator {
             values: Arc::new(values),
             metrics: metrics.clone(),
         };
+        #[cfg(feature = "webhook")]
+        let webhooks = webhook::Launch {
+            setup: setup.clone(),
+            health: health.clone(),
+            service: &webhook_service,
+            listener: webhook_listener,
+            stop: stop.clone(),
+            background: &mut background,
+        }
+        .start(webhooks)
+        .await?;
         let wiring = Wiring {
             client,
             settings,
@@ -243,7 +290,7 @@ impl Operator {
             stop,
             observers,
         };
-        let work = async {
+        let controlled = async {
             let mut builds = vec![];
             for (identity, start) in controllers {
                 let setup = Setup {
@@ -258,6 +305,15 @@ impl Operator {
                 builds.push((identity, build));
             }
             lead(wiring, &name, &crds, builds).await
+        };
+        let work = async {
+            let ended = controlled.await;
+            // Last, because the API server needs them for requests of the controllers.
+            #[cfg(feature = "webhook")]
+            if let Some(webhooks) = webhooks {
+                webhooks.drain().await;
+            }
+            ended
         };
         tokio::select! {
             done = work => done,

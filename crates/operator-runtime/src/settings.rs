@@ -1,5 +1,7 @@
 //! The settings of an operator: each is a flag and an environment variable of its binary.
 
+#[cfg(feature = "webhook")]
+use std::path::PathBuf;
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
@@ -105,6 +107,27 @@ pub struct Settings {
     #[arg(long, env = "SHUTDOWN_TIMEOUT", value_parser = duration, default_value = "20s", value_name = "TIME")]
     pub shutdown_timeout: Duration,
 
+    /// Address that serves admission and conversion webhooks over TLS; `None` serves only
+    /// [`Operator::webhook_service`](crate::Operator::webhook_service)
+    #[cfg(feature = "webhook")]
+    #[arg(
+        long,
+        env = "WEBHOOK_ADDRESS",
+        default_value = "0.0.0.0:9443",
+        value_name = "ADDRESS"
+    )]
+    pub webhook_address: Option<SocketAddr>,
+
+    /// URL under which the API server reaches the webhooks, instead of their service: for development outside of the cluster
+    #[cfg(feature = "webhook")]
+    #[arg(long, env = "WEBHOOK_URL", value_name = "URL")]
+    pub webhook_url: Option<String>,
+
+    /// Folder with the files tls.crt and tls.key of the webhooks, if something else issues their certificate
+    #[cfg(feature = "webhook")]
+    #[arg(long, env = "WEBHOOK_CERTIFICATES", value_name = "FOLDER")]
+    pub webhook_certificates: Option<PathBuf>,
+
     /// Whether [`Operator::run`](crate::Operator::run) ends on SIGTERM and SIGINT; a program that embeds
     /// the operator turns it off, and uses [`Operator::shutdown_handle`](crate::Operator::shutdown_handle)
     #[arg(skip = true)]
@@ -143,6 +166,12 @@ impl Default for Settings {
             error_events: true,
             watch_timeout: Duration::from_secs(290),
             shutdown_timeout: Duration::from_secs(20),
+            #[cfg(feature = "webhook")]
+            webhook_address: Some(([0, 0, 0, 0], 9443).into()),
+            #[cfg(feature = "webhook")]
+            webhook_url: None,
+            #[cfg(feature = "webhook")]
+            webhook_certificates: None,
             handle_signals: true,
         }
     }
@@ -160,6 +189,8 @@ impl Settings {
             backoff_first: Duration::from_millis(20),
             backoff_last: Duration::from_secs(1),
             shutdown_timeout: Duration::from_secs(5),
+            #[cfg(feature = "webhook")]
+            webhook_address: None,
             handle_signals: false,
             ..Self::default()
         }

@@ -54,7 +54,8 @@ impl Setup {
         &self.operator
     }
 
-    /// The controller's name: that of [`add_named`](crate::Controllers::add_named), or its kind in lower case.
+    /// The controller's name: that of [`add_named`](crate::Controllers::add_named), or its kind in lower case. It is empty in the setup of
+    /// webhooks.
     ///
     /// ```
     /// # use operator_runtime::{Result, Setup};

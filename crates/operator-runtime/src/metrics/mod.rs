@@ -5,6 +5,8 @@ mod controller;
 mod process;
 mod queue;
 mod requests;
+#[cfg(feature = "webhook")]
+mod webhook;
 
 use std::{
     fmt,
@@ -17,6 +19,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
+#[cfg(feature = "webhook")]
+pub(crate) use self::webhook::WebhookMetrics;
+#[cfg(feature = "webhook")]
+use self::webhook::Webhooks;
 pub(crate) use self::{controller::ControllerMetrics, queue::Queue};
 use self::{controller::Controllers, process::Process, queue::Queues, requests::Requests};
 use crate::engine::identity::Identity;
@@ -48,6 +54,8 @@ pub(crate) struct Metrics {
     controllers: Controllers,
     queues: Queues,
     pub requests: Requests,
+    #[cfg(feature = "webhook")]
+    pub webhooks: Webhooks,
     pub leader: Gauge,
     objects: Family<ControllerLabels, Gauge>,
     failing: Family<ControllerLabels, Gauge>,
@@ -75,6 +83,8 @@ impl Metrics {
             controllers: Controllers::register(&mut conventional),
             queues: Queues::register(&mut conventional),
             requests: Requests::register(&mut conventional),
+            #[cfg(feature = "webhook")]
+            webhooks: Webhooks::register(&mut conventional),
             leader: leaders.get_or_create_owned(&LeaseLabel { name: lease.into() }),
             conventional,
             objects: Family::default(),

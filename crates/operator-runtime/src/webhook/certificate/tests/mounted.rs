@@ -1,0 +1,145 @@
+//! Files that are replaced while the server runs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::time::sleep;
+
+use super::super::{Certificates, contents::Entries, identity::Identity};
+use super::support::*;
+
+/// A folder that is deleted with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("operator-runtime-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, entries: &Entries) {
+        for name in ["tls.crt", "tls.key"] {
+            fs::write(self.0.join(name), &entries[name]).unwrap();
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _may_be_missing = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn start(folder: &Path) -> Replica {
+    Replica::start(Certificates::mounted(folder.to_owned()))
+}
+
+/// What an issuer writes into the files.
+fn issued(time: &Time) -> Entries {
+    let identity = Identity::new("issuer", "op-webhook", NAMESPACE, &[]).unwrap();
+    let now = time.now().as_secs().try_into().unwrap();
+    let lifetime = Duration::from_secs(3600);
+    let authority = identity.create_authority(now, lifetime).unwrap();
+    let serving = identity.issue(&authority, now, lifetime).unwrap();
+    let material = super::super::contents::Material {
+        authority,
+        older: vec![],
+        serving,
+    };
+    let entries = material.entries().into_iter();
+    entries
+        .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn replaced_files_are_served_soon() {
+    let (folder, time) = (Folder::new("replaced"), Time::new());
+    let first = issued(&time);
+    folder.write(&first);
+    let replica = start(&folder.0);
+    sleep(Duration::from_secs(1)).await;
+    assert!(*replica.loaded.borrow());
+    replica
+        .connect(&first["ca.crt"], HOST, &time)
+        .await
+        .unwrap();
+    let second = issued(&time);
+    folder.write(&second);
+    sleep(Duration::from_secs(11)).await;
+    replica
+        .connect(&second["ca.crt"], HOST, &time)
+        .await
+        .unwrap();
+    assert!(
+        replica
+            .connect(&first["ca.crt"], HOST, &time)
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_replaced_files_change_nothing_until_they_are_complete() {
+    let (log, _guard) = Log::capture();
+    let (folder, time) = (Folder::new("half"), Time::new());
+    let (first, second) = (issued(&time), issued(&time));
+    folder.write(&first);
+    let replica = start(&folder.0);
+    sleep(Duration::from_secs(1)).await;
+    for (damaged, reason) in [
+        (
+            second["tls.crt"].as_slice(),
+            "tls.key is not the key of tls.crt",
+        ),
+        (b"damaged", "tls.crt has no certificate"),
+        (b"", "it has no tls.crt"),
+    ] {
+        fs::write(folder.0.join("tls.crt"), damaged).unwrap();
+        sleep(Duration::from_secs(30)).await;
+        assert!(
+            log.text().contains(reason),
+            "{reason} is not in {}",
+            log.text()
+        );
+        assert_eq!(log.text().matches(reason).count(), 1, "reported once");
+        replica
+            .connect(&first["ca.crt"], HOST, &time)
+            .await
+            .unwrap();
+    }
+    folder.write(&second);
+    sleep(Duration::from_secs(2)).await;
+    replica
+        .connect(&second["ca.crt"], HOST, &time)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_files_are_awaited() {
+    let (folder, time) = (Folder::new("missing"), Time::new());
+    let replica = start(&folder.0);
+    sleep(Duration::from_secs(5)).await;
+    assert!(!*replica.loaded.borrow());
+    let entries = issued(&time);
+    assert!(
+        replica
+            .connect(&entries["ca.crt"], HOST, &time)
+            .await
+            .is_err()
+    );
+    folder.write(&entries);
+    sleep(Duration::from_secs(2)).await;
+    assert!(*replica.loaded.borrow());
+    assert!(replica.expiry.borrow().is_some());
+    replica
+        .connect(&entries["ca.crt"], HOST, &time)
+        .await
+        .unwrap();
+}

@@ -1,0 +1,101 @@
+//! The TLS configuration of the server. Its certificate is replaced while it serves: a handshake uses the one that is current when it begins.
+
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use tokio::sync::watch;
+use tokio_rustls::rustls::{
+    self, ServerConfig, crypto,
+    pki_types::CertificateDer,
+    server::{ClientHello, NoServerSessionStorage, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+
+use super::identity::Serving;
+
+/// The current certificate.
+pub(super) struct Tls {
+    current: RwLock<Option<Arc<CertifiedKey>>>,
+    loaded: watch::Sender<bool>,
+    expiry: watch::Sender<Option<i64>>,
+}
+
+impl Tls {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            current: RwLock::default(),
+            loaded: watch::Sender::new(false),
+            expiry: watch::Sender::new(None),
+        })
+    }
+
+    /// Serves with this certificate from now on. Returns whether it is another one than before.
+    pub fn serve(&self, serving: &Serving) -> Result<bool, rustls::Error> {
+        let current = self.current();
+        let current = current.as_ref().and_then(|current| current.cert.first());
+        if current.is_some_and(|current| is_same(current, serving)) {
+            return Ok(false);
+        }
+        let key = Arc::new(serving.certified_key()?);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(key);
+        drop(current);
+        self.expiry
+            .send_replace(Some(serving.certificate.not_after));
+        Ok(true)
+    }
+
+    /// Reports that the server is ready, if it has a certificate.
+    pub fn report_loaded(&self) {
+        let is_loaded = self.current().is_some();
+        self.loaded
+            .send_if_modified(|loaded| std::mem::replace(loaded, is_loaded) != is_loaded);
+    }
+
+    pub fn loaded(&self) -> watch::Receiver<bool> {
+        self.loaded.subscribe()
+    }
+
+    pub fn expiry(&self) -> watch::Receiver<Option<i64>> {
+        self.expiry.subscribe()
+    }
+
+    pub fn server_config(self: &Arc<Self>) -> Arc<ServerConfig> {
+        // The provider is named, as a program that has two of them has no default.
+        let provider = Arc::new(crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring supports the default versions")
+            .with_no_client_auth()
+            .with_cert_resolver(self.clone());
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // A session that is resumed has the certificate of its beginning.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Arc::new(config)
+    }
+
+    fn current(&self) -> Option<Arc<CertifiedKey>> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+}
+
+fn is_same(current: &CertificateDer, serving: &Serving) -> bool {
+    *current == serving.certificate.der
+}
+
+impl ResolvesServerCert for Tls {
+    fn resolve(&self, _hello: ClientHello) -> Option<Arc<CertifiedKey>> {
+        self.current()
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expiry = *self.expiry.borrow();
+        f.debug_struct("Tls").field("expiry", &expiry).finish()
+    }
+}

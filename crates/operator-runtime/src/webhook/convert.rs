@@ -1,0 +1,146 @@
+//! Answers a [ConversionReview]: converts its objects in order, all or none.
+//!
+//! [ConversionReview]: https://kubernetes.io/docs/reference/config-api/apiserver-webhook-conversion.v1/
+
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::yield_now;
+use tracing::warn;
+
+use super::unreadable::Unreadable;
+
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+const KIND: &str = "ConversionReview";
+
+/// Converts the objects of a CustomResourceDefinition (CRD) between its versions.
+pub trait Convert: Send + Sync + 'static {
+    /// The name of the CRD, for example `memcacheds.cache.example.com`.
+    fn crd(&self) -> &str;
+
+    /// The kind of the objects, for example `Memcached`; needed if its plural is not the regular one.
+    fn kind(&self) -> Option<&str> {
+        None
+    }
+
+    /// Converts an object to this `apiVersion`. Of the metadata, only labels and annotations may change.
+    ///
+    /// # Errors
+    /// A message for the client, for example if the version is not served.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
+}
+
+#[derive(Deserialize)]
+struct Review {
+    #[serde(default)]
+    request: Option<Request>,
+}
+
+/// The request of a review.
+#[derive(Deserialize)]
+pub(super) struct Request {
+    pub uid: String,
+    #[serde(rename = "desiredAPIVersion")]
+    pub desired: String,
+    pub objects: Vec<Value>,
+}
+
+impl Request {
+    pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
+        let review: Review = Unreadable::check(body, API_VERSION, KIND)?;
+        review.request.ok_or(Unreadable::NoRequest)
+    }
+
+    /// The review that contains the converted objects, or the first failure.
+    pub async fn answer(&self, conversions: &[Box<dyn Convert>]) -> Value {
+        let mut converted = Vec::with_capacity(self.objects.len());
+        for (index, object) in self.objects.iter().enumerate() {
+            match convert(object, &self.desired, conversions) {
+                Ok(object) => converted.push(object),
+                Err(error) => {
+                    let message = format!("{}: {error}", named(index, object));
+                    warn!(error = message, "cannot convert");
+                    return self.failure(&message);
+                }
+            }
+            // A list may have thousands of objects, and other requests have time limits.
+            yield_now().await;
+        }
+        written(&self.uid, &converted, json!({"status": "Success"}))
+    }
+
+    /// The review of a conversion that failed.
+    pub fn failure(&self, message: &str) -> Value {
+        written(
+            &self.uid,
+            &[],
+            json!({"status": "Failure", "message": message}),
+        )
+    }
+}
+
+fn written(uid: &str, objects: &[Value], result: Value) -> Value {
+    let response = json!({"uid": uid, "convertedObjects": objects, "result": result});
+    json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+}
+
+fn convert(
+    object: &Value,
+    desired: &str,
+    conversions: &[Box<dyn Convert>],
+) -> Result<Value, String> {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let (from, to) = (group(api_version), group(desired));
+    if from != to {
+        return Err(format!("cannot be converted from group {from:?} to {to:?}"));
+    }
+    let conversion =
+        find(to, kind, conversions).ok_or("this operator does not convert the kind")?;
+    if api_version == desired {
+        return Ok(object.clone());
+    }
+    let converted = conversion.convert(object, desired)?;
+    if converted["apiVersion"] != desired || converted["kind"] != kind {
+        return Err(format!("was not converted to {desired}"));
+    }
+    Ok(converted)
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The conversion of a kind: by its name, by its regular plural, or as the only one of the group.
+fn find<'a>(
+    group: &str,
+    kind: &str,
+    conversions: &'a [Box<dyn Convert>],
+) -> Option<&'a dyn Convert> {
+    let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "", kind)).plural;
+    let of_group = || {
+        let names = conversions
+            .iter()
+            .filter_map(|it| Some((it.crd().split_once('.')?, it)));
+        names.filter(|((_, of), it)| *of == group && it.kind().is_none_or(|it| it == kind))
+    };
+    let is_sure =
+        |((of, _), it): &((&str, _), &Box<dyn Convert>)| it.kind().is_some() || *of == plural;
+    let (_, conversion) = of_group().find(is_sure).or_else(|| {
+        let mut all = of_group();
+        all.next().filter(|_| all.next().is_none())
+    })?;
+    Some(&**conversion)
+}
+
+/// The place and name of an object in a message.
+fn named(index: usize, object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (namespace, name) = (
+        text(&object["metadata"]["namespace"]),
+        text(&object["metadata"]["name"]),
+    );
+    let separator = if namespace.is_empty() { "" } else { "/" };
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    format!("objects[{index}]: {api_version} {kind} {namespace}{separator}{name}")
+}

@@ -1,0 +1,176 @@
+//! The webhooks of an operator: what is registered, and at which paths.
+
+use std::{collections::HashSet, future::Future, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+
+use super::{
+    admission::{Endpoint, Mutate, Mutating, Validate, Validating},
+    convert::Convert,
+    router::CONVERT,
+};
+use crate::{Result, Setup, error::Fatal};
+
+pub(super) type Served = Vec<(String, Arc<dyn Endpoint>)>;
+
+/// The webhooks of an operator, which every replica serves, whether it leads or not.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use operator_runtime::{
+///     Controllers, Result, Setup,
+///     webhook::{AdmissionRequest, Validate, Verdict, Webhooks},
+/// };
+///
+/// struct Images;
+///
+/// async fn setup(_setup: Setup) -> Result<Images> {
+///     Ok(Images)
+/// }
+///
+/// impl Validate for Images {
+///     type Resource = Pod;
+///
+///     async fn validate(&self, _request: &AdmissionRequest<Pod>) -> Result<Verdict> {
+///         Ok(Verdict::allow())
+///     }
+/// }
+///
+/// let webhooks = Webhooks::new().add(setup, |it| it.validates("/validate--v1-pod"));
+/// let controllers = Controllers::new().webhooks(webhooks);
+/// # drop(controllers);
+/// ```
+#[derive(Default)]
+pub struct Webhooks {
+    pub(super) registrations: Vec<Registration>,
+    pub(super) conversions: Vec<Box<dyn Convert>>,
+    pub(super) are_certificates_mounted: bool,
+}
+
+/// The webhooks of one type.
+pub(super) struct Registration {
+    pub paths: Vec<String>,
+    pub start: Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Served>> + Send>,
+}
+
+type Serve<W> = fn(Arc<W>) -> Arc<dyn Endpoint>;
+
+/// What a type serves, and at which paths; see [`Webhooks::add`].
+pub struct Endpoints<W> {
+    endpoints: Vec<(String, Serve<W>)>,
+}
+
+impl<W: Validate> Endpoints<W> {
+    /// Serves [`Validate`] at a path, for example `/validate-cache-example-com-v1-memcached`.
+    #[must_use]
+    pub fn validates(mut self, path: &str) -> Self {
+        let serve: Serve<W> = |webhook| Arc::new(Validating(webhook));
+        self.endpoints.push((path.to_owned(), serve));
+        self
+    }
+}
+
+impl<W: Mutate> Endpoints<W> {
+    /// Serves [`Mutate`] at a path, for example `/mutate--v1-pod`.
+    #[must_use]
+    pub fn mutates(mut self, path: &str) -> Self {
+        let serve: Serve<W> = |webhook| Arc::new(Mutating(webhook));
+        self.endpoints.push((path.to_owned(), serve));
+        self
+    }
+}
+
+impl Webhooks {
+    /// Creates an empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the admission webhooks of a type, with the function that sets it up.
+    ///
+    /// This replica is not ready before `setup` has returned. It must not wait for objects of kinds whose conversion this operator serves:
+    /// the API server converts them only when a replica is ready.
+    #[must_use]
+    pub fn add<W, F>(
+        mut self,
+        setup: impl FnOnce(Setup) -> F + Send + 'static,
+        endpoints: impl FnOnce(Endpoints<W>) -> Endpoints<W>,
+    ) -> Self
+    where
+        W: Send + Sync + 'static,
+        F: Future<Output = Result<W>> + Send + 'static,
+    {
+        let Endpoints { endpoints } = endpoints(Endpoints { endpoints: vec![] });
+        let paths = endpoints.iter().map(|(path, _)| path.clone()).collect();
+        let start = move |context| {
+            let webhook = setup(context);
+            async move {
+                let webhook = Arc::new(webhook.await?);
+                let serve = |(path, serve): (_, Serve<W>)| (path, serve(webhook.clone()));
+                Ok(endpoints.into_iter().map(serve).collect())
+            }
+            .boxed()
+        };
+        self.registrations.push(Registration {
+            paths,
+            start: Box::new(start),
+        });
+        self
+    }
+
+    /// Adds the conversion between the versions of a CustomResourceDefinition, which is served at `/convert`.
+    #[must_use]
+    pub fn convert(mut self, conversion: impl Convert) -> Self {
+        self.conversions.push(Box::new(conversion));
+        self
+    }
+
+    /// Reads the certificate from files that something else writes, for example cert-manager, instead of issuing it.
+    #[must_use]
+    pub fn mounted_certificates(mut self) -> Self {
+        self.are_certificates_mounted = true;
+        self
+    }
+
+    /// Combines two sets of webhooks.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.registrations.extend(other.registrations);
+        self.conversions.extend(other.conversions);
+        self.are_certificates_mounted |= other.are_certificates_mounted;
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.registrations.is_empty() && self.conversions.is_empty()
+    }
+
+    /// The paths of all admission webhooks.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.registrations.iter().flat_map(|it| &it.paths)
+    }
+
+    /// Checks that each path and each CRD is registered once.
+    pub(super) fn check(&self) -> Result<(), Fatal> {
+        let mut used = HashSet::new();
+        for path in self.paths() {
+            if !path.starts_with('/') || path.contains(['?', '#']) || path == CONVERT {
+                return Err(Fatal::WebhookPath { path: path.clone() });
+            }
+            if !used.insert(path) {
+                return Err(Fatal::TwoWebhooks { path: path.clone() });
+            }
+        }
+        let mut converted = HashSet::new();
+        match self
+            .conversions
+            .iter()
+            .find(|it| !converted.insert(it.crd()))
+        {
+            Some(twice) => Err(Fatal::TwoConversions {
+                crd: twice.crd().to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+}

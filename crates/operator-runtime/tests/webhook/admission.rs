@@ -1,0 +1,233 @@
+//! Admission by an API server with real configurations, and the patches of `mutate`.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    api::{DeleteParams, PostParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use operator_testing::Server;
+use serde_json::{Value, json};
+
+use crate::served::{Running, creation, patch, review, widget};
+
+pub const CONFIGURATIONS: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: shop}
+webhooks:
+  - name: validate.widget.shop.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    timeoutSeconds: 2
+    clientConfig: {service: {name: shop-webhook, namespace: default, path: /validate}}
+    rules: [{operations: [CREATE, UPDATE, DELETE], apiGroups: [test.example.com], apiVersions: [v1], resources: [widgets]}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: shop}
+webhooks:
+  - name: mutate.widget.shop.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {name: shop-webhook, namespace: default, path: /mutate}}
+    rules: [{operations: [CREATE], apiGroups: [test.example.com], apiVersions: [v1], resources: [widgets]}]
+  - name: mutate.pod.shop.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {name: shop-webhook, namespace: default, path: /mutate--v1-pod}}
+    rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]
+";
+
+async fn server() -> (Server, Running) {
+    let server = Server::in_memory();
+    server
+        .install(include_str!("../support/crds.yaml"))
+        .await
+        .unwrap();
+    server.install(CONFIGURATIONS).await.unwrap();
+    let running = Running::serving(&server).await;
+    (server, running)
+}
+
+fn widgets(client: Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("test.example.com", "v1", "Widget");
+    Api::default_namespaced_with(client, &ApiResource::from_gvk(&kind))
+}
+
+pub async fn create(server: &Server, spec: Value) -> Result<DynamicObject, kube::core::Status> {
+    let object = serde_json::from_value(widget(spec)).unwrap();
+    let created = widgets(server.client())
+        .create(&PostParams::default(), &object)
+        .await;
+    created.map_err(|error| match error {
+        kube::Error::Api(status) => *status,
+        error => panic!("{error}"),
+    })
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_the_client_with_its_causes() {
+    let (server, _running) = server().await;
+    let status = create(&server, json!({"way": "invalid", "size": 3}))
+        .await
+        .unwrap_err();
+    assert_eq!((status.code, &*status.reason), (422, "Invalid"));
+    assert_eq!(
+        status.message,
+        "admission webhook \"validate.widget.shop.example.com\" denied the request: \
+         Widget.test.example.com \"a\" is invalid: [spec.size: Invalid value: 4: must be odd, spec.color: Required value]"
+    );
+    let details = status.details.unwrap();
+    assert_eq!(
+        (&*details.group, &*details.kind, &*details.name),
+        ("test.example.com", "Widget", "a")
+    );
+    let causes: Vec<_> = details
+        .causes
+        .iter()
+        .map(|it| (&*it.reason, &*it.field, &*it.message))
+        .collect();
+    assert_eq!(
+        causes,
+        [
+            (
+                "FieldValueInvalid",
+                "spec.size",
+                "Invalid value: 4: must be odd"
+            ),
+            ("FieldValueRequired", "spec.color", "Required value"),
+        ]
+    );
+    let status = create(&server, json!({"way": "deny"})).await.unwrap_err();
+    assert_eq!((status.code, &*status.reason), (403, "Forbidden"));
+    for (way, code) in [("fail", 500), ("panic", 500)] {
+        assert_eq!(
+            create(&server, json!({"way": way})).await.unwrap_err().code,
+            code
+        );
+    }
+}
+
+#[tokio::test]
+async fn warnings_reach_the_client() {
+    let (server, _running) = server().await;
+    let body = serde_json::to_vec(&widget(json!({"way": "warn"}))).unwrap();
+    let request = http::Request::post("/apis/test.example.com/v1/namespaces/default/widgets")
+        .header("content-type", "application/json");
+    let request = request.body(kube::client::Body::from(body)).unwrap();
+    let response = server.client().send(request).await.unwrap();
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers()["warning"], "299 - \"this is old\"");
+}
+
+#[tokio::test]
+async fn a_custom_object_is_changed_and_keeps_what_its_type_does_not_have() {
+    let (server, _running) = server().await;
+    let created = create(&server, json!({"size": 1, "unknown": {"a": [1.5]}}))
+        .await
+        .unwrap();
+    assert_eq!(
+        created.data["spec"],
+        json!({"size": 2, "unknown": {"a": [1.5]}})
+    );
+    let deleted = widgets(server.client())
+        .delete("a", &DeleteParams::default())
+        .await;
+    deleted.unwrap();
+}
+
+#[tokio::test]
+async fn a_pod_is_changed() {
+    let (server, _running) = server().await;
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+        "spec": {"containers": [
+            {"name": "a", "image": "a"},
+            {"name": "b", "image": "b", "ports": [{"containerPort": 80}]},
+        ]},
+    });
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    let created = pods.create(&PostParams::default(), &pod).await.unwrap();
+    let containers = created.spec.unwrap().containers;
+    assert_eq!(containers.len(), 1);
+    assert_eq!(
+        (
+            &*containers[0].name,
+            containers[0].ports.as_ref().unwrap().len()
+        ),
+        ("b", 1)
+    );
+}
+
+#[tokio::test]
+async fn the_first_container_is_removed_alone() {
+    let running = Running::serving(&Server::in_memory()).await;
+    let container = |name: &str| json!({"name": name, "image": "a", "unknown": {"of": name}, "imagePullPolicy": "Sometimes"});
+    let mut review = review(
+        "CREATE",
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "creationTimestamp": null},
+            "spec": {"unknown": 1, "containers": [container("a"), container("b"), container("c")]},
+        }),
+        Value::Null,
+    );
+    review["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Pod"});
+    let response = running.review("/mutate--v1-pod", &review).await;
+    assert_eq!(response["allowed"], true);
+    assert_eq!(
+        patch(&response),
+        json!([{"op": "remove", "path": "/spec/containers/0"}])
+    );
+}
+
+#[tokio::test]
+async fn a_patch_has_only_what_changed_and_is_absent_without_a_change() {
+    let running = Running::serving(&Server::in_memory()).await;
+    let changed = running
+        .review("/mutate", &creation(json!({"size": 1, "way": "x"})))
+        .await;
+    assert_eq!(
+        patch(&changed),
+        json!([{"op": "replace", "path": "/spec/size", "value": 2}])
+    );
+    let added = running
+        .review("/mutate", &creation(json!({"way": "x"})))
+        .await;
+    assert_eq!(
+        patch(&added),
+        json!([{"op": "add", "path": "/spec/size", "value": 1}])
+    );
+    let same = running
+        .review("/mutate", &creation(json!({"way": "keep"})))
+        .await;
+    assert_eq!(same, json!({"uid": same["uid"], "allowed": true}));
+    let denied = running
+        .review("/mutate", &creation(json!({"way": "deny"})))
+        .await;
+    assert_eq!(
+        (&denied["allowed"], denied.get("patch")),
+        (&json!(false), None)
+    );
+}
+
+#[tokio::test]
+async fn on_a_deletion_the_old_object_is_decided_on_and_not_changed() {
+    let running = Running::serving(&Server::in_memory()).await;
+    let deletion = |way: &str| review("DELETE", Value::Null, widget(json!({"way": way})));
+    let allowed = running.review("/validate", &deletion("ok")).await;
+    assert_eq!(allowed["allowed"], true);
+    let denied = running.review("/validate", &deletion("deny")).await;
+    assert_eq!(denied["status"]["code"], 403);
+    let kept = running.review("/mutate", &deletion("keep")).await;
+    assert_eq!(kept["allowed"], true);
+    let changed = running.review("/mutate", &deletion("x")).await;
+    assert_eq!(
+        (&changed["allowed"], &changed["status"]["message"]),
+        (
+            &json!(false),
+            &json!("an object that is being deleted cannot be changed")
+        )
+    );
+}

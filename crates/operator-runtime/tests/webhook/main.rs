@@ -1,0 +1,9 @@
+//! Webhooks of a running operator, with the feature `webhook`.
+#![cfg(feature = "webhook")]
+
+mod admission;
+mod bad_input;
+mod conversion;
+mod life;
+mod served;
+mod tls;
