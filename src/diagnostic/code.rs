@@ -36,7 +36,7 @@ codes! {
     NotCompared = "not-compared",
     /// The user's code uses something that a new schema removes or changes.
     TouchedCode = "touched-code",
-    /// A controller does not match `operator.toml`.
+    /// A controller, or the code of webhooks, does not match `operator.toml`.
     ControllerDiffers = "controller-differs",
     /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",

@@ -21,6 +21,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
+pub use certificate::renewal_rule;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
@@ -96,19 +97,6 @@ pub fn manifests(operator: &Operator) -> Manifests {
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
-}
-
-/// The permissions for certificates that no request of the tests needs: the Secret is renewed months later.
-pub fn rare_certificate_rules(operator: &Operator) -> Vec<PolicyRule> {
-    let Some(webhooks) = &operator.webhooks else {
-        return vec![];
-    };
-    let [secrets, _] = certificate::certificate_rules(operator, webhooks);
-    let renewals = secrets.into_iter().map(|mut rule| {
-        rule.verbs.retain(|verb| verb == "patch" || verb == "update");
-        rule
-    });
-    renewals.filter(|rule| !rule.verbs.is_empty()).collect()
 }
 
 impl Operator {
