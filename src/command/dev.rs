@@ -40,6 +40,9 @@ pub struct Args {
     /// Use the current context of your kubeconfig, with your permissions, instead of a server in memory
     #[arg(long)]
     cluster: bool,
+    /// The URL at which the cluster can call the webhooks of the operator on this machine, such as that of a tunnel to port 9443
+    #[arg(long, requires = "cluster", value_name = "URL", value_parser = webhook_url)]
+    webhook_url: Option<String>,
     /// Do not apply samples and fixtures
     #[arg(long)]
     no_samples: bool,
@@ -63,6 +66,19 @@ pub struct Args {
     /// Arguments for the operator, such as `-- --concurrency 1`
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
+}
+
+/// API servers call webhooks only by HTTPS.
+fn webhook_url(url: &str) -> Result<String, &'static str> {
+    let parsed: Option<http::Uri> = url.parse().ok();
+    let is_usable = parsed.is_some_and(|parsed| {
+        let path = parsed.path_and_query().map_or("/", |path| path.as_str());
+        parsed.scheme_str() == Some("https") && path == "/"
+    });
+    match is_usable {
+        true => Ok(url.trim_end_matches('/').to_owned()),
+        false => Err("write https://HOST:PORT, without a path"),
+    }
 }
 
 /// How many lines of a hidden log are printed when the operator exits by itself.
@@ -97,6 +113,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     drop(open);
     let options = Options {
         cluster: args.cluster,
+        webhook_url: args.webhook_url,
         samples: !args.no_samples,
         apply: args.apply,
         binary: args.bin,
@@ -260,6 +277,8 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             Namespaces::Own => vec![state.name.clone()],
             Namespaces::Listed(names) => names.clone(),
         },
+        has_webhooks: project.has_webhooks(),
+        mounts_certificates: project.has_webhooks() && !project.manages_certificates(),
         is_stale: {
             let plan = open.plan(open.render(terminal)?.tree)?;
             !plan.changes.is_empty() || !plan.conflicts.is_empty()

@@ -158,6 +158,26 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
                 "the Deployment {name}/{name} is also there: two operators reconcile the same objects"
             )),
         ),
+        DevEvent::SamplesWait => (
+            "samples",
+            bold,
+            one("applied when the operator serves its webhooks".into()),
+        ),
+        DevEvent::ForeignWebhooks(None) => (
+            "webhooks",
+            warned,
+            one(
+                "the cluster cannot call the webhooks of an operator on this machine, so none is installed; --webhook-url URL names an address at which it can"
+                    .into(),
+            ),
+        ),
+        DevEvent::ForeignWebhooks(Some(url)) => (
+            "webhooks",
+            bold,
+            one(format!(
+                "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
+            )),
+        ),
         DevEvent::Invalid(why) => ("wrong", bad, one(why.clone())),
         DevEvent::WatchFailed(kind, why) => (
             "unseen",

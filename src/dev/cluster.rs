@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -93,8 +93,11 @@ impl Cluster {
 
     /// The cluster of the current context, which is reported before it is used. The operator gets a copy of the kubeconfig, so that it
     /// stays on this cluster if the user switches to another context.
+    ///
+    /// An operator whose webhooks the cluster can call gets the namespace of its Service.
     pub async fn current(
         namespace: Option<&str>,
+        service_namespace: Option<&str>,
         folder: &Path,
         events: &EventSender,
     ) -> Result<Self, DevError> {
@@ -102,7 +105,14 @@ impl Cluster {
         let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
         let context = kubeconfig.current_context.clone();
         let copy = folder.join("operator.kubeconfig");
-        write_private(&copy, &kubeconfig).map_err(|source| DevError::File {
+        let mut of_operator = kubeconfig.clone();
+        let contexts = of_operator.contexts.iter_mut();
+        let mut contexts = contexts.filter(|it| Some(&it.name) == context.as_ref());
+        let context_of_operator = contexts.next().and_then(|it| it.context.as_mut());
+        if let (Some(context), Some(namespace)) = (context_of_operator, service_namespace) {
+            context.namespace = Some(namespace.to_owned());
+        }
+        write_private(&copy, &of_operator).map_err(|source| DevError::File {
             path: copy.clone(),
             source,
         })?;
@@ -146,6 +156,17 @@ impl Cluster {
 
     /// Applies the objects of a file, CRDs first; rejections are reported.
     pub async fn apply(&self, shown: &str, path: &Path, events: &EventSender) {
+        self.apply_changed(shown, path, |_| (), events).await;
+    }
+
+    /// As [`apply`](Self::apply), with a change of each object.
+    pub async fn apply_changed(
+        &self,
+        shown: &str,
+        path: &Path,
+        change: impl Fn(&mut DynamicObject),
+        events: &EventSender,
+    ) {
         let refused = match read(path) {
             Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
                 vec![format!(
@@ -153,7 +174,10 @@ impl Cluster {
                     objects.len()
                 )]
             }
-            Ok(objects) => self.apply_all(objects).await,
+            Ok(mut objects) => {
+                objects.iter_mut().for_each(change);
+                self.apply_all(objects).await
+            }
             Err(why) => vec![why],
         };
         if refused.is_empty() {
@@ -254,12 +278,17 @@ impl Cluster {
 
 /// Writes a kubeconfig that only this user can read, because it may contain keys and tokens.
 fn write_private(path: &Path, kubeconfig: &Kubeconfig) -> io::Result<()> {
+    private(path, &serde_json::to_vec(kubeconfig)?)
+}
+
+/// Writes a file that only this user can read.
+pub(super) fn private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    serde_json::to_writer(&file, kubeconfig)?;
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
     file.sync_all()
 }
 

@@ -70,6 +70,10 @@ pub enum DevEvent {
     ApplyFailed(String, String),
     /// A Deployment of the operator with this name is on the cluster.
     AlreadyDeployed(String),
+    /// Fixtures and samples are applied when the operator serves its webhooks.
+    SamplesWait,
+    /// The user's cluster calls the webhooks of the operator at this URL, or cannot call them.
+    ForeignWebhooks(Option<String>),
     /// `operator.toml`, a CRD or another file of the project is invalid, with the reason.
     Invalid(String),
     /// The generated code does not match `operator.toml` and the CRDs.

@@ -21,6 +21,7 @@ mod objects;
 mod process;
 mod requests;
 mod session;
+mod webhooks;
 
 /// The folder of the samples, each a file with one object.
 const SAMPLES: &str = "manifests/samples";

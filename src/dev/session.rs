@@ -8,7 +8,8 @@ use std::{
 };
 
 use jiff::Zoned;
-use tokio::task::AbortHandle;
+use kube::api::DynamicObject;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::{
     DevError, FIXTURES, SAMPLES,
@@ -20,6 +21,7 @@ use super::{
     listener::Listener,
     objects::{Scope, follow},
     process::{Operator, Settings},
+    webhooks::{CONFIGURATIONS, Webhooks},
 };
 use crate::project::ResourceType;
 
@@ -36,6 +38,9 @@ pub struct Project {
     pub own: usize,
     /// The namespaces that the operator watches; `None` for all namespaces.
     pub namespaces: Vec<String>,
+    /// Whether the operator serves webhooks, and whether their certificates are files that it does not make.
+    pub has_webhooks: bool,
+    pub mounts_certificates: bool,
     /// Whether code and manifests do not match the specs and the state.
     pub is_stale: bool,
 }
@@ -45,6 +50,8 @@ pub struct Project {
 pub struct Options {
     /// Whether to use the user's cluster instead of a server in memory.
     pub cluster: bool,
+    /// The URL under which the user's cluster reaches the webhooks.
+    pub webhook_url: Option<String>,
     /// Whether to apply the samples of the project.
     pub samples: bool,
     /// Files and folders with further objects to apply.
@@ -88,6 +95,10 @@ struct Session<'a> {
     followed: Vec<(ResourceType, AbortHandle)>,
     events: EventSender,
     building: Option<Building>,
+    /// Where the operator serves its webhooks, if the server in memory calls them.
+    webhooks: Option<Webhooks>,
+    /// Ends when they are served, so that the samples can be applied.
+    until_served: Option<JoinHandle<()>>,
     /// Whether cargo has built the operator at least once.
     is_built: bool,
     operator: Option<Operator>,
@@ -97,6 +108,8 @@ struct Session<'a> {
 enum Next {
     Built(Result<Built, String>),
     Ended(String),
+    /// The operator serves its webhooks for the first time.
+    Served,
     Changed(BTreeSet<Part>),
 }
 
@@ -118,12 +131,19 @@ impl<'a> Session<'a> {
         let files = Files::watch(&project.root, &build)?;
         let namespace = project.namespaces.first().map(String::as_str);
         let cluster = match options.cluster {
-            true => Cluster::current(namespace, &folder, &events).await,
+            true => {
+                let service = options.webhook_url.as_ref().map(|_| project.name.as_str());
+                Cluster::current(namespace, service, &folder, &events).await
+            }
             false => Cluster::in_memory(&project.name, namespace, &folder, &events).await,
         };
         // which cluster it is, is to be seen also where it does not answer
         listener.drain();
+        let calls_webhooks = project.has_webhooks && !options.cluster;
+        let webhooks = calls_webhooks.then(|| Webhooks::new(&folder, project.mounts_certificates));
         let mut session = Session {
+            webhooks: webhooks.transpose()?,
+            until_served: None,
             project,
             options,
             build,
@@ -144,6 +164,7 @@ impl<'a> Session<'a> {
             let next = next(
                 &mut session.building,
                 &mut session.operator,
+                &mut session.until_served,
                 &mut session.files,
             );
             is_on = match listener.run_until_interrupted(next).await {
@@ -183,6 +204,7 @@ impl<'a> Session<'a> {
             for path in manifests(&root.join("manifests/rbac")) {
                 self.apply_of_project(&path).await;
             }
+            self.apply_webhooks().await;
         }
         for path in &self.options.apply {
             let paths = if path.is_dir() {
@@ -194,14 +216,19 @@ impl<'a> Session<'a> {
                 self.apply(&path.display().to_string(), &path).await;
             }
         }
-        if self.options.samples {
-            // the objects that samples refer to come first
-            for path in manifests(&root.join(FIXTURES)) {
-                self.apply_of_project(&path).await;
+        if self.project.has_webhooks && !self.cluster.is_own {
+            let url = self.options.webhook_url.clone();
+            self.events.send(DevEvent::ForeignWebhooks(url));
+        }
+        match &self.webhooks {
+            // the API server would refuse them while nothing serves the webhooks
+            Some(webhooks) if self.options.samples => {
+                let (client, name) = (self.cluster.client.clone(), self.project.name.clone());
+                let served = webhooks.clone().served(client, name);
+                self.until_served = Some(tokio::spawn(served));
+                self.events.send(DevEvent::SamplesWait);
             }
-            for path in manifests(&root.join(SAMPLES)) {
-                self.apply_of_project(&path).await;
-            }
+            _ => self.apply_samples().await,
         }
         if self.project.is_stale {
             self.events.send(DevEvent::Stale);
@@ -212,12 +239,52 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Applies the configurations of the webhooks.
+    async fn apply_webhooks(&self) {
+        let Some(webhooks) = &self.webhooks else {
+            return;
+        };
+        for path in CONFIGURATIONS {
+            let file = self.project.root.join(path);
+            if file.exists() {
+                let change = |object: &mut DynamicObject| webhooks.redirect(object);
+                let applied = self
+                    .cluster
+                    .apply_changed(path, &file, change, &self.events);
+                applied.await;
+            }
+        }
+    }
+
+    /// Applies fixtures and samples, if the user wants them.
+    async fn apply_samples(&self) {
+        if !self.options.samples {
+            return;
+        }
+        let root = &self.project.root;
+        // the objects that samples refer to come first
+        for folder in [FIXTURES, SAMPLES] {
+            for path in manifests(&root.join(folder)) {
+                self.apply_of_project(&path).await;
+            }
+        }
+    }
+
     /// The environment for starting the operator.
     fn settings(&self) -> Settings {
         let mut settings = self.cluster.settings.clone();
         if !self.project.namespaces.is_empty() {
             let names = self.project.namespaces.join(",");
             settings.set.push(("WATCH_NAMESPACE", names.into()));
+        }
+        match (&self.webhooks, &self.options.webhook_url) {
+            (Some(webhooks), _) => settings.set.extend(webhooks.settings()),
+            (None, Some(url)) => settings.set.push(("WEBHOOK_URL", url.into())),
+            // nothing calls them: any port will do
+            (None, None) if self.project.has_webhooks => {
+                settings.set.push(("WEBHOOK_ADDRESS", "127.0.0.1:0".into()));
+            }
+            (None, None) => {}
         }
         settings
     }
@@ -301,6 +368,7 @@ impl<'a> Session<'a> {
             Next::Built(Ok(built)) => self.restart(&built).await,
             Next::Built(Err(why)) => self.events.send(DevEvent::BuildFailed(why)),
             Next::Ended(how) => self.events.send(DevEvent::Exited(how)),
+            Next::Served => self.apply_samples().await,
             Next::Changed(parts) => self.changed(parts, read).await,
         }
     }
@@ -415,10 +483,11 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Waits for the end of a build or of the operator, or for a change of files.
+/// Waits for the end of a build or of the operator, for its webhooks, or for a change of files.
 async fn next(
     building: &mut Option<Building>,
     operator: &mut Option<Operator>,
+    until_served: &mut Option<JoinHandle<()>>,
     files: &mut Files,
 ) -> Next {
     let built = async {
@@ -437,7 +506,15 @@ async fn next(
         *operator = None;
         how
     };
+    let served = async {
+        let Some(waiting) = until_served else {
+            return pending().await;
+        };
+        let _ended = waiting.await;
+        *until_served = None;
+    };
     tokio::select! {
+        () = served => Next::Served,
         built = built => Next::Built(built),
         how = ended => Next::Ended(how),
         parts = files.changed() => Next::Changed(parts),

@@ -36,7 +36,7 @@ codes! {
     NotCompared = "not-compared",
     /// The user's code uses something that a new schema removes or changes.
     TouchedCode = "touched-code",
-    /// A controller does not match `operator.toml`.
+    /// A controller, or the code of webhooks, does not match `operator.toml`.
     ControllerDiffers = "controller-differs",
     /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",
@@ -54,6 +54,8 @@ codes! {
     NoValidSample = "no-valid-sample",
     /// The spec declares a conversion webhook, but the operator does not serve one.
     ConversionNotServed = "conversion-not-served",
+    /// The user's code does not answer a question about two versions, or answers one that no longer exists.
+    OpenConversion = "open-conversion",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
     /// The user edited a file that the tool owns.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{
+    EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount,
+};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
@@ -43,37 +45,30 @@ fn permissions(operator: &Operator, webhooks: &Webhooks) -> Vec<Object> {
 
 /// The rules for the Secret, in the operator's namespace, and for the bundles, in the cluster. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
-pub(super) fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRule>; 2] {
+fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRule>; 2] {
     let named = |group, resource, names: Vec<String>, verbs: &[&str]| PolicyRule {
         resource_names: Some(names),
         ..rule(group, &[resource], verbs)
     };
     let secrets = vec![
         rule("", &["secrets"], &["create"]),
-        named(
-            "",
-            "secrets",
-            vec![operator.webhook_name()],
-            &["get", "patch", "update"],
-        ),
+        named("", "secrets", vec![operator.webhook_name()], &["get"]),
+        renewal_rule(&operator.name),
     ];
     let configurations = [
         (WebhookType::Mutate, "mutatingwebhookconfigurations"),
         (WebhookType::Validate, "validatingwebhookconfigurations"),
     ];
-    let present = configurations.into_iter();
-    let present = present.filter(|(type_, _)| webhooks.has(*type_));
-    let mut bundles: Vec<PolicyRule> = present
-        .map(|(_, resource)| {
-            let group = "admissionregistration.k8s.io";
-            named(
-                group,
-                resource,
-                vec![operator.name.clone()],
-                &["get", "patch"],
-            )
-        })
-        .collect();
+    let configurations = configurations.into_iter().map(|(type_, resource)| {
+        // the operator looks for both, because a package may have left one out
+        let verbs: &[&str] = match webhooks.has(type_) {
+            true => &["get", "patch"],
+            false => &["get"],
+        };
+        let group = "admissionregistration.k8s.io";
+        named(group, resource, vec![operator.name.clone()], verbs)
+    });
+    let mut bundles: Vec<PolicyRule> = configurations.collect();
     if !webhooks.converted.is_empty() {
         bundles.push(named(
             "apiextensions.k8s.io",
@@ -83,6 +78,14 @@ pub(super) fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Ve
         ));
     }
     [secrets, bundles]
+}
+
+/// The rule with which an operator renews its certificates, months after it has made them, or replaces damaged ones.
+pub fn renewal_rule(operator: &str) -> PolicyRule {
+    PolicyRule {
+        resource_names: Some(vec![format!("{operator}-webhook")]),
+        ..rule("", &["secrets"], &["patch"])
+    }
 }
 
 /// The annotation of an object in which cert-manager sets the CA's certificate.
@@ -107,8 +110,7 @@ fn cert_manager(operator: &Operator) -> Vec<Object> {
         }),
         settings: vec![],
     };
-    let key =
-        |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
+    let key = |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
     let self_signed = format!("{name}-self-signed");
     vec![
         object("Issuer", &self_signed, json!({"selfSigned": {}})),

@@ -5,6 +5,7 @@
 //! `operator.toml` or invents a value: without an image, there is no Deployment.
 
 mod certificate;
+mod conversion;
 mod deployment;
 mod grant;
 mod network;
@@ -20,9 +21,11 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
+pub use certificate::renewal_rule;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
+pub use conversion::conversion_stanza;
 pub use webhook::{Admitted, Webhooks};
 
 pub use crate::project::{Namespaces, ResourceType};
@@ -88,30 +91,12 @@ pub fn manifests(operator: &Operator) -> Manifests {
     let controlled = operator.controllers.iter();
     let controlled = controlled.filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
     let others = operator.samples.iter().map(|(resource, it)| (resource, it));
-    objects.extend(
-        controlled
-            .chain(others)
-            .map(|(resource, it)| sample(resource, it)),
-    );
+    objects.extend(controlled.chain(others).map(|(resource, it)| sample(resource, it)));
 
     let mut crds = operator.crds.clone();
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
-}
-
-/// The permissions for certificates that no request of the tests needs: the Secret is renewed months later.
-pub fn rare_certificate_rules(operator: &Operator) -> Vec<PolicyRule> {
-    let Some(webhooks) = &operator.webhooks else {
-        return vec![];
-    };
-    let [secrets, _] = certificate::certificate_rules(operator, webhooks);
-    let renewals = secrets.into_iter().map(|mut rule| {
-        rule.verbs
-            .retain(|verb| verb == "patch" || verb == "update");
-        rule
-    });
-    renewals.filter(|rule| !rule.verbs.is_empty()).collect()
 }
 
 impl Operator {

@@ -82,6 +82,8 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
         crds: controllers.iter().map(crd).collect(),
         controllers,
         ensured_crds: vec![],
+        samples: vec![],
+        webhooks: None,
     }
 }
 
@@ -352,3 +354,5 @@ fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
         [rule("", &["pods"], &["*"]), url]
     );
 }
+
+mod webhooks;

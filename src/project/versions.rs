@@ -94,6 +94,14 @@ impl ConversionError {
     }
 }
 
+impl Kind {
+    /// Whether the operator converts between versions of the kind.
+    pub fn is_converted(&self, api: &Api) -> bool {
+        let hub = self.hub.as_ref().filter(|_| self.source() == Source::Own);
+        hub.is_some_and(|hub| !conversion::spokes(api, hub).is_empty())
+    }
+}
+
 /// The conversions that the operator serves for a kind; `None` if there is no hub, or if all versions have equal schemas.
 pub fn conversions<'a>(
     kind: &'a Kind,

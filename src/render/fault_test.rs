@@ -33,6 +33,9 @@ struct Context<'a> {
     namespaces: bool,
     /// Whether a kind with a sample has a provider.
     has_providers: bool,
+    /// Whether the operator serves webhooks, and the samples of kinds that have some, or whose children have.
+    has_webhooks: bool,
+    webhook_samples: Vec<Test>,
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
     declared: String,
@@ -40,7 +43,7 @@ struct Context<'a> {
     rules: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Test {
     /// The snake case name of the kind.
     name: String,
@@ -56,6 +59,8 @@ struct Test {
     followed: String,
     /// The call that adds the sample to a trial.
     add: &'static str,
+    /// Whether its requests, or those for its children, are admitted by webhooks.
+    is_admitted: bool,
     /// Whether the calls of its provider get faults.
     has_provider: bool,
     skip_provider: &'static str,
@@ -77,6 +82,8 @@ pub struct Case {
     unused: Vec<PolicyRule>,
     /// Whether the controller manages things outside of the cluster.
     has_provider: bool,
+    /// The kinds that requests of the tests concern: that of the sample, and those of its children.
+    concerned: Vec<ResourceType>,
 }
 
 impl Case {
@@ -91,6 +98,11 @@ impl Case {
             waiting: waiting.map(|((found, _), _)| found.name()).collect(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
+            concerned: [&controller.resource]
+                .into_iter()
+                .chain(watched.owns.iter().map(|(resource, _)| resource))
+                .cloned()
+                .collect(),
         }
     }
 
@@ -102,6 +114,7 @@ impl Case {
     /// Adds what another controller of the same objects needs.
     fn absorb(&mut self, other: &Self) {
         self.fails = self.fails.take().or_else(|| other.fails.clone());
+        self.concerned.extend(other.concerned.iter().cloned());
         for (own, others) in [
             (&mut self.keeps, &other.keeps),
             (&mut self.waiting, &other.waiting),
@@ -114,7 +127,7 @@ impl Case {
         }
     }
 
-    fn test(&self) -> Option<Test> {
+    fn test(&self, admissions: &[Admission<'_>]) -> Option<Test> {
         let sample = self.sample.as_ref()?;
         let name = self.module.trim_end_matches('_').to_owned();
         let add = match self.fails {
@@ -129,6 +142,11 @@ impl Case {
             skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
             skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
             has_provider: self.has_provider && self.fails.is_none(),
+            is_admitted: self.fails.is_none()
+                && admissions.iter().any(|admission| {
+                    let mut concerned = self.concerned.iter();
+                    concerned.any(|resource| resource.name() == admission.resource.name())
+                }),
             skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
             kept: list("kept", &self.keeps),
             waiting: list("waiting", &self.waiting),
@@ -183,18 +201,26 @@ pub fn text(
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
+    let renewal = project.manages_certificates();
+    let renewal = renewal.then(|| manifests::renewal_rule(&project.state.name));
     let rules: Vec<String> = rules
         .map(policy_rule)
         .chain(unused)
         .chain(crds)
+        .chain(renewal)
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();
-    let tests: Vec<Test> = merged.iter().filter_map(Case::test).collect();
+    let tests: Vec<Test> = merged
+        .iter()
+        .filter_map(|case| case.test(admissions))
+        .collect();
     let context = Context {
         name: &project.state.name,
         kinds: constant("KINDS", |_| true),
         existing: constant("EXISTING", |controller| controller.named().is_some()),
         pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
+        has_webhooks: project.has_webhooks(),
+        webhook_samples: tests.iter().filter(|it| it.is_admitted).cloned().collect(),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         foreign: !foreign_specs(controllers, admissions).is_empty(),

@@ -27,6 +27,7 @@ mod share;
 mod size;
 mod unique_name;
 mod validation;
+mod value_type;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};

@@ -78,9 +78,7 @@ fn write(graph: &TypeGraph, type_: &Type, module: &str) -> String {
         Type::I64 => "i64".into(),
         Type::Number => "serde_json::Number".into(),
         Type::Any => ANY.into(),
-        Type::IntOrString => {
-            "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString".into()
-        }
+        Type::IntOrString => "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString".into(),
         Type::Quantity => "k8s_openapi::apimachinery::pkg::api::resource::Quantity".into(),
         Type::Kubernetes(foreign) => format!("k8s_openapi::{}", foreign.path()),
         Type::Vec(inner) => format!("Vec<{}>", write(graph, inner, module)),

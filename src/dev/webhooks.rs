@@ -1,0 +1,132 @@
+//! The webhooks of the operator in a session: where it serves them, and how the API server in memory calls them.
+
+use std::{
+    ffi::OsString,
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use k8s_openapi::{
+    ByteString,
+    api::admissionregistration::v1::{
+        MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    },
+};
+use kube::{Api, Client, api::DynamicObject};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use serde_json::{Value, json};
+use tokio::{net::TcpStream, time::sleep};
+
+use super::DevError;
+
+/// The configurations of webhooks in a project; `webhook/` has other files, which are of use only in a cluster.
+pub const CONFIGURATIONS: [&str; 2] = [
+    "manifests/webhook/mutating.yaml",
+    "manifests/webhook/validating.yaml",
+];
+
+/// How often it is checked whether the webhooks can be called.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where the operator serves its webhooks on this machine.
+#[derive(Clone, Debug)]
+pub struct Webhooks {
+    address: SocketAddr,
+    /// The certificate of an operator that does not make its own.
+    mounted: Option<Mounted>,
+}
+
+#[derive(Clone, Debug)]
+struct Mounted {
+    folder: PathBuf,
+    /// The certificate in base64, for the configurations.
+    bundle: Value,
+}
+
+impl Webhooks {
+    /// Chooses a free port, and makes a certificate in `folder` if the operator expects one there.
+    pub fn new(folder: &Path, mounts_certificates: bool) -> Result<Self, DevError> {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let mounted = mounts_certificates.then(|| Mounted::new(&folder.join("webhook")));
+        Ok(Self {
+            address,
+            mounted: mounted.transpose()?,
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("https://{}", self.address)
+    }
+
+    /// The environment of the operator.
+    pub fn settings(&self) -> Vec<(&'static str, OsString)> {
+        let mut set = vec![
+            ("WEBHOOK_ADDRESS", self.address.to_string().into()),
+            ("WEBHOOK_URL", self.url().into()),
+        ];
+        if let Some(mounted) = &self.mounted {
+            set.push(("WEBHOOK_CERTIFICATES", mounted.folder.clone().into()));
+        }
+        set
+    }
+
+    /// Changes a configuration of webhooks so that it calls this machine, if the operator does not do that.
+    pub fn redirect(&self, object: &mut DynamicObject) {
+        let Some(mounted) = &self.mounted else {
+            return;
+        };
+        let webhooks = object.data.get_mut("webhooks");
+        for webhook in webhooks.and_then(Value::as_array_mut).into_iter().flatten() {
+            let path = webhook["clientConfig"]["service"]["path"].as_str();
+            let url = format!("{}{}", self.url(), path.unwrap_or_default());
+            webhook["clientConfig"] = json!({"url": url, "caBundle": mounted.bundle});
+        }
+    }
+
+    /// Waits until the operator listens, and each webhook of its configurations has the certificate to trust.
+    pub async fn served(self, client: Client, name: String) {
+        while TcpStream::connect(self.address).await.is_err() || !is_trusted(&client, &name).await {
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Mounted {
+    fn new(folder: &Path) -> Result<Self, DevError> {
+        let host = Ipv4Addr::LOCALHOST.to_string();
+        let made = generate_simple_self_signed([host]);
+        let CertifiedKey { cert, signing_key } = made.map_err(io::Error::other)?;
+        let pem = cert.pem();
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join("tls.crt"), &pem)?;
+        super::cluster::private(
+            &folder.join("tls.key"),
+            signing_key.serialize_pem().as_bytes(),
+        )?;
+        let bundle =
+            serde_json::to_value(ByteString(pem.into_bytes())).map_err(io::Error::other)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            bundle,
+        })
+    }
+}
+
+/// Whether each webhook of the operator's configurations names a certificate; those that are not there do not count.
+async fn is_trusted(client: &Client, name: &str) -> bool {
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    let (Ok(validating), Ok(mutating)) =
+        (validating.get_opt(name).await, mutating.get_opt(name).await)
+    else {
+        return false;
+    };
+    let validating = validating.and_then(|it| it.webhooks).unwrap_or_default();
+    let mutating = mutating.and_then(|it| it.webhooks).unwrap_or_default();
+    let validating = validating.iter().map(|it| &it.client_config);
+    let mutating = mutating.iter().map(|it| &it.client_config);
+    let mut configs = validating.chain(mutating);
+    configs.all(|config| config.url.is_some() && config.ca_bundle.is_some())
+}
