@@ -10,7 +10,11 @@ use crate::cache;
 use crate::shape::{Pair, shapes};
 
 fn convert(conversion: &Conversion) -> impl Fn(&Value, &str) -> Result<Value, String> {
-    |object, to| conversion.convert(object, to).map_err(|error| error.to_string())
+    |object, to| {
+        conversion
+            .convert(object, to)
+            .map_err(|error| error.to_string())
+    }
 }
 
 proptest! {

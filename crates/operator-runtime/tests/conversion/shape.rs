@@ -28,12 +28,24 @@ pub enum Shape {
     NullSpoke,
     NullHub,
     /// An object with fields.
-    Object { is_renamed: bool, fields: Vec<Shape> },
+    Object {
+        is_renamed: bool,
+        fields: Vec<Shape>,
+    },
     /// A list with keys.
-    Keyed { is_renamed: bool, fields: Vec<Shape> },
+    Keyed {
+        is_renamed: bool,
+        fields: Vec<Shape>,
+    },
     /// A list without keys.
-    Items { is_renamed: bool, fields: Vec<Shape> },
-    Map { is_renamed: bool, fields: Vec<Shape> },
+    Items {
+        is_renamed: bool,
+        fields: Vec<Shape>,
+    },
+    Map {
+        is_renamed: bool,
+        fields: Vec<Shape>,
+    },
 }
 
 fn leaf() -> impl Strategy<Value = Shape> {
@@ -62,10 +74,14 @@ pub fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     let shape = leaf().prop_recursive(2, 12, 4, |inner| {
         let fields = || prop::collection::vec(inner.clone(), 1..4);
         prop_oneof![
-            (any::<bool>(), fields()).prop_map(|(is_renamed, fields)| Shape::Object { is_renamed, fields }),
-            (any::<bool>(), fields()).prop_map(|(is_renamed, fields)| Shape::Keyed { is_renamed, fields }),
-            (any::<bool>(), fields()).prop_map(|(is_renamed, fields)| Shape::Items { is_renamed, fields }),
-            (any::<bool>(), fields()).prop_map(|(is_renamed, fields)| Shape::Map { is_renamed, fields }),
+            (any::<bool>(), fields())
+                .prop_map(|(is_renamed, fields)| Shape::Object { is_renamed, fields }),
+            (any::<bool>(), fields())
+                .prop_map(|(is_renamed, fields)| Shape::Keyed { is_renamed, fields }),
+            (any::<bool>(), fields())
+                .prop_map(|(is_renamed, fields)| Shape::Items { is_renamed, fields }),
+            (any::<bool>(), fields())
+                .prop_map(|(is_renamed, fields)| Shape::Map { is_renamed, fields }),
         ]
     });
     prop::collection::vec(shape, 1..6)
@@ -108,7 +124,8 @@ impl Pair {
             rules: Some(Spoke::new("v1")),
             places: BTreeMap::new(),
         };
-        let (spoke, hub) = pair.fields(shapes, "spec", "spec", Fields::default(), Fields::default());
+        let (spoke, hub) =
+            pair.fields(shapes, "spec", "spec", Fields::default(), Fields::default());
         let root = |spec: Value| json!({"type": "object", "required": ["spec"], "properties": {"spec": spec}});
         (pair.spoke, pair.hub) = (root(spoke), root(hub));
         pair
@@ -138,7 +155,14 @@ impl Pair {
         self.places.insert(spoke.to_owned(), hub.to_vec());
     }
 
-    fn fields(&mut self, shapes: &[Shape], spoke: &str, hub: &str, mut old: Fields, mut new: Fields) -> (Value, Value) {
+    fn fields(
+        &mut self,
+        shapes: &[Shape],
+        spoke: &str,
+        hub: &str,
+        mut old: Fields,
+        mut new: Fields,
+    ) -> (Value, Value) {
         for (index, shape) in shapes.iter().enumerate() {
             self.field(shape, index, spoke, hub, &mut old, &mut new);
         }
@@ -146,7 +170,15 @@ impl Pair {
     }
 
     /// Adds a field to the two schemas, and its rules.
-    fn field(&mut self, shape: &Shape, index: usize, spoke: &str, hub: &str, old: &mut Fields, new: &mut Fields) {
+    fn field(
+        &mut self,
+        shape: &Shape,
+        index: usize,
+        spoke: &str,
+        hub: &str,
+        old: &mut Fields,
+        new: &mut Fields,
+    ) {
         let name = format!("f{index}");
         let (s, h) = (format!("{spoke}.{name}"), format!("{hub}.{name}"));
         let renamed = format!("{hub}.g{index}");
@@ -177,7 +209,10 @@ impl Pair {
                 let inner = json!({"type": "object", "properties": {"x": number(), "y": number()}});
                 add(new, &name, number());
                 add(old, &format!("box{index}"), inner);
-                let (box_, x) = (format!("{spoke}.box{index}"), format!("{spoke}.box{index}.x"));
+                let (box_, x) = (
+                    format!("{spoke}.box{index}"),
+                    format!("{spoke}.box{index}.x"),
+                );
                 self.rule(|rules| rules.moved(&x, &h).only_in_spoke(&box_));
                 self.place(&x, &[h]);
                 self.place(&box_, &[]);
@@ -195,12 +230,20 @@ impl Pair {
                 self.place(&s, &[h]);
             }
             Shape::OnlySpoke => {
-                add(old, &name, json!({"type": "object", "properties": {"x": number(), "y": text()}}));
+                add(
+                    old,
+                    &name,
+                    json!({"type": "object", "properties": {"x": number(), "y": text()}}),
+                );
                 self.rule(|rules| rules.only_in_spoke(&s));
                 self.place(&s, &[]);
             }
             Shape::OnlyHub => {
-                add(new, &name, json!({"type": "object", "properties": {"x": number(), "y": text()}}));
+                add(
+                    new,
+                    &name,
+                    json!({"type": "object", "properties": {"x": number(), "y": text()}}),
+                );
                 self.rule(|rules| rules.only_in_hub(&h));
             }
             Shape::Required => {
@@ -209,23 +252,49 @@ impl Pair {
                 self.rule(|rules| rules.only_in_hub(&h).supply_hub(&h, |_: &Value| Ok(1)));
             }
             Shape::Enum => {
-                add(old, &name, json!({"type": "string", "enum": ["a", "b", "old"]}));
-                add(new, &name, json!({"type": "string", "enum": ["a", "c", "new"]}));
-                let values = Values::new().both("b", "c").only_in_spoke("old", "a").only_in_hub("new", "a");
+                add(
+                    old,
+                    &name,
+                    json!({"type": "string", "enum": ["a", "b", "old"]}),
+                );
+                add(
+                    new,
+                    &name,
+                    json!({"type": "string", "enum": ["a", "c", "new"]}),
+                );
+                let values = Values::new()
+                    .both("b", "c")
+                    .only_in_spoke("old", "a")
+                    .only_in_hub("new", "a");
                 self.rule(|rules| rules.values(&s, &h, values));
                 self.place(&s, &[h]);
             }
             Shape::Answer => {
-                add(old, &name, json!({"type": "string", "pattern": "^[0-9]{1,3}$"}));
-                add(new, &name, json!({"type": "integer", "minimum": 0, "maximum": 999}));
+                add(
+                    old,
+                    &name,
+                    json!({"type": "string", "pattern": "^[0-9]{1,3}$"}),
+                );
+                add(
+                    new,
+                    &name,
+                    json!({"type": "integer", "minimum": 0, "maximum": 999}),
+                );
                 self.rule(|rules| {
-                    let number = |text: String| text.parse::<u32>().map_err(|error| anyhow::anyhow!(error).into());
+                    let number = |text: String| {
+                        text.parse::<u32>()
+                            .map_err(|error| anyhow::anyhow!(error).into())
+                    };
                     rules.answer(&s, &h, number, |number: u32| Ok(number.to_string()))
                 });
                 self.place(&s, &[h]);
             }
             Shape::Split => {
-                add(old, &name, json!({"type": "string", "pattern": "^[a-z]:[a-z]$"}));
+                add(
+                    old,
+                    &name,
+                    json!({"type": "string", "pattern": "^[a-z]:[a-z]$"}),
+                );
                 let letter = || json!({"type": "string", "pattern": "^[a-z]$"});
                 let (first, second) = (format!("{hub}.g{index}"), format!("{hub}.h{index}"));
                 add(new, &format!("g{index}"), letter());
@@ -244,9 +313,17 @@ impl Pair {
                 self.place(&s, &[first, second]);
             }
             Shape::DefaultHub(is_renamed) => {
-                let (to, target) = if *is_renamed { (format!("g{index}"), renamed) } else { (name.clone(), h) };
+                let (to, target) = if *is_renamed {
+                    (format!("g{index}"), renamed)
+                } else {
+                    (name.clone(), h)
+                };
                 add(old, &name, number());
-                add(new, &to, json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 3}));
+                add(
+                    new,
+                    &to,
+                    json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 3}),
+                );
                 self.rule(|rules| rules.default_in_hub(&target, 3));
                 if *is_renamed {
                     self.rule(|rules| rules.moved(&s, &target));
@@ -254,8 +331,16 @@ impl Pair {
                 self.place(&s, &[target]);
             }
             Shape::DefaultSpoke(is_renamed) => {
-                let (to, target) = if *is_renamed { (format!("g{index}"), renamed) } else { (name.clone(), h) };
-                add(old, &name, json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 3}));
+                let (to, target) = if *is_renamed {
+                    (format!("g{index}"), renamed)
+                } else {
+                    (name.clone(), h)
+                };
+                add(
+                    old,
+                    &name,
+                    json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 3}),
+                );
                 add(new, &to, number());
                 self.rule(|rules| rules.default_in_spoke(&s, 3));
                 if *is_renamed {
@@ -298,7 +383,13 @@ impl Pair {
             }
             Shape::Items { is_renamed, fields } => {
                 let (to, h) = self.container(*is_renamed, index, &s, hub);
-                let (a, b) = self.fields(fields, &format!("{s}[]"), &format!("{h}[]"), Fields::default(), Fields::default());
+                let (a, b) = self.fields(
+                    fields,
+                    &format!("{s}[]"),
+                    &format!("{h}[]"),
+                    Fields::default(),
+                    Fields::default(),
+                );
                 add(old, &name, json!({"type": "array", "items": a}));
                 add(new, &to, json!({"type": "array", "items": b}));
                 // nothing of an edited item is kept
@@ -306,15 +397,39 @@ impl Pair {
             }
             Shape::Map { is_renamed, fields } => {
                 let (to, h) = self.container(*is_renamed, index, &s, hub);
-                let (a, b) = self.fields(fields, &format!("{s}{{}}"), &format!("{h}{{}}"), Fields::default(), Fields::default());
-                add(old, &name, json!({"type": "object", "additionalProperties": a}));
-                add(new, &to, json!({"type": "object", "additionalProperties": b}));
+                let (a, b) = self.fields(
+                    fields,
+                    &format!("{s}{{}}"),
+                    &format!("{h}{{}}"),
+                    Fields::default(),
+                    Fields::default(),
+                );
+                add(
+                    old,
+                    &name,
+                    json!({"type": "object", "additionalProperties": a}),
+                );
+                add(
+                    new,
+                    &to,
+                    json!({"type": "object", "additionalProperties": b}),
+                );
             }
         }
     }
 
-    fn container(&mut self, is_renamed: bool, index: usize, spoke: &str, hub: &str) -> (String, String) {
-        let to = if is_renamed { format!("g{index}") } else { format!("f{index}") };
+    fn container(
+        &mut self,
+        is_renamed: bool,
+        index: usize,
+        spoke: &str,
+        hub: &str,
+    ) -> (String, String) {
+        let to = if is_renamed {
+            format!("g{index}")
+        } else {
+            format!("f{index}")
+        };
         let path = format!("{hub}.{to}");
         if is_renamed {
             self.rule(|rules| rules.moved(spoke, &path));
