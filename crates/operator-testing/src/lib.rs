@@ -50,6 +50,7 @@
 
 mod api;
 mod assets;
+mod conversion;
 mod declared;
 mod difference;
 mod error;
@@ -72,6 +73,7 @@ mod watchdog;
 #[cfg(feature = "workloads")]
 pub use api::Workloads;
 pub use api::{ApiServer, Body, Refusal, refusals};
+pub use conversion::ConversionProof;
 pub use error::{Error, Result};
 pub use fixture::{assert_fixtures_are_valid, sample_file};
 pub use operator_schema;
