@@ -92,8 +92,10 @@ pub struct Pair {
     pub spoke: Value,
     pub hub: Value,
     rules: Option<Spoke>,
-    /// The path in the hub for each path in the spoke that has another one.
-    pub places: BTreeMap<String, Vec<String>>,
+    /// Where the value of a path in the spoke is in the hub.
+    pub to_hub: BTreeMap<String, Vec<String>>,
+    /// Where the value of a path in the hub is in the spoke.
+    pub to_spoke: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Default)]
@@ -122,7 +124,8 @@ impl Pair {
             spoke: Value::Null,
             hub: Value::Null,
             rules: Some(Spoke::new("v1")),
-            places: BTreeMap::new(),
+            to_hub: BTreeMap::new(),
+            to_spoke: BTreeMap::new(),
         };
         let (spoke, hub) =
             pair.fields(shapes, "spec", "spec", Fields::default(), Fields::default());
@@ -151,8 +154,15 @@ impl Pair {
         self.rules = self.rules.take().map(rule);
     }
 
-    fn place(&mut self, spoke: &str, hub: &[String]) {
-        self.places.insert(spoke.to_owned(), hub.to_vec());
+    /// Notes the places of values; those that one side lacks are empty.
+    fn place(&mut self, spoke: &[&str], hub: &[&str]) {
+        let owned = |places: &[&str]| places.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        for place in spoke {
+            self.to_hub.insert(place.to_string(), owned(hub));
+        }
+        for place in hub {
+            self.to_spoke.insert(place.to_string(), owned(spoke));
+        }
     }
 
     fn fields(
@@ -182,20 +192,20 @@ impl Pair {
         let name = format!("f{index}");
         let (s, h) = (format!("{spoke}.{name}"), format!("{hub}.{name}"));
         let renamed = format!("{hub}.g{index}");
-        let mut add = |fields: &mut Fields, name: &str, schema: Value| {
+        let add = |fields: &mut Fields, name: &str, schema: Value| {
             fields.properties.insert(name.to_owned(), schema);
         };
         match shape {
             Shape::Same => {
                 add(old, &name, number());
                 add(new, &name, number());
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::Renamed => {
                 add(old, &name, number());
                 add(new, &format!("g{index}"), number());
                 self.rule(|rules| rules.moved(&s, &renamed));
-                self.place(&s, &[renamed]);
+                self.place(&[&s], &[&renamed]);
             }
             Shape::MovedDown => {
                 let inner = json!({"type": "object", "properties": {"x": number(), "y": number()}});
@@ -203,7 +213,8 @@ impl Pair {
                 add(new, &format!("box{index}"), inner);
                 let (box_, x) = (format!("{hub}.box{index}"), format!("{hub}.box{index}.x"));
                 self.rule(|rules| rules.moved(&s, &x).only_in_hub(&box_));
-                self.place(&s, &[x]);
+                self.place(&[], &[&box_]);
+                self.place(&[&s], &[&x]);
             }
             Shape::MovedUp => {
                 let inner = json!({"type": "object", "properties": {"x": number(), "y": number()}});
@@ -214,20 +225,20 @@ impl Pair {
                     format!("{spoke}.box{index}.x"),
                 );
                 self.rule(|rules| rules.moved(&x, &h).only_in_spoke(&box_));
-                self.place(&x, &[h]);
-                self.place(&box_, &[]);
+                self.place(&[&x], &[&h]);
+                self.place(&[&box_], &[]);
             }
             Shape::ListOfOne => {
                 add(old, &name, number());
                 add(new, &name, json!({"type": "array", "items": number()}));
                 self.rule(|rules| rules.list_of_one(&s, &h));
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::OneOfList => {
                 add(old, &name, json!({"type": "array", "items": number()}));
                 add(new, &name, number());
                 self.rule(|rules| rules.one_of_list(&s, &h));
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::OnlySpoke => {
                 add(
@@ -236,7 +247,7 @@ impl Pair {
                     json!({"type": "object", "properties": {"x": number(), "y": text()}}),
                 );
                 self.rule(|rules| rules.only_in_spoke(&s));
-                self.place(&s, &[]);
+                self.place(&[&s], &[]);
             }
             Shape::OnlyHub => {
                 add(
@@ -245,11 +256,13 @@ impl Pair {
                     json!({"type": "object", "properties": {"x": number(), "y": text()}}),
                 );
                 self.rule(|rules| rules.only_in_hub(&h));
+                self.place(&[], &[&h]);
             }
             Shape::Required => {
                 add(new, &name, number());
                 new.required.push(name);
                 self.rule(|rules| rules.only_in_hub(&h).supply_hub(&h, |_: &Value| Ok(1)));
+                self.place(&[], &[&h]);
             }
             Shape::Enum => {
                 add(
@@ -267,7 +280,7 @@ impl Pair {
                     .only_in_spoke("old", "a")
                     .only_in_hub("new", "a");
                 self.rule(|rules| rules.values(&s, &h, values));
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::Answer => {
                 add(
@@ -287,7 +300,7 @@ impl Pair {
                     };
                     rules.answer(&s, &h, number, |number: u32| Ok(number.to_string()))
                 });
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::Split => {
                 add(
@@ -310,7 +323,7 @@ impl Pair {
                         },
                     )
                 });
-                self.place(&s, &[first, second]);
+                self.place(&[&s], &[&first, &second]);
             }
             Shape::DefaultHub(is_renamed) => {
                 let (to, target) = if *is_renamed {
@@ -328,7 +341,7 @@ impl Pair {
                 if *is_renamed {
                     self.rule(|rules| rules.moved(&s, &target));
                 }
-                self.place(&s, &[target]);
+                self.place(&[&s], &[&target]);
             }
             Shape::DefaultSpoke(is_renamed) => {
                 let (to, target) = if *is_renamed {
@@ -346,19 +359,19 @@ impl Pair {
                 if *is_renamed {
                     self.rule(|rules| rules.moved(&s, &target));
                 }
-                self.place(&s, &[target]);
+                self.place(&[&s], &[&target]);
             }
             Shape::NullSpoke => {
                 add(old, &name, json!({"type": "integer", "nullable": true}));
                 add(new, &name, json!({"type": "integer"}));
                 self.rule(|rules| rules.null_only_in_spoke(&s));
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::NullHub => {
                 add(old, &name, json!({"type": "integer"}));
                 add(new, &name, json!({"type": "integer", "nullable": true}));
                 self.rule(|rules| rules.null_only_in_hub(&h));
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::Object { is_renamed, fields } => {
                 let (to, h) = self.container(*is_renamed, index, &s, hub);
@@ -375,7 +388,8 @@ impl Pair {
                 let (s, h) = (format!("{s}[name]"), format!("{h}[id]"));
                 let (key, id) = (format!("{s}.name"), format!("{h}.id"));
                 self.rule(|rules| rules.moved(&key, &id));
-                self.place(&key, &[h.clone()]);
+                self.place(&[&key], &[&h]);
+                self.place(&[&s], &[&id]);
                 let (a, b) = self.fields(fields, &s, &h, keyed("name"), keyed("id"));
                 let list = |items: Value, key: &str| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key], "items": items});
                 add(old, &name, list(a, "name"));
@@ -393,7 +407,7 @@ impl Pair {
                 add(old, &name, json!({"type": "array", "items": a}));
                 add(new, &to, json!({"type": "array", "items": b}));
                 // nothing of an edited item is kept
-                self.place(&s, &[h]);
+                self.place(&[&s], &[&h]);
             }
             Shape::Map { is_renamed, fields } => {
                 let (to, h) = self.container(*is_renamed, index, &s, hub);

@@ -122,12 +122,12 @@ fn no_key_is_in_a_debug_output() {
     let now = 1_800_000_000;
     let next = next(None, None, |_| false, &identity, &lifetimes, now).unwrap();
     let mut texts = BTreeSet::new();
-    let mut entries = Entries::new();
+    let mut entries = Entries::default();
     for (name, text) in next.material.entries() {
         if name.ends_with(".key") {
             add_key(text.as_bytes(), &mut texts);
         }
-        entries.insert(name.to_owned(), text.into_bytes());
+        entries.0.insert(name.to_owned(), text.into_bytes());
     }
     let tls = super::super::tls::Tls::new();
     tls.serve(&next.material.serving).unwrap();
@@ -139,9 +139,9 @@ fn no_key_is_in_a_debug_output() {
     // The text of each error about a damaged key.
     for name in ["tls.key", "ca.key", "tls.crt", "ca.crt"] {
         let mut damaged = entries.clone();
-        let mut text = entries["tls.key"].clone();
+        let mut text = entries.0["tls.key"].clone();
         text.insert(60, b'%');
-        damaged.insert(name.to_owned(), text);
+        damaged.0.insert(name.to_owned(), text);
         let contents = Contents::read(&damaged, &identity, now);
         assert!(!contents.damages.is_empty());
         let damages = &contents.damages;
