@@ -152,6 +152,20 @@ fn a_parent_that_was_removed_does_not_come_back() {
 }
 
 #[test]
+fn defaults_within_defaults_are_not_kept() {
+    let inner = |spoke: Spoke| spoke.default_in_hub("spec.a.b", 3);
+    let outer = |spoke: Spoke| spoke.default_in_hub("spec.a", json!({}));
+    let spoke = || Spoke::new("v1");
+    for spoke in [inner(outer(spoke())), outer(inner(spoke()))] {
+        let conversion = Conversion::new("as.b.c", "v2").spoke(spoke);
+        let before = json!({"apiVersion": "b.c/v1", "spec": {}});
+        let hub = conversion.convert(&before, "b.c/v2").unwrap();
+        assert_eq!(hub, json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}}));
+        assert_eq!(conversion.convert(&hub, "b.c/v1").unwrap(), before);
+    }
+}
+
+#[test]
 fn what_is_kept_is_limited_and_the_largest_fields_are_named() {
     let object = old(
         json!({"size": 1, "debug": {"level": "x".repeat(70_000)}, "steps": [{"run": "a", "note": "n"}]}),
