@@ -295,7 +295,7 @@ fn questions_name_both_places_until_they_are_answered() {
     );
     let run = ok(&p, "regenerate --allow-breaking");
     for part in [
-        "a new question about v2 and v1: v2 `spec.count` and v1 `spec.replicas` are different fields.",
+        "a new question about v2 and v1: v2 `spec.count` and v1 `spec.replicas` are different fields, not one with two names.",
         "add to `V2Answers`:",
         "`spec_size` answers a question about v2 and v1 that no longer exists",
         "remove it from `V2Answers`",
