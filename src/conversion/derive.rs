@@ -339,11 +339,17 @@ fn candidates<'a>(spoke: &[(&'a str, &Schema)], hub: &[(&'a str, &Schema)]) -> V
             if !is_alike(of_spoke, of_hub) {
                 continue;
             }
-            let twins = |fields: &[(&str, &Schema)]| {
-                let alike = fields.iter().filter(|(_, field)| is_alike(field, of_spoke));
-                alike.count()
+            let are_unique = |is_same: &dyn Fn(&Schema) -> bool| {
+                let twins = |fields: &[(&str, &Schema)]| {
+                    let same = fields.iter().filter(|(_, field)| is_same(field));
+                    same.count()
+                };
+                twins(spoke) == 1 && twins(hub) == 1
             };
-            let is_unique = twins(spoke) == 1 && twins(hub) == 1;
+            let is_unique = are_unique(&|field| is_alike(field, of_spoke))
+                || of_spoke == of_hub
+                    && is_constrained(of_spoke)
+                    && are_unique(&|field| field == *of_spoke);
             let likeness = likeness(before, after);
             // names that share a word have others that distinguish them
             if is_unique && likeness == 0.0 || likeness > 0.5 || count(of_spoke) >= 2 {
@@ -359,4 +365,14 @@ fn candidates<'a>(spoke: &[(&'a str, &Schema)], hub: &[(&'a str, &Schema)]) -> V
         }
     }
     chosen
+}
+
+/// Whether a schema says more than the type of the values.
+fn is_constrained(schema: &Schema) -> bool {
+    let plain = Schema {
+        type_: schema.type_.clone(),
+        format: schema.format.clone(),
+        ..Schema::default()
+    };
+    *schema != plain
 }

@@ -211,6 +211,22 @@ fn a_field_that_may_have_been_renamed_is_a_question() {
 }
 
 #[test]
+fn a_field_with_the_same_default_may_be_the_renamed_one() {
+    let size = || json!({"type": "integer", "minimum": 0, "default": 1});
+    let spoke = json!({"properties": {"size": size(), "port": {"type": "integer"}}});
+    let hub = json!({"properties": {"replicas": size()}});
+    let expected = [
+        "only in the spoke: spec.size",
+        "default in the spoke: spec.size = 1",
+        "only in the spoke: spec.port",
+        "only in the hub: spec.replicas",
+        "default in the hub: spec.replicas = 1",
+        "is `spec.replicas` the field `spec.size` with another name?",
+    ];
+    check(spoke, hub, &expected);
+}
+
+#[test]
 fn declared_renames_move_a_field_and_what_is_below_it() {
     let pool = |a: &str| json!({"type": "object", "properties": {a: string(), "b": string()}});
     let spoke = json!({"type": "object", "properties": {

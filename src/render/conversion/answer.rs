@@ -79,7 +79,10 @@ impl Versions<'_> {
                 (text, "Values".into(), value)
             }
             Question::Renamed(place) => {
-                let text = format!("{} are different fields.", self.both(place));
+                let text = format!(
+                    "{} are different fields, not one with two names.",
+                    self.both(place)
+                );
                 let (version, from, to) = (self.name(End::Spoke), &place.spoke, &place.hub);
                 let declaration = format!(
                     "renames = [{{ version = {version:?}, from = \"{from}\", to = \"{to}\" }}]"
