@@ -160,7 +160,10 @@ fn defaults_within_defaults_are_not_kept() {
         let conversion = Conversion::new("as.b.c", "v2").spoke(spoke);
         let before = json!({"apiVersion": "b.c/v1", "spec": {}});
         let hub = conversion.convert(&before, "b.c/v2").unwrap();
-        assert_eq!(hub, json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}}));
+        assert_eq!(
+            hub,
+            json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}})
+        );
         assert_eq!(conversion.convert(&hub, "b.c/v1").unwrap(), before);
     }
 }
