@@ -56,7 +56,7 @@ async fn server() -> (Server, Running) {
     (server, running)
 }
 
-fn widgets(client: Client) -> Api<DynamicObject> {
+pub fn widgets(client: Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("test.example.com", "v1", "Widget");
     Api::default_namespaced_with(client, &ApiResource::from_gvk(&kind))
 }

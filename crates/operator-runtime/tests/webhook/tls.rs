@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::Request;
 use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret};
-use kube::{Api, Config, client::Body};
+use kube::{Api, Config, api::PostParams, client::Body};
 use operator_runtime::{Controllers, Operator, Settings, ShutdownHandle};
 use operator_testing::Server;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use tokio::{
 use crate::{
     admission::{self, CONFIGURATIONS},
     life,
-    served::{creation, webhooks},
+    served::{creation, webhooks, widget},
 };
 
 /// The value of a metric.
@@ -42,7 +42,7 @@ struct Serving {
 
 impl Serving {
     async fn start() -> Self {
-        let server = Server::in_memory();
+        let server = Server::start().await.unwrap();
         server
             .install(include_str!("../support/crds.yaml"))
             .await
@@ -69,6 +69,21 @@ impl Serving {
             assert!(!serving.task.is_finished());
             sleep(Duration::from_millis(20)).await;
         }
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let widget = serde_json::from_value(widget(json!({"size": 1}))).unwrap();
+        let server = &serving.server;
+        // A real API server reads the configurations with a delay.
+        server
+            .eventually("the webhooks are called", async || {
+                let created = admission::widgets(server.client())
+                    .create(&dry, &widget)
+                    .await;
+                (created.ok()?.data["spec"]["size"] == 2).then_some(())
+            })
+            .await;
         serving
     }
 
