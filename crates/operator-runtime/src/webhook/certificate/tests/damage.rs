@@ -234,3 +234,35 @@ rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]
     assert!(*replica.loaded.borrow());
     replica.connect_as(&server, &time).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_repair_at_once_create_one_authority() {
+    let (server, time) = (installed().await, Time::new());
+    let replicas = [(); 5].map(|()| {
+        // All replicas have read the Secret before one writes.
+        let admin = server.client();
+        let late = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let admin = admin.clone();
+            async move {
+                if request.method() != http::Method::GET {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                admin.send(request).await
+            }
+        });
+        Replica::managed(kube::Client::new(late, NAMESPACE), &time)
+    });
+    sleep(A_WHILE).await;
+    tamper(&server, &[("ca.key", None)]).await;
+    let before = server.requests().len();
+    connect_for_a_while(&server, &replicas, &time).await;
+    let requests = server.requests().split_off(before);
+    let writes = requests
+        .iter()
+        .filter(|request| request.resource == "secrets" && request.verb == "patch");
+    let (written, refused): (Vec<_>, Vec<_>) = writes.partition(|request| request.code == 200);
+    assert_eq!(written.len(), 2, "an authority, and what it issues");
+    assert!(refused.len() >= 4 && refused.iter().all(|request| request.code == 409));
+    let bundle = String::from_utf8(entry(&server, "ca.crt").await).unwrap();
+    assert_eq!(bundle.matches("BEGIN CERTIFICATE").count(), 2);
+}

@@ -1,8 +1,7 @@
-//! A server with configurations, replicas that share its Secret, a clock that tests set forward, and TLS clients.
+//! A server with configurations, its Secret, and a clock that tests set forward.
 
 use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
@@ -13,22 +12,11 @@ use kube::{
 };
 use operator_testing::Server;
 use serde_json::Value;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex},
-    task::JoinHandle,
-    time::Instant,
-};
-use tokio_rustls::{
-    TlsAcceptor, TlsConnector,
-    rustls::{
-        ClientConfig, RootCertStore, ServerConfig, crypto,
-        pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
-        time_provider::TimeProvider,
-    },
-};
-use tracing::{level_filters::LevelFilter, subscriber::DefaultGuard};
+use tokio::time::Instant;
+use tokio_rustls::rustls::{pki_types::UnixTime, time_provider::TimeProvider};
 
-use super::super::{Certificates, Clock, Lifetimes, ManagedConfig};
+use super::super::{Clock, Lifetimes, ManagedConfig};
+pub use super::{log::Log, replica::*};
 
 pub const NAMESPACE: &str = "shop";
 pub const HOST: &str = "op-webhook.shop.svc";
@@ -162,118 +150,6 @@ pub fn config(client: Client, clock: Clock) -> ManagedConfig {
     }
 }
 
-/// A running replica; it ends when it is dropped.
-pub struct Replica {
-    pub tls: Arc<ServerConfig>,
-    pub loaded: tokio::sync::watch::Receiver<bool>,
-    pub expiry: tokio::sync::watch::Receiver<Option<i64>>,
-    task: JoinHandle<()>,
-}
-
-impl Replica {
-    pub fn start(certificates: Certificates) -> Self {
-        let tls = certificates.server_config();
-        let (loaded, expiry) = (certificates.loaded(), certificates.expiry());
-        let task = tokio::spawn(async move {
-            certificates.run().await;
-        });
-        Self {
-            tls,
-            loaded,
-            expiry,
-            task,
-        }
-    }
-
-    pub fn managed(client: Client, time: &Time) -> Self {
-        Self::start(Certificates::managed(config(client, time.clock())).unwrap())
-    }
-
-    /// A handshake of a client that trusts this bundle. Returns the certificate of the server.
-    pub async fn connect(
-        &self,
-        bundle: &[u8],
-        host: &str,
-        time: &Time,
-    ) -> io::Result<CertificateDer<'static>> {
-        let (near, far) = duplex(16 * 1024);
-        let acceptor = TlsAcceptor::from(self.tls.clone());
-        let serving = tokio::spawn(async move { echo(acceptor, far).await });
-        let answer = call(near, bundle, host, time).await;
-        let _ends_with_the_client = serving.await;
-        answer
-    }
-
-    /// As an API server connects.
-    pub async fn connect_as(&self, server: &Server, time: &Time) -> CertificateDer<'static> {
-        let bundle = bundle(server, "validatingwebhookconfigurations", "op").await;
-        self.connect(&bundle, HOST, time).await.unwrap()
-    }
-}
-
-/// Two replicas that poll at different times.
-pub async fn two_replicas(server: &Server, time: &Time) -> [Replica; 2] {
-    let first = Replica::managed(server.client(), time);
-    tokio::time::sleep(Duration::from_secs(11)).await;
-    let second = Replica::managed(server.client(), time);
-    tokio::time::sleep(A_WHILE).await;
-    [first, second]
-}
-
-/// Connects to all replicas for seven minutes, more often at first. This is longer than it takes to replace an authority.
-pub async fn connect_for_a_while(server: &Server, replicas: &[Replica], time: &Time) {
-    let seconds = [4; 10].into_iter().chain([30; 13]);
-    for seconds in seconds {
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
-        for replica in replicas {
-            replica.connect_as(server, time).await;
-        }
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// Answers one byte of a client.
-pub async fn echo(
-    acceptor: TlsAcceptor,
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-) -> io::Result<()> {
-    let mut stream = acceptor.accept(stream).await?;
-    let byte = stream.read_u8().await?;
-    stream.write_u8(byte).await?;
-    stream.shutdown().await
-}
-
-/// Sends a byte and awaits the answer. Returns the certificate of the server.
-pub async fn call(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    bundle: &[u8],
-    host: &str,
-    time: &Time,
-) -> io::Result<CertificateDer<'static>> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(bundle) {
-        roots.add(certificate.unwrap()).unwrap();
-    }
-    let provider = Arc::new(crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_details(provider, Arc::new(time.clone()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let host = ServerName::try_from(host.to_owned()).unwrap();
-    let connector = TlsConnector::from(Arc::new(config));
-    let mut stream = connector.connect(host, stream).await?;
-    stream.write_u8(7).await?;
-    assert_eq!(stream.read_u8().await?, 7);
-    let certificates = stream.get_ref().1.peer_certificates().unwrap();
-    Ok(certificates[0].clone().into_owned())
-}
-
 pub async fn object(client: &Client, plural: &str, name: &str) -> Value {
     let group = match plural {
         "customresourcedefinitions" => "apiextensions.k8s.io",
@@ -347,46 +223,4 @@ pub fn writes(server: &Server) -> usize {
     let requests = server.requests();
     let writes = requests.iter().filter(|request| request.verb != "get");
     writes.count()
-}
-
-/// What is logged on this thread, at all levels.
-#[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    pub fn capture() -> (Self, DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(LevelFilter::TRACE)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    /// What the operator logged.
-    pub fn own(&self) -> String {
-        let text = self.text();
-        let own = text
-            .lines()
-            .filter(|line| line.contains("operator_runtime"));
-        own.flat_map(|line| [line, "\n"]).collect()
-    }
-
-    pub fn text(&self) -> String {
-        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8(text.clone()).unwrap()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
