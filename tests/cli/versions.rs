@@ -256,7 +256,7 @@ fn questions_name_both_places_until_they_are_answered() {
     let p = folder.path().join("p");
     let run = ok(&p, "regenerate");
     for part in [
-        "an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
+        "Widget.example.com: an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
         "--> src/api/widget/conversion.rs:",
         "replace each `compile_error!` by the answer",
     ] {

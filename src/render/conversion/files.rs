@@ -26,6 +26,8 @@ pub struct Converted {
     /// The user's file.
     pub path: String,
     pub kind: String,
+    /// `KIND.GROUP`.
+    pub full_name: String,
     pub hub: String,
     pub spokes: Vec<SpokeAnswers>,
     /// Whether rustfmt must skip the generated file.
@@ -114,6 +116,7 @@ pub fn conversion_files(
         path: format!("src/api/{module}/conversion.rs"),
         spec: kind.spec.clone(),
         kind: kind.kind.clone(),
+        full_name: kind.full_name(),
         hub: hub.name.clone(),
         spokes: spokes.collect(),
         is_wide: false,
