@@ -53,6 +53,13 @@ pub enum ConversionError {
         annotation: String,
     },
 
+    /// A value has to be kept that is nested too deeply to be read again.
+    #[error("a value for the annotation {annotation} is nested too deeply")]
+    TooDeep {
+        /// The key of the annotation.
+        annotation: String,
+    },
+
     /// More had to be kept than an annotation should hold.
     #[error(
         "the annotation {annotation} would have {size} bytes, more than the {limit} allowed; the largest values: {largest}"

@@ -151,6 +151,10 @@ impl Kept {
         if text.len() > LIMIT {
             return Err(self.too_large(annotation, text.len()));
         }
+        if serde_json::from_str::<Annotation>(&text).is_err() {
+            let annotation = annotation.to_owned();
+            return Err(ConversionError::TooDeep { annotation });
+        }
         let mut at = object;
         for name in ["metadata", "annotations"] {
             at = match at {

@@ -13,10 +13,11 @@
 //! | `difference` | what would be lost: the object, compared with what comes back |
 //! | `kept` | the annotation that keeps it |
 //! | `restore` | puts kept values back, if they were not edited since |
+//! | `convert` | the conversion of a kind: hub, spokes, and the steps of a conversion |
 
 mod canonical;
 mod check;
-mod conversion;
+mod convert;
 mod declared;
 mod difference;
 mod error;
@@ -31,7 +32,7 @@ mod side;
 mod spoke;
 mod values;
 
-pub use conversion::Conversion;
+pub use convert::Conversion;
 pub use declared::Declared;
 pub use error::ConversionError;
 pub use spoke::{Both, Spoke};

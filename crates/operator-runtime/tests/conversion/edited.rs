@@ -50,6 +50,28 @@ fn each_field_goes_to_its_place_and_comes_back() {
 }
 
 #[test]
+fn an_unknown_field_is_not_carried_to_a_place_with_another_meaning() {
+    let before = old(
+        json!({"size": 1, "replicas": "mine", "tier": "mine", "pools": [{"name": "a", "count": "mine"}]}),
+    );
+    let hub = convert(&before, "v2");
+    assert_eq!(
+        hub["spec"],
+        json!({"replicas": 1, "tier": "small", "eviction": "lru", "pools": [{"id": "a"}]})
+    );
+    assert_eq!(convert(&hub, "v1"), before);
+    // also within an object that is moved as a whole
+    let moved = Conversion::new("as.b.c", "v2").spoke(
+        Spoke::new("v1")
+            .moved("spec.a", "spec.b")
+            .only_in_hub("spec.b.x"),
+    );
+    let before = json!({"apiVersion": "b.c/v1", "spec": {"a": {"x": "mine", "y": 1}}});
+    let hub = moved.convert(&before, "b.c/v2").unwrap();
+    assert_eq!(hub["spec"], json!({"b": {"y": 1}}));
+}
+
+#[test]
 fn the_annotation_is_small_readable_and_gone_when_nothing_is_kept() {
     let hub = convert(
         &old(json!({"size": 1, "mode": "Legacy", "pools": [{"name": "x", "weight": 7}]})),
@@ -130,6 +152,20 @@ fn a_parent_that_was_removed_does_not_come_back() {
 }
 
 #[test]
+fn defaults_within_defaults_are_not_kept() {
+    let inner = |spoke: Spoke| spoke.default_in_hub("spec.a.b", 3);
+    let outer = |spoke: Spoke| spoke.default_in_hub("spec.a", json!({}));
+    let spoke = || Spoke::new("v1");
+    for spoke in [inner(outer(spoke())), outer(inner(spoke()))] {
+        let conversion = Conversion::new("as.b.c", "v2").spoke(spoke);
+        let before = json!({"apiVersion": "b.c/v1", "spec": {}});
+        let hub = conversion.convert(&before, "b.c/v2").unwrap();
+        assert_eq!(hub, json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}}));
+        assert_eq!(conversion.convert(&hub, "b.c/v1").unwrap(), before);
+    }
+}
+
+#[test]
 fn what_is_kept_is_limited_and_the_largest_fields_are_named() {
     let object = old(
         json!({"size": 1, "debug": {"level": "x".repeat(70_000)}, "steps": [{"run": "a", "note": "n"}]}),
@@ -142,6 +178,20 @@ fn what_is_kept_is_limited_and_the_largest_fields_are_named() {
         message.contains("65536 allowed; the largest values: v1 spec.debug (70"),
         "{message}"
     );
+}
+
+#[test]
+fn a_value_that_is_nested_too_deeply_to_be_read_again_is_an_error() {
+    let nested = |depth: usize| {
+        let value = (0..depth).fold(json!(1), |value, _| json!([value]));
+        let object = old(json!({"size": 1, "debug": value}));
+        cache::conversion()
+            .convert(&object, "cache.example.com/v2")
+            .map(|hub| convert(&hub, "v1") == object)
+    };
+    assert_eq!(nested(100), Ok(true));
+    let error = nested(126).unwrap_err().to_string();
+    assert!(error.contains("nested too deeply"), "{error}");
 }
 
 #[test]
@@ -192,6 +242,23 @@ fn a_sensitive_value_is_never_kept() {
         (Some("v1"), Some("spec.token"))
     );
     assert!(!error.to_string().contains("secret"));
+    // what was written to a sensitive field is recorded as its hash
+    let answer = Spoke::new("v1").answer(
+        "spec.a",
+        "spec.token",
+        |_: String| Ok("secret"),
+        |_: String| Ok("?"),
+    );
+    let conversion = Conversion::new("as.b.c", "v2")
+        .sensitive("v2", "spec.token")
+        .spoke(answer);
+    let object = json!({"apiVersion": "b.c/v1", "spec": {"a": "b"}});
+    let hub = conversion.convert(&object, "b.c/v2").unwrap();
+    assert!(!hub["metadata"].to_string().contains("secret"));
+    assert_eq!(
+        conversion.convert(&hub, "b.c/v1").unwrap()["spec"],
+        object["spec"]
+    );
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod cache;
 mod edited;
 mod laws;
+mod leaf;
 mod proof;
 mod shape;
