@@ -154,12 +154,11 @@ fn certificates(setup: &Setup, webhooks: &Webhooks) -> Result<Certificates, Fata
     if webhooks.are_certificates_mounted && settings.webhook_url.is_none() {
         return Err(Fatal::NoWebhookCertificates);
     }
-    let conversions = webhooks.conversions.iter();
     let config = ManagedConfig {
         client: setup.client.clone(),
         namespace: setup.client.default_namespace().to_owned(),
         operator: setup.operator.clone(),
-        crds: conversions.map(|it| it.crd().to_owned()).collect(),
+        crds: webhooks.crds().map(str::to_owned).collect(),
         url: settings.webhook_url.clone(),
         hosts: vec![],
         lifetimes: Lifetimes::default(),

@@ -130,7 +130,7 @@ fn a_certificate_that_is_about_to_expire_is_replaced_though_a_client_does_not_tr
     let mut world = World::new();
     world.lifetimes.authority = Duration::from_secs(270 * DAY);
     let mut entries = entries(world.material());
-    entries.remove("ca.key");
+    entries.0.remove("ca.key");
     let memory = world.material().clone();
     world.material = Some(world.decide(Some(&entries), Some(&memory)).material);
     let old = world.material().serving.certificate.clone();
@@ -188,7 +188,7 @@ fn a_secret_that_is_damaged_again_and_again_keeps_a_small_bundle() {
     for _ in 0..20 {
         world.now += 1;
         let mut entries = entries(world.material());
-        entries.remove("ca.key");
+        entries.0.remove("ca.key");
         let memory = world.material.clone();
         let next = world.decide(Some(&entries), memory.as_ref());
         world.material = Some(next.material);
