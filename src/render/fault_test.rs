@@ -35,6 +35,7 @@ struct Context<'a> {
     has_providers: bool,
     /// Whether the operator serves webhooks, and the samples of kinds that have some, or whose children have.
     has_webhooks: bool,
+    manages_certificates: bool,
     webhook_samples: Vec<Test>,
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
@@ -220,6 +221,7 @@ pub fn text(
         existing: constant("EXISTING", |controller| controller.named().is_some()),
         pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
         has_webhooks: project.has_webhooks(),
+        manages_certificates: project.manages_certificates(),
         webhook_samples: tests.iter().filter(|it| it.is_admitted).cloned().collect(),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
