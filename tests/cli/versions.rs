@@ -227,7 +227,10 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
             .contains("    pub mod conversion;\n    mod versions;\n    pub use versions::*;\n")
     );
     assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
-    assert!(made["src/webhooks/mod.rs"].contains(".convert(crate::api::widget::conversion())"));
+    assert!(
+        made["src/webhooks/mod.rs"]
+            .contains(".convert_kind(\"Widget\", crate::api::widget::conversion())")
+    );
     assert!(made["tests/conversions.rs"].contains("p::api::widget::conversion()"));
     let kustomization = &made["crds/kustomization.yaml"];
     for part in [

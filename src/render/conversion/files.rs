@@ -238,11 +238,13 @@ fn answers_file(converted: &Converted) -> String {
     fill("src/api/conversion.rs.j2", &context)
 }
 
-/// The calls that return the conversions of a project.
-pub fn conversions(project: &Project) -> Vec<String> {
+/// The converted kinds of a project, each with the call that returns its conversion.
+pub fn conversions(project: &Project) -> Vec<[String; 2]> {
     let kinds = project.kinds().filter(|(kind, api)| kind.is_converted(api));
-    let call =
-        |(kind, _): (&Kind, &Api)| format!("crate::api::{}::conversion()", kind.module_name());
+    let call = |(kind, _): (&Kind, &Api)| {
+        let call = format!("crate::api::{}::conversion()", kind.module_name());
+        [literal(&kind.kind), call]
+    };
     kinds.map(call).collect()
 }
 
