@@ -8,7 +8,7 @@ use super::{
     kind_error::KindError,
     kinds::is_named,
     open::{OpenProject, ProjectArgs},
-    pending,
+    pending, pending_answers,
     view::Format,
 };
 use crate::{
@@ -88,6 +88,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     // a plan that changes nothing retypes nothing
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
     reports.extend(pending::reports(&open, &Plan::default())?);
+    reports.extend(pending_answers::reports(
+        &open,
+        &Plan::default(),
+        &rendered.converted,
+    )?);
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen
@@ -95,7 +100,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             .map(|(kind, api)| {
                 json!({
                     "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
-                    "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
+                    "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
                     "rules": kind.rules, "controllers": reconciling(kind), "webhooks": kind.webhooks,
@@ -156,6 +161,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             kind.spec,
             kind.module_name()
         );
+        if let Some(hub) = &kind.hub {
+            text += &format!("  hub       {hub}\n");
+        }
         match kind.scaffold {
             None => {
                 text += "  types only, its CRD is not installed\n";

@@ -130,7 +130,7 @@ impl FileOfKind<'_> {
         Report {
             severity: Severity::Warning,
             code: Some(Code::OpenConversion),
-            subject: Some(self.kind.kind.clone()),
+            subject: Some(self.kind.full_name.clone()),
             message,
             location: Some(Location::new(&path, 1, self.text, range)),
             instead: Some("the project does not compile".into()),

@@ -131,9 +131,9 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         arguments: vec![],
         closure: None,
     });
-    let conversions = conversions(project).into_iter().map(|call| Add {
-        method: "convert",
-        arguments: vec![call],
+    let conversions = conversions(project).into_iter().map(|arguments| Add {
+        method: "convert_kind",
+        arguments: arguments.to_vec(),
         closure: None,
     });
     let adds: Vec<Add> = add.chain(conversions).chain(mounted).collect();

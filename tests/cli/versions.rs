@@ -227,7 +227,10 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
             .contains("    pub mod conversion;\n    mod versions;\n    pub use versions::*;\n")
     );
     assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
-    assert!(made["src/webhooks/mod.rs"].contains(".convert(crate::api::widget::conversion())"));
+    assert!(
+        made["src/webhooks/mod.rs"]
+            .contains(".convert_kind(\"Widget\", crate::api::widget::conversion())")
+    );
     assert!(made["tests/conversions.rs"].contains("p::api::widget::conversion()"));
     let kustomization = &made["crds/kustomization.yaml"];
     for part in [
@@ -256,7 +259,7 @@ fn questions_name_both_places_until_they_are_answered() {
     let p = folder.path().join("p");
     let run = ok(&p, "regenerate");
     for part in [
-        "an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
+        "Widget.example.com: an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
         "--> src/api/widget/conversion.rs:",
         "replace each `compile_error!` by the answer",
     ] {

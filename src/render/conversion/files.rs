@@ -26,6 +26,8 @@ pub struct Converted {
     /// The user's file.
     pub path: String,
     pub kind: String,
+    /// `KIND.GROUP`.
+    pub full_name: String,
     pub hub: String,
     pub spokes: Vec<SpokeAnswers>,
     /// Whether rustfmt must skip the generated file.
@@ -114,6 +116,7 @@ pub fn conversion_files(
         path: format!("src/api/{module}/conversion.rs"),
         spec: kind.spec.clone(),
         kind: kind.kind.clone(),
+        full_name: kind.full_name(),
         hub: hub.name.clone(),
         spokes: spokes.collect(),
         is_wide: false,
@@ -235,11 +238,13 @@ fn answers_file(converted: &Converted) -> String {
     fill("src/api/conversion.rs.j2", &context)
 }
 
-/// The calls that return the conversions of a project.
-pub fn conversions(project: &Project) -> Vec<String> {
+/// The converted kinds of a project, each with the call that returns its conversion.
+pub fn conversions(project: &Project) -> Vec<[String; 2]> {
     let kinds = project.kinds().filter(|(kind, api)| kind.is_converted(api));
-    let call =
-        |(kind, _): (&Kind, &Api)| format!("crate::api::{}::conversion()", kind.module_name());
+    let call = |(kind, _): (&Kind, &Api)| {
+        let call = format!("crate::api::{}::conversion()", kind.module_name());
+        [literal(&kind.kind), call]
+    };
     kinds.map(call).collect()
 }
 
