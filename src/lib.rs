@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 pub mod command;
+pub mod conversion;
 pub mod crd;
 mod dev;
 pub mod diagnostic;

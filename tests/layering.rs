@@ -2,13 +2,14 @@
 
 use std::{fs, path::Path};
 
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 20] = [
     "hash",
     "diagnostic",
     "rust",
     "rustfmt",
     "crd",
     "evolution",
+    "conversion",
     "types",
     "user_code",
     "scaffold",

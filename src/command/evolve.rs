@@ -69,7 +69,10 @@ impl Evolution {
             let Some(before) = old.iter().find(is_same).or(old.iter().find(is_moved)) else {
                 continue;
             };
-            let differences = evolution::differences(before, after);
+            let mut differences = evolution::differences(before, after);
+            if kind.is_converted(after) {
+                differences.iter_mut().for_each(Difference::convert);
+            }
             let of = |side: Side| {
                 differences
                     .iter()

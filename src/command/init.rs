@@ -64,6 +64,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &own_source()),
         apis: vec![],
         new_specs: vec![],
+        edited_specs: Default::default(),
         old_specs: vec![],
         kept_specs: vec![],
         resolution: Resolution::default(),

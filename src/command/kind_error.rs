@@ -2,6 +2,7 @@
 
 use super::starter;
 use crate::{
+    crd::{AddVersionError, NameRule},
     project::{AdmissionProblem, IMAGE_HELP, builtin_kinds},
     scaffold::{EXISTING, Scaffold},
 };
@@ -122,6 +123,14 @@ pub enum KindError {
     NoWebhooks(String),
     #[error(transparent)]
     Admission(AdmissionProblem),
+    #[error("{0} has only types here, and its CRD belongs to another operator")]
+    ForeignVersion(String),
+    #[error("`{0}` is not a valid version name")]
+    VersionName(String),
+    #[error("{0} already has the version `{1}`")]
+    VersionExists(String, String),
+    #[error(transparent)]
+    AddVersion(AddVersionError),
     #[error("{0}")]
     Starter(starter::StarterError),
 }
@@ -212,6 +221,10 @@ impl KindError {
             },
             Self::NoWebhooks(_) => "`cargo operator inspect` shows the kinds that have webhooks".into(),
             Self::Admission(problem) => problem.help(),
+            Self::ForeignVersion(_) => "add the version to the CRD where it is developed, then pass the new CRD to `cargo operator add-crd`".into(),
+            Self::VersionName(_) => NameRule::Version.help().into(),
+            Self::VersionExists(..) => "choose another name, or edit this version in the CRD".into(),
+            Self::AddVersion(error) => error.help().into(),
             Self::Starter(error) => error.help().into(),
         }
     }

@@ -239,6 +239,9 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         reads: vec![],
         keeps: vec![],
         sample_fails: None,
+        hub: None,
+        renames: vec![],
+        sensitive: vec![],
         rules: vec![],
         webhooks: vec![],
     };

@@ -2,6 +2,7 @@
 
 mod add_controller;
 mod add_crd;
+mod add_version;
 mod add_webhook;
 mod adding;
 mod affected;
@@ -21,6 +22,7 @@ mod kinds;
 mod lines;
 mod open;
 mod pending;
+mod pending_answers;
 mod pending_webhooks;
 mod planning;
 mod recover;
@@ -73,6 +75,7 @@ enum Command {
     Init(init::Args),
     AddCrd(add_crd::Args),
     AddController(add_controller::Args),
+    AddVersion(add_version::Args),
     AddWebhook(add_webhook::Args),
     Types(types::Args),
     Sample(sample::Args),
@@ -106,6 +109,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Init(args) => init::exec(args, terminal),
         Command::AddCrd(args) => add_crd::exec(args, terminal),
         Command::AddController(args) => add_controller::exec(args, terminal),
+        Command::AddVersion(args) => add_version::exec(args, terminal),
         Command::AddWebhook(args) => add_webhook::exec(args, terminal),
         Command::Types(args) => types::exec(args, terminal),
         Command::Sample(args) => sample::exec(args, terminal),

@@ -70,6 +70,8 @@ pub struct OpenProject {
     pub apis: Vec<Api>,
     /// The names of the specs that this command replaces; the files of other specs are not written.
     pub new_specs: Vec<String>,
+    /// The files of specs that this command edits, with their new texts.
+    pub edited_specs: BTreeMap<String, String>,
     /// The files of specs that no kind uses any more.
     pub old_specs: Vec<String>,
     /// The files of such specs that may be the only copy and are therefore kept.
@@ -167,6 +169,7 @@ impl OpenProject {
                 state,
                 apis,
                 new_specs: vec![],
+                edited_specs: BTreeMap::new(),
                 old_specs: vec![],
                 kept_specs: vec![],
                 resolution: Resolution::default(),

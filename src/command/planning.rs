@@ -116,6 +116,11 @@ impl OpenProject {
                 text.find(&word).map(|start| start..start + word.len())
             }
             RenderError::Admission(error) => error.place.range(text),
+            RenderError::Conversion(error) => {
+                let mut kinds = self.state.state.kinds.iter();
+                let index = kinds.position(|kind| kind.full_name() == error.kind);
+                index.and_then(|index| error.place(text, index))
+            }
             _ => return error.into(),
         };
         let path = disk::shown(&self.root.join(STATE));
@@ -212,6 +217,7 @@ impl OpenProject {
         [(STATE.to_owned(), self.state.to_string())]
             .into_iter()
             .chain(specs)
+            .chain(self.edited_specs.clone())
             .collect()
     }
 

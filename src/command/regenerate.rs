@@ -5,7 +5,7 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     open::{LockedProject, OpenProject, ProjectArgs, own_source},
-    pending,
+    pending, pending_answers,
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
@@ -36,6 +36,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
     let rendered = open.render(terminal)?;
     let warnings = open.warnings(&rendered);
+    let converted = rendered.converted.clone();
     let plan = open.plan(rendered.tree)?;
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
@@ -44,7 +45,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if !args.view.is_check() {
         reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }
-    let pending = pending::reports(&open, &plan)?;
+    let mut pending = pending::reports(&open, &plan)?;
+    pending.extend(pending_answers::reports(&open, &plan, &converted)?);
     let outcome = Outcome {
         standing,
         pending,

@@ -1,5 +1,6 @@
 //! Reads CustomResourceDefinitions: text in, [`Api`] values or errors with file and line out. No I/O.
 
+mod add_version;
 mod alias;
 mod api;
 mod compose;
@@ -13,6 +14,7 @@ mod scalar;
 mod unique;
 mod yaml11;
 
+pub use add_version::{AddVersionError, NewVersion, add_version};
 pub use api::{
     Api, Conversion, Deprecation, Enclosing, Names, PrinterColumn, Scale, Scope, Source, Version,
 };

@@ -52,8 +52,10 @@ codes! {
     UnreadableRule = "unreadable-rule",
     /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
-    /// The spec declares a conversion webhook, but the operator does not serve one.
+    /// The spec declares a conversion webhook of its own.
     ConversionNotServed = "conversion-not-served",
+    /// The user's code does not answer a question about two versions, or answers one that no longer exists.
+    OpenConversion = "open-conversion",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
     /// The user edited a file that the tool owns.

@@ -64,6 +64,19 @@ impl Difference {
         self.broken().next().is_some()
     }
 
+    /// Reduces the impact for a kind whose versions the operator converts: nothing is pruned when the storage version changes, and the CRD
+    /// that is installed has the operator's webhook, whatever its spec says.
+    pub fn convert(&mut self) {
+        let is_covered = matches!(
+            self.change,
+            Change::StorageMoved | Change::ConversionByNone | Change::ConversionByWebhook
+        );
+        if is_covered {
+            self.impact = Impact::default();
+            self.message += "; the operator converts the objects";
+        }
+    }
+
     /// The parties that the difference breaks.
     pub fn broken(&self) -> impl Iterator<Item = Party> {
         Party::ALL

@@ -5,6 +5,7 @@
 //! `operator.toml` or invents a value: without an image, there is no Deployment.
 
 mod certificate;
+mod conversion;
 mod deployment;
 mod grant;
 mod network;
@@ -24,6 +25,7 @@ pub use certificate::renewal_rule;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
+pub use conversion::conversion_stanza;
 pub use webhook::{Admitted, Webhooks};
 
 pub use crate::project::{Namespaces, ResourceType};

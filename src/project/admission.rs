@@ -138,18 +138,16 @@ pub fn url_path(resource: &ResourceType, webhook: WebhookType) -> String {
         kind,
         ..
     } = resource;
-    let (webhook, group, kind) = (
-        webhook.name(),
-        group.replace('.', "-"),
-        kind.to_lowercase(),
-    );
+    let (webhook, group, kind) = (webhook.name(), group.replace('.', "-"), kind.to_lowercase());
     format!("/{webhook}-{group}-{version}-{kind}")
 }
 
 impl Project {
     /// Whether the operator serves webhooks.
     pub fn has_webhooks(&self) -> bool {
-        !self.state.webhooks.is_empty() || self.kinds().any(|(kind, _)| !kind.webhooks.is_empty())
+        let serves =
+            |(kind, api): (&Kind, &Api)| !kind.webhooks.is_empty() || kind.is_converted(api);
+        !self.state.webhooks.is_empty() || self.kinds().any(serves)
     }
 
     /// Whether the certificates of its webhooks are its own.

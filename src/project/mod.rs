@@ -11,6 +11,7 @@ mod marker;
 mod misnamed;
 mod owned;
 mod read;
+mod renamed;
 mod resource;
 mod rule;
 mod selector;
@@ -18,6 +19,7 @@ mod similar;
 mod state;
 mod state_file;
 mod subresource;
+mod versions;
 mod webhook;
 mod webhook_check;
 
@@ -31,6 +33,7 @@ pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
+pub use renamed::{Paths, Renamed};
 pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
 pub use rule::Rule;
 pub use selector::{Requirement, Selector, SelectorOperator};
@@ -38,6 +41,7 @@ pub use state::{
     FORMAT, Kind, NamedController, Namespaces, Runtime, Source, State, ToolSource, WatchedCache,
 };
 pub use state_file::StateFile;
+pub use versions::{ConversionError, Conversions, Spoke, conversions};
 pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
     WebhookType,

@@ -3,6 +3,7 @@
 use super::{
     owned::{self, Owned},
     read::Read,
+    renamed::Renamed,
     rule::Rule,
     webhook::{self, Certificates, Webhook, WebhookTable},
 };
@@ -146,6 +147,15 @@ pub struct Kind {
     /// A part of the error of its sample's reconciliation, if that must fail because it needs something that no test provides.
     #[serde(default, rename = "sample-fails")]
     pub sample_fails: Option<String>,
+    /// The version to and from which all others are converted. It does not change with the storage version.
+    #[serde(default)]
+    pub hub: Option<String>,
+    /// Fields that have another path in the hub.
+    #[serde(default)]
+    pub renames: Vec<Renamed>,
+    /// The paths of fields whose values a conversion never keeps in an annotation.
+    #[serde(default)]
+    pub sensitive: Vec<String>,
     /// Additional RBAC rules.
     #[serde(default)]
     pub rules: Vec<Rule>,

@@ -187,6 +187,23 @@ impl StateFile {
         self.state.kinds[index].versions = versions;
     }
 
+    /// Sets the hub of the kind at `index`, after its versions.
+    pub fn set_hub(&mut self, index: usize, hub: &str) {
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
+            let mut known: Vec<String> = table.iter().map(|(key, _)| key.to_owned()).collect();
+            table["hub"] = value(hub);
+            let after = known.iter().position(|key| key == "versions");
+            known.insert(after.map_or(known.len(), |at| at + 1), "hub".into());
+            let rank = |key: &str| known.iter().position(|it| it == key);
+            table.sort_values_by(|a, _, b, _| rank(a.get()).cmp(&rank(b.get())));
+        }
+        self.state.kinds[index].hub = Some(hub.to_owned());
+    }
+
     /// Adds the child of the example controller to a kind without `owns`.
     pub fn own_example(&mut self, index: usize, child: &str) {
         let tables = self

@@ -1,6 +1,6 @@
 //! The errors of rendering a project.
 
-use crate::project::{AdmissionError, ResourceError};
+use crate::project::{AdmissionError, ConversionError, ResourceError};
 
 /// Why a project cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +9,8 @@ pub enum RenderError {
     Resource(#[from] ResourceError),
     #[error(transparent)]
     Admission(#[from] AdmissionError),
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
     #[error(transparent)]
     Manifests(#[from] crate::package::Error),
     #[error(
@@ -22,6 +24,7 @@ impl RenderError {
         match self {
             Self::Resource(error) => error.help(),
             Self::Admission(error) => error.help(),
+            Self::Conversion(error) => error.help(),
             Self::Manifests(_) => "this is a bug in cargo-operator; please report it".into(),
             Self::Version { .. } => "remove it from `versions` in operator.toml".into(),
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     RenderError,
+    conversion::conversion_files,
     fault_test::Case,
     generated_test::Typed,
     layout::{RECORD, Rendered, SPECS, STYLES},
@@ -17,7 +18,8 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Tree,
     project::{
-        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Source,
+        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType,
+        Source, conversions,
     },
     rust::version_module,
     rustfmt::is_wide,
@@ -45,6 +47,8 @@ pub fn kind_files(
     let mut made = Made::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
+    let conversions = conversions(kind, api)?;
+    let mut facts = vec![];
     for version_name in &kind.versions {
         let version = api
             .version(version_name)
@@ -148,6 +152,11 @@ pub fn kind_files(
             Owner::Tool,
             module_of_version.facts.record(),
         );
+        facts.push((version_name.clone(), module_of_version.facts));
+    }
+    if let Some(conversions) = &conversions {
+        let converted = conversion_files(&mut rendered.tree, kind, api, conversions, &facts);
+        made.converted = Some(converted);
     }
     if kind.source() == Source::Own && api.conversion == Conversion::Webhook {
         rendered.diagnostics.push((
@@ -157,8 +166,20 @@ pub fn kind_files(
                 severity: Severity::Warning,
                 pointer: "/spec/conversion".into(),
                 message: "the spec asks for a conversion webhook".into(),
-                instead: Some("the operator does not serve it".into()),
-                help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
+                instead: Some(
+                    match conversions {
+                        Some(_) => "the CRD that is installed has the operator's webhook instead",
+                        None => "the operator does not serve it",
+                    }
+                    .into(),
+                ),
+                help: Some(
+                    match conversions {
+                        Some(_) => "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
+                        None => "set `hub` of the kind in operator.toml to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
+                    }
+                    .into(),
+                ),
             },
         ));
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{
     RenderError, cargo_lock,
+    conversion::{Converted, conversion_tests},
     fault_test::{self, Case},
     generated_test,
     kind_files::{kind_files, named_files},
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
-    manifests,
+    manifests::{self, conversion_stanza},
     package::kustomize,
     plan::Tree,
     project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
@@ -44,6 +45,8 @@ pub struct Rendered {
     pub tree: Tree,
     /// The diagnostics, by the kind (`KIND.GROUP`) or the project's name.
     pub diagnostics: Vec<(String, Diagnostic)>,
+    /// The kinds with conversions.
+    pub converted: Vec<Converted>,
 }
 
 /// The values for the templates of the whole project.
@@ -83,6 +86,9 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct KindNames {
     module: String,
+    /// Whether the kind has conversions, and whether rustfmt must skip their module.
+    is_converted: bool,
+    is_skipped: bool,
     versions: Vec<VersionName>,
 }
 
@@ -133,10 +139,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     let admitted: Vec<_> = admissions
         .iter()
-        .map(|admission| match made_of(project, admission.definition, &made) {
-            Some(made) => made.sample.clone(),
-            None => builtin_sample(&admission.resource),
-        })
+        .map(
+            |admission| match made_of(project, admission.definition, &made) {
+                Some(made) => made.sample.clone(),
+                None => builtin_sample(&admission.resource),
+            },
+        )
         .collect();
     for (admission, sample) in admissions.iter().zip(&admitted) {
         samples.add(&admission.resource, sample.clone());
@@ -185,8 +193,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
                 });
                 let mut versions: Vec<VersionName> = versions.collect();
                 versions.sort_by(|a, b| version_order(&a.module, &b.module));
-                let module = kind.module_name();
-                KindNames { module, versions }
+                KindNames {
+                    module: kind.module_name(),
+                    is_converted: made.converted.is_some(),
+                    is_skipped: made.converted.as_ref().is_some_and(|it| it.is_wide),
+                    versions,
+                }
             })
             .collect(),
         kind_names: {
@@ -231,8 +243,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }
+    let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
+    let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
-        let crds: Vec<_> = ensured.iter().map(|api| api.definition()).collect();
+        let crds = ensured.iter().map(|api| {
+            let mut definition = api.definition();
+            let converted = operator.webhooks.iter().flat_map(|it| &it.converted);
+            if converted.into_iter().any(|name| *name == api.name()) {
+                definition["spec"]["conversion"] = conversion_stanza(&state.name);
+            }
+            definition
+        });
+        let crds: Vec<_> = crds.collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
@@ -245,22 +267,26 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
+    let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
+    if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
+        tree.insert("tests/conversions.rs", Owner::Tool, text);
+    }
     if let Some(text) = fault_test::text(project, &all, &admissions, cases)? {
         tree.insert("tests/faults.rs", Owner::Tool, text);
     }
-    if samples.0.iter().any(|(_, sample)| sample.is_some()) {
+    if has_samples {
         let path = "tests/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
         let path = "tests/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
-    let operator = operator(project, &all, &admissions, &made, samples)?;
     for (path, text) in
         kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
     {
         tree.insert(path, Owner::Tool, text);
     }
+    rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
 }
 

@@ -2,6 +2,7 @@
 
 mod cargo_lock;
 mod chain;
+mod conversion;
 mod error;
 mod fault_test;
 mod generated_test;
@@ -13,6 +14,7 @@ mod sample;
 mod vendor;
 mod webhook_files;
 
+pub use conversion::{Converted, SpokeAnswers};
 pub use error::RenderError;
 pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
 pub use sample::{objects, sample};

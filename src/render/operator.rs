@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{
     RenderError,
+    conversion::Converted,
     fault_test::Case,
     generated_test::Typed,
     layout::{ensured_crds, policy_rule},
@@ -26,6 +27,8 @@ pub struct Made {
     pub has_status: bool,
     /// How its controller is tested, if it has one of its own.
     pub case: Option<Case>,
+    /// The conversions between its versions, if there are any.
+    pub converted: Option<Converted>,
 }
 
 /// Of each kind that has a controller, the sample.
@@ -101,6 +104,10 @@ pub fn operator(
         crds,
         ensured_crds: ensured_crds(project).map(Api::name).collect(),
         webhooks: manifest_webhooks(project, admissions),
-        samples: samples.0.into_iter().filter_map(|(resource, sample)| Some((resource, sample?))).collect(),
+        samples: samples
+            .0
+            .into_iter()
+            .filter_map(|(resource, sample)| Some((resource, sample?)))
+            .collect(),
     })
 }

@@ -5,13 +5,16 @@ use serde_json::Value;
 
 use super::{
     chain::{Add, Call, Closure, chain},
+    conversion::conversions,
     kind_files::sample_file,
     operator::Made,
 };
 use crate::{
     manifests,
     plan::Tree,
-    project::{Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType},
+    project::{
+        Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
+    },
     rustfmt::{literal, skip, version_order},
     scaffold::{Admitted, Operations, webhook_files},
     template::fill,
@@ -128,7 +131,12 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         arguments: vec![],
         closure: None,
     });
-    let adds: Vec<Add> = add.chain(mounted).collect();
+    let conversions = conversions(project).into_iter().map(|call| Add {
+        method: "convert",
+        arguments: vec![call],
+        closure: None,
+    });
+    let adds: Vec<Add> = add.chain(conversions).chain(mounted).collect();
     let all = format!(
         "pub fn all() -> Webhooks {{\n{}}}\n",
         chain("Webhooks::new()", &adds)
@@ -156,6 +164,10 @@ pub fn manifest_webhooks(
                 webhooks: admission.webhooks.to_vec(),
             })
             .collect(),
-        converted: vec![],
+        converted: project
+            .kinds()
+            .filter(|(kind, api)| kind.is_converted(api))
+            .map(|(_, api)| api.name())
+            .collect(),
     })
 }

@@ -98,6 +98,10 @@ impl KindFacts {
         }
     }
 
+    pub(super) fn graph(&self) -> &TypeGraph {
+        &self.graph
+    }
+
     /// The record of the Rust types of all fields, which [`retyped`](super::retyped) compares.
     pub fn record(&self) -> String {
         field_types::record(&self.graph)

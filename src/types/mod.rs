@@ -27,10 +27,13 @@ mod share;
 mod size;
 mod unique_name;
 mod validation;
+mod value_type;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
+pub use value_type::ValueType;
+
 use schema_attributes::Supplement;
 
 use crate::{

@@ -4,6 +4,7 @@
 //! that `cargo check` warns of each use; then the copy gets the new types, and the errors of the compiler are collected. If cargo can't run,
 //! `parse` searches for names. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`, `scope`).
 
+mod answers;
 mod controller;
 mod import;
 mod manifest;
@@ -16,6 +17,7 @@ mod root;
 mod scope;
 mod stale_path;
 
+pub use answers::{Answers, ConversionFile, Written, conversion_file};
 pub use controller::{Controller, Finalizer, Part, Resource, Wanted, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};

@@ -25,6 +25,7 @@ mod retypes;
 mod scaffolds;
 mod support;
 mod upgrades;
+mod versions;
 mod webhooks;
 
 use std::fs;

@@ -3,6 +3,7 @@
 
 #[path = "../cargo/mod.rs"]
 mod cargo;
+mod conversions;
 mod definitions;
 mod kube_transforms;
 mod round_trip;

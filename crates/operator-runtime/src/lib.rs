@@ -48,6 +48,8 @@ mod condition;
 mod context;
 mod controller_options;
 mod controllers;
+#[cfg(feature = "webhook")]
+pub mod conversion;
 mod crd;
 mod engine;
 mod error;

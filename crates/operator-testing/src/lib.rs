@@ -50,6 +50,7 @@
 
 mod api;
 mod assets;
+mod conversion;
 mod declared;
 mod difference;
 mod error;
@@ -59,19 +60,23 @@ mod fixture;
 #[cfg(feature = "http")]
 pub mod http;
 mod install;
+mod kustomization;
 mod outcome;
 mod permission;
 mod project;
 mod provider;
 mod real;
 mod request_log;
+mod served;
 mod server;
 mod trial;
 mod watchdog;
+mod webhook_calls;
 
 #[cfg(feature = "workloads")]
 pub use api::Workloads;
 pub use api::{ApiServer, Body, Refusal, refusals};
+pub use conversion::ConversionProof;
 pub use error::{Error, Result};
 pub use fixture::{assert_fixtures_are_valid, sample_file};
 pub use operator_schema;
@@ -82,4 +87,5 @@ pub use project::{
 pub use provider::ProviderFaults;
 pub use request_log::Request;
 pub use server::Server;
-pub use trial::{Start, Trial};
+pub use trial::{Start, StartWithProvider, Trial};
+pub use webhook_calls::WebhookCalls;

@@ -9,6 +9,7 @@ use tokio::task::yield_now;
 use tracing::warn;
 
 use super::unreadable::Unreadable;
+use crate::conversion;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
@@ -18,16 +19,29 @@ pub trait Convert: Send + Sync + 'static {
     /// The name of the CRD, for example `memcacheds.cache.example.com`.
     fn crd(&self) -> &str;
 
-    /// The kind of the objects, for example `Memcached`; needed if its plural is not the regular one.
-    fn kind(&self) -> Option<&str> {
-        None
-    }
-
     /// Converts an object to this `apiVersion`. Of the metadata, only labels and annotations may change.
     ///
     /// # Errors
     /// A message for the client, for example if the version is not served.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
+}
+
+impl Convert for conversion::Conversion {
+    fn crd(&self) -> &str {
+        self.crd()
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
+        self.convert(object, api_version)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// A conversion that was added.
+pub(super) struct Conversion {
+    /// `None` if the plural follows from the kind by the rules of English.
+    pub kind: Option<String>,
+    pub rules: Box<dyn Convert>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +66,7 @@ impl Request {
     }
 
     /// The review that contains the converted objects, or the first failure.
-    pub async fn answer(&self, conversions: &[Box<dyn Convert>]) -> Value {
+    pub async fn answer(&self, conversions: &[Conversion]) -> Value {
         let mut converted = Vec::with_capacity(self.objects.len());
         for (index, object) in self.objects.iter().enumerate() {
             match convert(object, &self.desired, conversions) {
@@ -84,11 +98,7 @@ fn written(uid: &str, objects: &[Value], result: Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 }
 
-fn convert(
-    object: &Value,
-    desired: &str,
-    conversions: &[Box<dyn Convert>],
-) -> Result<Value, String> {
+fn convert(object: &Value, desired: &str, conversions: &[Conversion]) -> Result<Value, String> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (from, to) = (group(api_version), group(desired));
@@ -97,9 +107,6 @@ fn convert(
     }
     let conversion =
         find(to, kind, conversions).ok_or("this operator does not convert the kind")?;
-    if api_version == desired {
-        return Ok(object.clone());
-    }
     let converted = conversion.convert(object, desired)?;
     if converted["apiVersion"] != desired || converted["kind"] != kind {
         return Err(format!("was not converted to {desired}"));
@@ -111,26 +118,18 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The conversion of a kind: by its name, by its regular plural, or as the only one of the group.
-fn find<'a>(
-    group: &str,
-    kind: &str,
-    conversions: &'a [Box<dyn Convert>],
-) -> Option<&'a dyn Convert> {
+/// The conversion of a kind: a guess could convert by the rules of another kind.
+fn find<'a>(group: &str, kind: &str, conversions: &'a [Conversion]) -> Option<&'a dyn Convert> {
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "", kind)).plural;
-    let of_group = || {
-        let names = conversions
-            .iter()
-            .filter_map(|it| Some((it.crd().split_once('.')?, it)));
-        names.filter(|((_, of), it)| *of == group && it.kind().is_none_or(|it| it == kind))
+    let is_of = |conversion: &&Conversion| {
+        let (of, in_group) = conversion.rules.crd().split_once('.').unwrap_or_default();
+        let is_kind = match &conversion.kind {
+            Some(of) => of == kind,
+            None => of == plural,
+        };
+        is_kind && in_group == group
     };
-    let is_sure =
-        |((of, _), it): &((&str, _), &Box<dyn Convert>)| it.kind().is_some() || *of == plural;
-    let (_, conversion) = of_group().find(is_sure).or_else(|| {
-        let mut all = of_group();
-        all.next().filter(|_| all.next().is_none())
-    })?;
-    Some(&**conversion)
+    conversions.iter().find(is_of).map(|it| &*it.rules)
 }
 
 /// The place and name of an object in a message.

@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 
 use super::{
     admission::{Endpoint, Mutate, Mutating, Validate, Validating},
-    convert::Convert,
+    convert::{Conversion, Convert},
     router::CONVERT,
 };
 use crate::{Result, Setup, error::Fatal};
@@ -43,7 +43,7 @@ pub(super) type Served = Vec<(String, Arc<dyn Endpoint>)>;
 #[derive(Default)]
 pub struct Webhooks {
     pub(super) registrations: Vec<Registration>,
-    pub(super) conversions: Vec<Box<dyn Convert>>,
+    pub(super) conversions: Vec<Conversion>,
     pub(super) are_certificates_mounted: bool,
 }
 
@@ -119,9 +119,30 @@ impl Webhooks {
     }
 
     /// Adds the conversion between the versions of a CustomResourceDefinition, which is served at `/convert`.
+    ///
+    /// The plural of the kind has to be the regular one, for example `boxes` of `Box`; for others, see [`convert_kind`](Self::convert_kind).
     #[must_use]
-    pub fn convert(mut self, conversion: impl Convert) -> Self {
-        self.conversions.push(Box::new(conversion));
+    pub fn convert(self, conversion: impl Convert) -> Self {
+        self.add_conversion(None, Box::new(conversion))
+    }
+
+    /// Like [`convert`](Self::convert), for a kind with any plural.
+    ///
+    /// ```
+    /// use operator_runtime::{conversion::{Conversion, Spoke}, webhook::Webhooks};
+    ///
+    /// let conversion = Conversion::new("mice.farm.example.com", "v2")
+    ///     .spoke(Spoke::new("v1").moved("spec.size", "spec.length"));
+    /// let webhooks = Webhooks::new().convert_kind("Mouse", conversion);
+    /// # drop(webhooks);
+    /// ```
+    #[must_use]
+    pub fn convert_kind(self, kind: &str, conversion: impl Convert) -> Self {
+        self.add_conversion(Some(kind.to_owned()), Box::new(conversion))
+    }
+
+    fn add_conversion(mut self, kind: Option<String>, rules: Box<dyn Convert>) -> Self {
+        self.conversions.push(Conversion { kind, rules });
         self
     }
 
@@ -150,6 +171,11 @@ impl Webhooks {
         self.registrations.iter().flat_map(|it| &it.paths)
     }
 
+    /// The names of the CRDs that are converted.
+    pub(super) fn crds(&self) -> impl Iterator<Item = &str> {
+        self.conversions.iter().map(|it| it.rules.crd())
+    }
+
     /// Checks that each path and each CRD is registered once.
     pub(super) fn check(&self) -> Result<(), Fatal> {
         let mut used = HashSet::new();
@@ -162,13 +188,10 @@ impl Webhooks {
             }
         }
         let mut converted = HashSet::new();
-        match self
-            .conversions
-            .iter()
-            .find(|it| !converted.insert(it.crd()))
-        {
+        let mut crds = self.crds();
+        match crds.find(|crd| !converted.insert(*crd)) {
             Some(twice) => Err(Fatal::TwoConversions {
-                crd: twice.crd().to_owned(),
+                crd: twice.to_owned(),
             }),
             None => Ok(()),
         }

@@ -20,7 +20,7 @@ use tracing::{Instrument, debug, error, info_span};
 
 use super::{
     admission::{self, Answer, Endpoint},
-    convert::{self, Convert},
+    convert::{self, Conversion},
     registry::{Served, Webhooks},
 };
 use crate::{
@@ -50,7 +50,7 @@ pub(super) struct Router {
     metrics: HashMap<String, WebhookMetrics>,
     /// Not set before all webhooks are set up.
     endpoints: OnceLock<Endpoints>,
-    conversions: Vec<Box<dyn Convert>>,
+    conversions: Vec<Conversion>,
 }
 
 impl Router {

@@ -1,9 +1,14 @@
 //! Reviews of conversions.
 
+use operator_runtime::{
+    Controllers, Fatal, Settings, Setup,
+    conversion::{Conversion, Spoke},
+    webhook::Webhooks,
+};
 use operator_testing::Server;
 use serde_json::{Value, json};
 
-use crate::served::{Running, webhooks, widget};
+use crate::served::{Running, Sizes, Widgets, webhooks, widget};
 
 fn conversion(desired: &str, objects: Value) -> Value {
     json!({
@@ -87,9 +92,45 @@ async fn a_failure_names_the_object_and_converts_none() {
     );
 }
 
+/// The mice of a farm, with an irregular plural.
+fn mice() -> Conversion {
+    let spoke = Spoke::new("v1").moved("spec.size", "spec.length");
+    Conversion::new("mice.test.example.com", "v2").spoke(spoke)
+}
+
+#[tokio::test]
+async fn a_kind_is_converted_by_its_own_rules_alone() {
+    let mut mouse = widget(json!({"size": 1, "unknown": 1.5}));
+    mouse["kind"] = "Mouse".into();
+    let review = conversion("test.example.com/v2", json!([mouse]));
+    for (webhooks, expected) in [
+        (
+            webhooks().convert_kind("Mouse", mice()),
+            Ok(json!({"length": 1, "unknown": 1.5})),
+        ),
+        (
+            webhooks().convert(mice()),
+            Err("this operator does not convert the kind"),
+        ),
+        (webhooks(), Err("this operator does not convert the kind")),
+    ] {
+        let controllers = Controllers::new().webhooks(webhooks);
+        let server = Server::in_memory();
+        let running = Running::start(server.client(), Settings::for_tests(), controllers);
+        running.served().await;
+        let response = running.review("/convert", &review).await;
+        match expected {
+            Ok(spec) => assert_eq!(response["convertedObjects"][0]["spec"], spec),
+            Err(message) => {
+                let message = format!("objects[0]: test.example.com/v1 Mouse default/a: {message}");
+                assert_eq!(response["result"]["message"], message);
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn two_conversions_of_a_crd_or_two_webhooks_of_a_path_do_not_start() {
-    use operator_runtime::{Controllers, Fatal, Settings, webhook::Webhooks};
     let server = Server::in_memory();
     let run = async |webhooks: Webhooks| {
         let controllers = Controllers::new().webhooks(webhooks);
@@ -101,13 +142,13 @@ async fn two_conversions_of_a_crd_or_two_webhooks_of_a_path_do_not_start() {
         matches!(&twice, Fatal::TwoWebhooks { path } if path == "/validate"),
         "{twice}"
     );
-    let twice = run(webhooks().convert(crate::served::Sizes)).await;
+    let twice = run(webhooks().convert(Sizes)).await;
     assert!(
         matches!(&twice, Fatal::TwoConversions { crd } if crd == "widgets.test.example.com"),
         "{twice}"
     );
     for path in ["validate", "/convert", "/validate?x"] {
-        let setup = async |_: operator_runtime::Setup| Ok(crate::served::Widgets);
+        let setup = async |_: Setup| Ok(Widgets);
         let wrong = run(Webhooks::new().add(setup, |it| it.validates(path))).await;
         assert!(matches!(wrong, Fatal::WebhookPath { .. }), "{wrong}");
     }

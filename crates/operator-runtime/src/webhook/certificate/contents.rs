@@ -18,7 +18,14 @@ pub(super) const AUTHORITIES: &str = "ca.crt";
 pub(super) const AUTHORITY_KEY: &str = "ca.key";
 
 /// The data of a Secret. Has no `Debug`, because there are keys in it.
-pub(super) type Entries = BTreeMap<String, Vec<u8>>;
+#[derive(Clone, Default)]
+pub(super) struct Entries(pub BTreeMap<String, Vec<u8>>);
+
+impl FromIterator<(String, Vec<u8>)> for Entries {
+    fn from_iter<I: IntoIterator<Item = (String, Vec<u8>)>>(entries: I) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
 
 /// All that the operator needs to serve and to renew.
 #[derive(Clone, Debug)]
@@ -158,7 +165,7 @@ fn check_key(pair: &Serving, certificate: &'static str, key: &'static str) -> Re
 }
 
 fn entry<'a>(entries: &'a Entries, name: &'static str) -> Result<&'a [u8], Damage> {
-    let text = entries.get(name).filter(|text| !text.is_empty());
+    let text = entries.0.get(name).filter(|text| !text.is_empty());
     text.map(Vec::as_slice).ok_or(Damage::Missing(name))
 }
 

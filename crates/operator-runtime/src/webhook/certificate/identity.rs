@@ -32,11 +32,13 @@ pub(super) struct Identity {
     hosts: Vec<ServerName<'static>>,
 }
 
-/// A host that no certificate can have.
-#[derive(Debug, Error)]
-#[error("{host:?} is neither a DNS name nor an IP address")]
-pub(crate) struct InvalidHost {
-    host: String,
+/// Why API servers cannot call webhooks there.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum InvalidAddress {
+    #[error("{url:?} is not a URL of webhooks, as in https://HOST:PORT/PATH")]
+    Url { url: String },
+    #[error("{host:?} is neither a DNS name nor an IP address")]
+    Host { host: String },
 }
 
 /// Why no certificate was issued.
@@ -67,7 +69,9 @@ pub(super) struct Serving {
 /// Why a certificate is not accepted.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub(super) enum Rejected {
-    #[error("is not one that the operator serves with: {0}")]
+    #[error("has expired or is not yet valid")]
+    Expired,
+    #[error("is not signed by an authority of this operator: {0}")]
     Untrusted(rustls::Error),
     #[error("is not valid for the host {0}")]
     OtherHosts(String),
@@ -80,11 +84,11 @@ impl Identity {
         service: &str,
         namespace: &str,
         hosts: &[String],
-    ) -> Result<Self, InvalidHost> {
+    ) -> Result<Self, InvalidAddress> {
         let of_service = format!("{service}.{namespace}.svc");
         let hosts = [&of_service].into_iter().chain(hosts).map(|host| {
             let name = ServerName::try_from(host.clone());
-            name.map_err(|_| InvalidHost { host: host.clone() })
+            name.map_err(|_| InvalidAddress::Host { host: host.clone() })
         });
         Ok(Self {
             authority: format!("{operator}-ca"),
@@ -156,6 +160,9 @@ impl Identity {
         authorities: impl IntoIterator<Item = &'a Certificate>,
         now: i64,
     ) -> Result<(), Rejected> {
+        if !serving.certificate.is_valid_at(now) {
+            return Err(Rejected::Expired);
+        }
         let mut roots = RootCertStore::empty();
         for authority in authorities {
             roots

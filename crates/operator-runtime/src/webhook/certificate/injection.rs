@@ -3,6 +3,7 @@
 //! In: a configuration of webhooks, or a CRD. Out: a JSON patch of the `clientConfig`s that differ. Each operation first tests what it
 //! replaces, so that it fails if the object has changed since. A `clientConfig` of another service is left alone.
 
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::{identity::Identity, x509::Certificate};
@@ -35,8 +36,8 @@ pub(super) fn places(object: &Value) -> Vec<String> {
 }
 
 impl Caller {
-    /// The change after which the object trusts `bundle`, a PEM text in base64.
-    pub fn change(&self, object: &Value, bundle: &str) -> Change {
+    /// The change after which the object trusts `bundle`, a text in base64.
+    pub fn change(&self, object: &Value, bundle: &Value) -> Change {
         let mut operations = vec![];
         let mut is_ours = false;
         for place in places(object) {
@@ -66,16 +67,16 @@ impl Caller {
     }
 
     /// The `clientConfig` that replaces this one; `None` if it is not one of the operator.
-    fn wanted(&self, config: &Value, bundle: &str) -> Option<Value> {
+    fn wanted(&self, config: &Value, bundle: &Value) -> Option<Value> {
         let path = self.path(config)?;
         let mut wanted = match &self.url {
             Some(url) => json!({ "url": format!("{url}{path}") }),
             None if config["service"].is_object() => config.clone(),
             None => json!({ "service": {
-                "name": self.service, "namespace": self.namespace, "path": path, "port": 443,
+                "name": self.service, "namespace": self.namespace, "path": path,
             } }),
         };
-        wanted["caBundle"] = bundle.into();
+        wanted["caBundle"] = bundle.clone();
         Some(wanted)
     }
 
@@ -99,7 +100,7 @@ impl Caller {
         let bytes = serde_json::from_value(bundle.clone());
         let bundle = bytes
             .ok()
-            .and_then(|k8s_openapi::ByteString(pem)| Certificate::read_all(&pem).ok());
+            .and_then(|ByteString(pem)| Certificate::read_all(&pem).ok());
         let mut bundle = bundle.into_iter().flatten();
         bundle.any(|certificate| self.identity.is_own(&certificate))
     }

@@ -10,7 +10,7 @@ use tokio_rustls::rustls;
 use tracing::{info, warn};
 
 use super::{
-    Clock, InvalidHost, Lifetimes, ManagedConfig,
+    Clock, InvalidAddress, Lifetimes, ManagedConfig,
     contents::{Contents, Material},
     identity::{Identity, IssueError},
     injection::Caller,
@@ -70,12 +70,17 @@ enum PassError {
 }
 
 impl Managed {
-    pub fn new(config: ManagedConfig, tls: Arc<Tls>) -> Result<Self, InvalidHost> {
+    pub fn new(config: ManagedConfig, tls: Arc<Tls>) -> Result<Self, InvalidAddress> {
         let operator = config.operator;
         let service = format!("{operator}-webhook");
-        let url = config.url.map(|url| url.trim_end_matches('/').to_owned());
         let mut hosts = config.hosts;
-        hosts.extend(url.as_deref().map(host).map(str::to_owned));
+        let url = match config.url {
+            Some(url) => {
+                hosts.push(host(&url)?.to_owned());
+                Some(url.trim_end_matches('/').to_owned())
+            }
+            None => None,
+        };
         let identity = Identity::new(&operator, &service, &config.namespace, &hosts)?;
         Ok(Self {
             secret: Secret::new(
@@ -155,7 +160,7 @@ impl Managed {
                     "webhooks serve with this certificate"
                 );
             }
-            let bundle = next.material.bundle();
+            let bundle = json!(ByteString(next.material.bundle().into_bytes()));
             let authority = next.material.authority.certificate.clone();
             self.memory = Some(next.material);
             match self.inject(&bundle, authority, &version).await? {
@@ -169,19 +174,16 @@ impl Managed {
     /// Brings the bundle to all objects.
     async fn inject(
         &mut self,
-        bundle: &str,
+        bundle: &Value,
         authority: Certificate,
         version: &str,
     ) -> Result<Progress, PassError> {
-        let Value::String(bundle) = json!(ByteString(bundle.as_bytes().to_vec())) else {
-            unreachable!("bytes are a string of base64");
-        };
         let (mut is_complete, mut has_failed, mut is_changed) = (true, false, false);
         let mut is_current = false;
         for target in &mut self.targets {
             let (client, caller, manager) = (&self.client, &self.caller, &self.operator);
             let mut checked = target
-                .check(client, caller, &bundle, is_current, manager)
+                .check(client, caller, bundle, is_current, manager)
                 .await;
             if let Ok(Checked::Differs) = checked {
                 // Another replica may have brought a newer bundle, which must not be overwritten.
@@ -191,7 +193,7 @@ impl Managed {
                 }
                 is_current = true;
                 checked = target
-                    .check(client, caller, &bundle, is_current, manager)
+                    .check(client, caller, bundle, is_current, manager)
                     .await;
             }
             match checked {
@@ -247,12 +249,17 @@ impl Managed {
     }
 }
 
-/// The host of a URL, without its port.
-fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+/// The host of a URL, without its port. The API server refuses a URL with a user, a query or a fragment.
+fn host(url: &str) -> Result<&str, InvalidAddress> {
+    let rest = url.strip_prefix("https://");
+    let rest = rest.filter(|rest| !rest.contains(['@', '?', '#']));
+    let rest = rest.ok_or_else(|| InvalidAddress::Url {
+        url: url.to_owned(),
+    })?;
     let authority = rest.split('/').next().unwrap_or_default();
-    match authority.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    }
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next(),
+        None => authority.split(':').next(),
+    };
+    Ok(host.unwrap_or_default())
 }

@@ -30,7 +30,7 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio_rustls::rustls::ServerConfig;
 
-pub(crate) use self::identity::InvalidHost;
+pub(crate) use self::identity::InvalidAddress;
 use self::{managed::Managed, mounted::Mounted, tls::Tls};
 
 /// The current time, which tests replace.
@@ -95,8 +95,8 @@ enum Source {
 }
 
 impl Certificates {
-    /// Certificates that the operator creates and renews. Fails if a host is invalid.
-    pub fn managed(config: ManagedConfig) -> Result<Self, InvalidHost> {
+    /// Certificates that the operator creates and renews. Fails if a host or the URL is invalid.
+    pub fn managed(config: ManagedConfig) -> Result<Self, InvalidAddress> {
         let tls = Tls::new();
         let managed = Managed::new(config, tls.clone())?;
         let source = Source::Managed(Box::new(managed));

@@ -1,6 +1,7 @@
 //! The objects that name the webhooks of an operator: two configurations, and the CRDs that it converts.
 
 use kube::Client;
+use serde_json::Value;
 use tracing::{info, warn};
 
 use super::{
@@ -71,7 +72,7 @@ impl Target {
         &mut self,
         client: &Client,
         caller: &Caller,
-        bundle: &str,
+        bundle: &Value,
         may_patch: bool,
         manager: &str,
     ) -> Result<Checked, Failure> {

@@ -6,5 +6,7 @@ mod injection;
 mod load;
 mod mounted;
 mod renewal;
+mod rotation;
 mod secrecy;
 mod support;
+mod url;

@@ -46,11 +46,12 @@ fn add_key(pem: &[u8], texts: &mut BTreeSet<String>) {
 fn assert_has_none(text: &str, secrets: &BTreeSet<String>) {
     assert!(secrets.len() > 8, "{}", secrets.len());
     for secret in secrets {
-        assert!(!text.contains(secret), "{secret} is in {text}");
+        let lines = text.lines().filter(|line| line.contains(secret));
+        assert_eq!(lines.collect::<Vec<_>>(), [""; 0]);
     }
 }
 
-/// A client whose responses about the Secret are cut in half every other time.
+/// A client whose responses about the Secret are cut off one time in five.
 fn truncating(server: &Server) -> Client {
     let admin = server.client();
     let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -60,7 +61,7 @@ fn truncating(server: &Server) -> Client {
             let is_secret = request.uri().path().contains("/secrets");
             let response = admin.send(request).await?;
             let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            if !is_secret || number % 2 == 1 {
+            if !is_secret || number % 5 > 0 {
                 return Ok::<_, kube::Error>(response);
             }
             let (parts, body) = response.into_parts();
@@ -105,7 +106,11 @@ async fn no_key_is_in_a_log_of_any_level() {
         "is not JSON",
         "set the CA bundle",
     ] {
-        assert!(text.contains(expected), "{expected} is not in {text}");
+        assert!(
+            text.contains(expected),
+            "{expected} is not in {}",
+            log.own()
+        );
     }
     assert_has_none(&text, &texts);
 }
@@ -117,12 +122,12 @@ fn no_key_is_in_a_debug_output() {
     let now = 1_800_000_000;
     let next = next(None, None, |_| false, &identity, &lifetimes, now).unwrap();
     let mut texts = BTreeSet::new();
-    let mut entries = Entries::new();
+    let mut entries = Entries::default();
     for (name, text) in next.material.entries() {
         if name.ends_with(".key") {
             add_key(text.as_bytes(), &mut texts);
         }
-        entries.insert(name.to_owned(), text.into_bytes());
+        entries.0.insert(name.to_owned(), text.into_bytes());
     }
     let tls = super::super::tls::Tls::new();
     tls.serve(&next.material.serving).unwrap();
@@ -134,9 +139,9 @@ fn no_key_is_in_a_debug_output() {
     // The text of each error about a damaged key.
     for name in ["tls.key", "ca.key", "tls.crt", "ca.crt"] {
         let mut damaged = entries.clone();
-        let mut text = entries["tls.key"].clone();
+        let mut text = entries.0["tls.key"].clone();
         text.insert(60, b'%');
-        damaged.insert(name.to_owned(), text);
+        damaged.0.insert(name.to_owned(), text);
         let contents = Contents::read(&damaged, &identity, now);
         assert!(!contents.damages.is_empty());
         let damages = &contents.damages;

@@ -9,10 +9,10 @@ use std::{
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{
     Api, Client,
-    api::{Patch, PatchParams},
+    api::{DeleteParams, PostParams},
 };
 use operator_testing::Server;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex},
     task::JoinHandle,
@@ -211,6 +211,26 @@ impl Replica {
     }
 }
 
+/// Two replicas that poll at different times.
+pub async fn two_replicas(server: &Server, time: &Time) -> [Replica; 2] {
+    let first = Replica::managed(server.client(), time);
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let second = Replica::managed(server.client(), time);
+    tokio::time::sleep(A_WHILE).await;
+    [first, second]
+}
+
+/// Connects to all replicas for seven minutes, more often at first. This is longer than it takes to replace an authority.
+pub async fn connect_for_a_while(server: &Server, replicas: &[Replica], time: &Time) {
+    let seconds = [4; 10].into_iter().chain([30; 13]);
+    for seconds in seconds {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        for replica in replicas {
+            replica.connect_as(server, time).await;
+        }
+    }
+}
+
 impl Drop for Replica {
     fn drop(&mut self) {
         self.task.abort();
@@ -299,19 +319,27 @@ pub async fn entry(server: &Server, name: &str) -> Vec<u8> {
     secret(server).await.data.unwrap()[name].0.clone()
 }
 
-/// Changes entries of the Secret; `None` removes one.
+pub async fn delete(server: &Server) {
+    let params = DeleteParams::default();
+    let deleted = secrets(server).delete("op-webhook", &params).await;
+    deleted.unwrap();
+}
+
+/// Changes entries of the Secret; `None` removes one. It becomes one of any type, which may lack entries.
 pub async fn tamper(server: &Server, entries: &[(&str, Option<&[u8]>)]) {
-    let entries = entries.iter().map(|(name, text)| {
-        let text = text.map(|text| ByteString(text.to_vec()));
-        ((*name).to_owned(), json!(text))
-    });
-    let data: serde_json::Map<_, _> = entries.collect();
-    let patch = Patch::Merge(json!({ "data": data }));
-    let secrets = secrets(server);
-    secrets
-        .patch("op-webhook", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
+    let mut secret = secret(server).await;
+    let data = secret.data.get_or_insert_default();
+    for (name, text) in entries {
+        match text {
+            Some(text) => data.insert((*name).to_owned(), ByteString(text.to_vec())),
+            None => data.remove(*name),
+        };
+    }
+    secret.type_ = Some("Opaque".into());
+    secret.metadata.resource_version = None;
+    delete(server).await;
+    let params = PostParams::default();
+    secrets(server).create(&params, &secret).await.unwrap();
 }
 
 /// The requests that write the Secret or a configuration.
@@ -335,6 +363,15 @@ impl Log {
             .with_writer(move || writer.clone())
             .finish();
         (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// What the operator logged.
+    pub fn own(&self) -> String {
+        let text = self.text();
+        let own = text
+            .lines()
+            .filter(|line| line.contains("operator_runtime"));
+        own.flat_map(|line| [line, "\n"]).collect()
     }
 
     pub fn text(&self) -> String {

@@ -1,0 +1,239 @@
+//! What an object loses in another version: the difference between it and what comes back.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::canonical::hash;
+use super::error::ConversionError;
+use super::item::identities;
+use super::kept::{Entry, KeptStep};
+use super::path::{is_list_at, is_meta, places};
+use super::place::{Shown, Step, get, remove};
+use super::side::Side;
+use super::spoke::Spoke;
+
+/// An object and its conversion.
+pub(super) struct Difference<'a> {
+    pub spoke: &'a Spoke,
+    /// The side of the object.
+    pub side: Side,
+    /// The object on the other side.
+    pub converted: &'a Value,
+    pub entries: Vec<Entry>,
+    /// The current place, with the indices of the object, and as it is kept.
+    place: Vec<Step>,
+    kept: Vec<KeptStep>,
+    /// How many of the last parents did not come back.
+    missing: usize,
+}
+
+impl<'a> Difference<'a> {
+    /// What has to be kept of `object`, if `back` is what comes back of it from `converted`.
+    pub fn of(
+        spoke: &'a Spoke,
+        side: Side,
+        object: &Value,
+        converted: &'a Value,
+        back: &Value,
+    ) -> Result<Vec<Entry>, ConversionError> {
+        let mut difference = Self {
+            spoke,
+            side,
+            converted,
+            entries: Vec::new(),
+            place: Vec::new(),
+            kept: Vec::new(),
+            missing: 0,
+        };
+        for name in names(object, back) {
+            if !is_meta(name) {
+                difference.field(name, object.get(name), back.get(name))?;
+            }
+        }
+        Ok(difference.entries)
+    }
+
+    fn field(
+        &mut self,
+        name: &str,
+        original: Option<&Value>,
+        back: Option<&Value>,
+    ) -> Result<(), ConversionError> {
+        self.place.push(Step::Field(name.to_owned()));
+        self.kept.push(KeptStep::Field(name.to_owned()));
+        let result = self.node(original, back);
+        self.place.pop();
+        self.kept.pop();
+        result
+    }
+
+    fn node(
+        &mut self,
+        original: Option<&Value>,
+        back: Option<&Value>,
+    ) -> Result<(), ConversionError> {
+        if original == back || self.is_unkept() {
+            return Ok(());
+        }
+        match (original, back) {
+            (Some(value @ Value::Object(_)), Some(back @ Value::Object(_))) => {
+                for name in names(value, back) {
+                    self.field(name, value.get(name), back.get(name))?;
+                }
+                Ok(())
+            }
+            (Some(Value::Array(items)), Some(Value::Array(returned)))
+                if items.len() == returned.len() && self.keys().is_some() =>
+            {
+                let keys = self.keys().unwrap_or_default();
+                let identities = identities(returned, &keys);
+                for (index, identity) in identities.into_iter().enumerate() {
+                    self.place.push(Step::Item(index));
+                    self.kept.push(KeptStep::Item([identity]));
+                    let result = self.node(items.get(index), returned.get(index));
+                    self.place.pop();
+                    self.kept.pop();
+                    result?;
+                }
+                Ok(())
+            }
+            // each part on its own: some may have a place on the other side, or be lost on purpose
+            (Some(value @ Value::Object(fields)), None) if self.has_parts() => {
+                let before = self.entries.len();
+                self.missing += 1;
+                let result = fields
+                    .keys()
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .try_for_each(|name| self.field(name, value.get(name), None));
+                self.missing -= 1;
+                result?;
+                if self.entries.len() == before {
+                    self.keep(Some(&Value::Object(serde_json::Map::new())), None)?;
+                }
+                Ok(())
+            }
+            // an object that only rules created: it is removed again while nothing else is in it
+            (None, Some(back @ Value::Object(_))) => self.keep(None, Some(hash(back))),
+            (original, _) => self.keep(original, None),
+        }
+    }
+
+    fn keep(
+        &mut self,
+        value: Option<&Value>,
+        instead: Option<String>,
+    ) -> Result<(), ConversionError> {
+        if value.is_some_and(|value| self.is_sensitive(value)) {
+            return Err(ConversionError::Sensitive {
+                version: self.spoke.versions.of(self.side).clone(),
+                field: Shown(&self.place).to_string(),
+            });
+        }
+        let entry = Entry {
+            path: self.kept.clone(),
+            create: self.missing,
+            value: value.cloned(),
+            instead,
+            wrote: None,
+            hash: None,
+        };
+        let counterparts = self.spoke.counterparts(&self.place, self.side);
+        let written = counterparts
+            .as_ref()
+            .and_then(|it| self.spoke.written(self.converted, it, self.side.other()));
+        let sensitive = self.spoke.sensitive.of(self.side.other());
+        let is_secret = counterparts.iter().flatten().any(|place| {
+            sensitive
+                .iter()
+                .any(|it| it.bindings(place).is_some() || it.below(place).is_some())
+        });
+        self.entries.push(entry.wrote(written, is_secret));
+        Ok(())
+    }
+
+    /// The keys of the list at the current place; `None` if no rule is about its items.
+    fn keys(&self) -> Option<Vec<String>> {
+        self.spoke.keys(&self.place, self.side)
+    }
+
+    fn is_unkept(&self) -> bool {
+        let mut unkept = self.spoke.unkept.of(self.side).iter();
+        unkept.any(|path| path.is_at(&self.place))
+    }
+
+    /// Whether rules are about parts of the current place.
+    fn has_parts(&self) -> bool {
+        let rules = self
+            .spoke
+            .rules
+            .iter()
+            .flat_map(|rule| rule.paths.of(self.side));
+        let only = self.spoke.only.of(self.side).iter();
+        let mut paths = rules.chain(only).chain(self.spoke.unkept.of(self.side));
+        paths.any(|path| path.below(&self.place).is_some())
+    }
+
+    fn is_sensitive(&self, value: &Value) -> bool {
+        self.spoke.sensitive.of(self.side).iter().any(|path| {
+            let below = path.below(&self.place);
+            path.bindings(&self.place).is_some()
+                || below.is_some_and(|below| !places(below, value).is_empty())
+        })
+    }
+}
+
+impl Spoke {
+    /// The value at the places of a side, without the parts that other rules are about; a list of values if there are several places.
+    pub(super) fn written(
+        &self,
+        object: &Value,
+        places: &[Vec<Step>],
+        side: Side,
+    ) -> Option<Value> {
+        match places {
+            [place] => self.own(object, place, side),
+            places => {
+                let values = places.iter().map(|place| self.own(object, place, side));
+                let values: Vec<Value> = values.map(Option::unwrap_or_default).collect();
+                Some(Value::Array(values))
+            }
+        }
+    }
+
+    fn own(&self, object: &Value, place: &[Step], side: Side) -> Option<Value> {
+        let mut value = get(object, place)?.clone();
+        let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));
+        for path in rules.chain(self.only.of(side)) {
+            if let Some(below) = path.below(place) {
+                for place in places(below, &value) {
+                    remove(&mut value, &place);
+                }
+            }
+        }
+        Some(value)
+    }
+
+    /// The keys of the list at a place of a side; `None` if no rule is about its items.
+    pub(super) fn keys(&self, place: &[Step], side: Side) -> Option<Vec<String>> {
+        let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));
+        let defaults = self.defaults.of(side).iter().map(|(path, _)| path);
+        let supplies = self.supplies.of(side).iter().map(|(path, _)| path);
+        let paths = rules
+            .chain(self.only.of(side))
+            .chain(self.nulls.of(side))
+            .chain(self.unkept.of(side))
+            .chain(self.sensitive.of(side))
+            .chain(defaults)
+            .chain(supplies);
+        let lists = paths.flat_map(|path| path.lists());
+        let here = lists.filter(|(list, _)| is_list_at(list, place));
+        here.map(|(_, keys)| keys.to_vec()).max_by_key(Vec::len)
+    }
+}
+
+fn names<'v>(a: &'v Value, b: &'v Value) -> BTreeSet<&'v String> {
+    let fields = [a, b].into_iter().filter_map(Value::as_object);
+    fields.flat_map(|fields| fields.keys()).collect()
+}

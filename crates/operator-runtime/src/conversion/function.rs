@@ -1,0 +1,160 @@
+//! The functions of rules: ours, and the typed functions of users, which are called with JSON through serde.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use serde_path_to_error::Segment;
+
+use super::values::Values;
+use crate::Result;
+
+/// Maps the values at the paths of one side to those of the other side; `None` is an absent field.
+pub(super) type Function = Box<
+    dyn Fn(Vec<Option<Value>>) -> std::result::Result<Vec<Option<Value>>, Refused> + Send + Sync,
+>;
+
+/// Maps a whole object to the value of a field that only the other side has.
+pub(super) type Supply = Box<dyn Fn(&Value) -> std::result::Result<Value, Refused> + Send + Sync>;
+
+/// Why a function has no result.
+#[derive(Debug)]
+pub(super) struct Refused {
+    /// The index of the path whose value is wrong.
+    pub source: usize,
+    /// The path from there to the value that is wrong, for example `.a[0]`.
+    pub below: String,
+    pub reason: String,
+}
+
+impl Refused {
+    fn new(reason: impl ToString) -> Self {
+        Self {
+            source: 0,
+            below: String::new(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// A function of a single value that cannot fail. It gets neither absent fields nor `null`, which stay what they are.
+pub(super) fn mapped(map: impl Fn(Value) -> Option<Value> + Send + Sync + 'static) -> Function {
+    Box::new(move |values| {
+        let mapped = |value| match value {
+            Some(Value::Null) => Some(Value::Null),
+            value => value.and_then(&map),
+        };
+        Ok(values.into_iter().map(mapped).collect())
+    })
+}
+
+/// The item of a list, and a list of the item.
+pub(super) fn wrap() -> Function {
+    mapped(|value| Some(Value::Array(vec![value])))
+}
+
+/// The first item of a list. What is no list is carried as it is.
+pub(super) fn unwrap() -> Function {
+    mapped(|value| match value {
+        Value::Array(items) => items.into_iter().next(),
+        other => Some(other),
+    })
+}
+
+pub(super) fn to_hub(values: Values) -> Function {
+    mapped(move |value| Some(values.to_hub(value)))
+}
+
+pub(super) fn to_spoke(values: Values) -> Function {
+    mapped(move |value| Some(values.to_spoke(value)))
+}
+
+/// A user's function of one field.
+pub(super) fn answer<A, B>(function: impl Fn(A) -> Result<B> + Send + Sync + 'static) -> Function
+where
+    A: DeserializeOwned,
+    B: Serialize,
+{
+    Box::new(move |mut values| {
+        let value = match values.pop().flatten() {
+            None => return Ok(vec![None]),
+            Some(Value::Null) => return Ok(vec![Some(Value::Null)]),
+            Some(value) => value,
+        };
+        let answer = function(read(value)?).map_err(Refused::new)?;
+        Ok(vec![present(written(answer)?)])
+    })
+}
+
+/// A user's function of several fields, as tuples.
+pub(super) fn answer_all<A, B>(
+    targets: usize,
+    function: impl Fn(A) -> Result<B> + Send + Sync + 'static,
+) -> Function
+where
+    A: DeserializeOwned,
+    B: Serialize,
+{
+    Box::new(move |values| {
+        let values = values.into_iter().map(Option::unwrap_or_default).collect();
+        let tuple = read(Value::Array(values)).map_err(of_one)?;
+        let answers = written(function(tuple).map_err(Refused::new)?)?;
+        match answers {
+            Value::Array(answers) if answers.len() == targets => {
+                Ok(answers.into_iter().map(present).collect())
+            }
+            other => Err(Refused::new(format!(
+                "the answer must be a tuple of {targets} values, but is {other}"
+            ))),
+        }
+    })
+}
+
+/// A user's function of a whole object.
+pub(super) fn supply<S, T>(function: impl Fn(&S) -> Result<T> + Send + Sync + 'static) -> Supply
+where
+    S: DeserializeOwned,
+    T: Serialize,
+{
+    Box::new(move |object| {
+        let object: S = read(object.clone())?;
+        written(function(&object).map_err(Refused::new)?)
+    })
+}
+
+fn present(value: Value) -> Option<Value> {
+    (!value.is_null()).then_some(value)
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> std::result::Result<T, Refused> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let mut below = String::new();
+        for segment in error.path() {
+            match segment {
+                Segment::Seq { index } => below.push_str(&format!("[{index}]")),
+                Segment::Map { key } => below.push_str(&format!(".{key}")),
+                Segment::Enum { variant } => below.push_str(&format!(".{variant}")),
+                Segment::Unknown => {}
+            }
+        }
+        Refused {
+            below,
+            ..Refused::new(error.inner())
+        }
+    })
+}
+
+fn written(value: impl Serialize) -> std::result::Result<Value, Refused> {
+    serde_json::to_value(value).map_err(Refused::new)
+}
+
+/// The item of a tuple is the value at one of the paths.
+fn of_one(refused: Refused) -> Refused {
+    let rest = refused.below.strip_prefix('[');
+    match rest.and_then(|rest| rest.split_once(']')) {
+        Some((index, below)) => Refused {
+            source: index.parse().unwrap_or(0),
+            below: below.to_owned(),
+            reason: refused.reason,
+        },
+        None => refused,
+    }
+}

@@ -1,0 +1,278 @@
+//! The rules between a version and the hub, as a builder.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::declared::Declared;
+use super::function::{self, Function, Supply};
+use super::path::Path;
+use super::side::{Side, Sided};
+use super::values::Values;
+use crate::Result;
+
+/// A version that is not the hub, and the rules between it and the hub.
+///
+/// A rule says where a value goes and what becomes of it, in both directions; its first path is that of the spoke, the second one that of
+/// the hub. The order of the rules does not matter. Fields without a rule are carried as they are, also those that no schema has.
+///
+/// Paths are written `spec.size`, in the items of a list `spec.pools[].size`, in the values of a map `spec.labels{}.size`. The brackets
+/// contain the keys of the list if its type is `map`: `spec.pools[name].size`, `spec.ports[port,protocol].size`. In a name, `\` escapes
+/// the characters `.`, `[`, `{` and `\`.
+pub struct Spoke {
+    pub(super) versions: Sided<String>,
+    pub(super) rules: Vec<Rule>,
+    /// Fields for which the other side has no place.
+    pub(super) only: Sided<Vec<Path>>,
+    /// Defaults that the other side does not have.
+    pub(super) defaults: Sided<Vec<(Path, Value)>>,
+    /// Fields that may be `null`, but not on the other side.
+    pub(super) nulls: Sided<Vec<Path>>,
+    /// Values of fields that are absent after all other rules.
+    pub(super) supplies: Sided<Vec<(Path, Supply)>>,
+    /// Fields that are not kept.
+    pub(super) unkept: Sided<Vec<Path>>,
+    /// Fields that must not be kept.
+    pub(super) sensitive: Sided<Vec<Path>>,
+    pub(super) declared: Vec<Declared>,
+    /// What is wrong with the rules.
+    pub(super) problems: Vec<String>,
+}
+
+/// Values that have another place on the other side, or are written differently there.
+pub(super) struct Rule {
+    pub paths: Sided<Vec<Path>>,
+    /// `None` if the values are the same on both sides; the function to the side otherwise.
+    pub functions: Option<Sided<Function>>,
+}
+
+/// The two functions of an answer, one for each direction.
+pub struct Both<F, G> {
+    /// From the spoke to the hub.
+    pub to_hub: F,
+    /// From the hub to the spoke.
+    pub to_spoke: G,
+}
+
+impl Spoke {
+    /// A version such as `v1`, which is the same as the hub until there are rules.
+    pub fn new(version: &str) -> Self {
+        Self {
+            versions: Sided {
+                spoke: version.to_owned(),
+                hub: String::new(),
+            },
+            rules: Vec::new(),
+            only: Sided::default(),
+            defaults: Sided::default(),
+            nulls: Sided::default(),
+            supplies: Sided {
+                spoke: Vec::new(),
+                hub: Vec::new(),
+            },
+            unkept: Sided::default(),
+            sensitive: Sided::default(),
+            declared: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// A field or a whole object that has another name or another parent in the hub. Parents are created as
+    /// needed, and stay as they are where the value came from.
+    pub fn moved(self, spoke: &str, hub: &str) -> Self {
+        self.rule(&[spoke], &[hub], None)
+    }
+
+    /// A single value in the spoke that is a list in the hub. The spoke gets the first item.
+    pub fn list_of_one(self, spoke: &str, hub: &str) -> Self {
+        let functions = Sided {
+            spoke: function::unwrap(),
+            hub: function::wrap(),
+        };
+        self.rule(&[spoke], &[hub], Some(functions))
+    }
+
+    /// A list in the spoke that is a single value in the hub. The hub gets the first item.
+    pub fn one_of_list(self, spoke: &str, hub: &str) -> Self {
+        let functions = Sided {
+            spoke: function::wrap(),
+            hub: function::unwrap(),
+        };
+        self.rule(&[spoke], &[hub], Some(functions))
+    }
+
+    /// A field with values that the other version lacks or writes differently.
+    pub fn values(self, spoke: &str, hub: &str, values: Values) -> Self {
+        let functions = Sided {
+            spoke: function::to_spoke(values.clone()),
+            hub: function::to_hub(values),
+        };
+        self.rule(&[spoke], &[hub], Some(functions))
+    }
+
+    /// A field that the hub has no place for. It is kept in the annotation of the object in the hub.
+    pub fn only_in_spoke(self, path: &str) -> Self {
+        self.only(Side::Spoke, path)
+    }
+
+    /// A field that the spoke has no place for. It is kept in the annotation of the object in the spoke.
+    pub fn only_in_hub(self, path: &str) -> Self {
+        self.only(Side::Hub, path)
+    }
+
+    /// A default that only the hub has: if the field is absent in the spoke, it has this value in the hub, and the other way round.
+    pub fn default_in_hub(self, path: &str, value: impl Into<Value>) -> Self {
+        self.default(Side::Hub, path, value.into())
+    }
+
+    /// A default that only the spoke has: if the field is absent in the hub, it has this value in the spoke, and the other way round.
+    pub fn default_in_spoke(self, path: &str, value: impl Into<Value>) -> Self {
+        self.default(Side::Spoke, path, value.into())
+    }
+
+    /// A field that may be `null` in the spoke, but not in the hub, where it is then absent.
+    pub fn null_only_in_spoke(self, path: &str) -> Self {
+        self.null(Side::Spoke, path)
+    }
+
+    /// A field that may be `null` in the hub, but not in the spoke, where it is then absent.
+    pub fn null_only_in_hub(self, path: &str) -> Self {
+        self.null(Side::Hub, path)
+    }
+
+    /// A field that the two versions write differently, with a function for each direction.
+    ///
+    /// The functions are called for values that are present and not `null`. If a function returns `None`, the field is absent. An error
+    /// refuses the conversion of the object.
+    pub fn answer<A, B, C, D>(
+        self,
+        spoke: &str,
+        hub: &str,
+        to_hub: impl Fn(A) -> Result<B> + Send + Sync + 'static,
+        to_spoke: impl Fn(C) -> Result<D> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        B: Serialize,
+        C: DeserializeOwned,
+        D: Serialize,
+    {
+        let functions = Sided {
+            spoke: function::answer(to_spoke),
+            hub: function::answer(to_hub),
+        };
+        self.rule(&[spoke], &[hub], Some(functions))
+    }
+
+    /// Fields that the hub splits, merges or divides otherwise, with a function for each direction.
+    ///
+    /// The functions take and return tuples of as many values as there are paths, also if there is only one; an absent field is `null`.
+    /// They are called if at least one of the fields is present.
+    pub fn answer_all<A, B, C, D>(
+        self,
+        spoke: &[&str],
+        hub: &[&str],
+        to_hub: impl Fn(A) -> Result<B> + Send + Sync + 'static,
+        to_spoke: impl Fn(C) -> Result<D> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        B: Serialize,
+        C: DeserializeOwned,
+        D: Serialize,
+    {
+        let functions = Sided {
+            spoke: function::answer_all(spoke.len(), to_spoke),
+            hub: function::answer_all(hub.len(), to_hub),
+        };
+        self.rule(spoke, hub, Some(functions))
+    }
+
+    /// The value of a field that the hub requires, for objects in which it is absent after all other rules. `value` gets the whole object
+    /// as the spoke has it. If only the hub has the field, [`only_in_hub`](Self::only_in_hub) is needed too.
+    pub fn supply_hub<S, T>(
+        self,
+        path: &str,
+        value: impl Fn(&S) -> Result<T> + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: DeserializeOwned,
+        T: Serialize,
+    {
+        self.supply(Side::Hub, path, function::supply(value))
+    }
+
+    /// The value of a field that the spoke requires, for objects in which it is absent after all other rules. `value` gets the whole
+    /// object as the hub has it. If only the spoke has the field, [`only_in_spoke`](Self::only_in_spoke) is needed too.
+    pub fn supply_spoke<H, T>(
+        self,
+        path: &str,
+        value: impl Fn(&H) -> Result<T> + Send + Sync + 'static,
+    ) -> Self
+    where
+        H: DeserializeOwned,
+        T: Serialize,
+    {
+        self.supply(Side::Spoke, path, function::supply(value))
+    }
+
+    /// What the conversion may change or refuse. Lossy and normalised fields are not kept.
+    pub fn declared(mut self, declared: impl IntoIterator<Item = Declared>) -> Self {
+        self.declared.extend(declared);
+        self
+    }
+
+    fn rule(mut self, spoke: &[&str], hub: &[&str], functions: Option<Sided<Function>>) -> Self {
+        let spoke = spoke.iter().map(|path| self.path(path)).collect();
+        let hub = hub.iter().map(|path| self.path(path)).collect();
+        // a path that cannot be read is a problem already
+        if let (Some(spoke), Some(hub)) = (spoke, hub) {
+            let paths = Sided { spoke, hub };
+            self.rules.push(Rule { paths, functions });
+        }
+        self
+    }
+
+    fn only(mut self, side: Side, path: &str) -> Self {
+        let path = self.field(path);
+        self.only.of_mut(side).extend(path);
+        self
+    }
+
+    fn default(mut self, side: Side, path: &str, value: Value) -> Self {
+        let path = self.field(path);
+        let default = path.map(|path| (path, value));
+        self.defaults.of_mut(side).extend(default);
+        self
+    }
+
+    fn null(mut self, side: Side, path: &str) -> Self {
+        let path = self.field(path);
+        self.nulls.of_mut(side).extend(path);
+        self
+    }
+
+    fn supply(mut self, side: Side, path: &str, value: Supply) -> Self {
+        let path = self.field(path);
+        let supply = path.map(|path| (path, value));
+        self.supplies.of_mut(side).extend(supply);
+        self
+    }
+
+    fn path(&mut self, path: &str) -> Option<Path> {
+        let read = Path::read(path);
+        read.map_err(|problem| self.problems.push(format!("path {path:?}: {problem}")))
+            .ok()
+    }
+
+    /// A path to a field of an object.
+    fn field(&mut self, text: &str) -> Option<Path> {
+        let path = self.path(text)?;
+        if path.field().is_none() {
+            let problem =
+                "only the path of a field is allowed here, without `[]` or `{}` at its end";
+            self.problems.push(format!("path {text:?}: {problem}"));
+            return None;
+        }
+        Some(path)
+    }
+}

@@ -1,0 +1,145 @@
+//! Reports the questions about the versions of kinds that the user's code does not answer, and answers to questions that no longer exist.
+
+use std::ops::Range;
+
+use super::{failure::Failure, open::OpenProject};
+use crate::{
+    diagnostic::{Code, Location, Report, Severity},
+    disk,
+    plan::Plan,
+    render::{Converted, SpokeAnswers},
+    user_code::{Answers, conversion_file},
+};
+
+/// The fields that all answers have, with the values that change nothing.
+const FIXED: [(&str, &str); 2] = [
+    ("rules", "rules: |spoke| spoke"),
+    ("declared", "declared: vec![]"),
+];
+
+/// Reported until the user has answered.
+pub fn reports(
+    open: &OpenProject,
+    plan: &Plan,
+    converted: &[Converted],
+) -> Result<Vec<Report>, Failure> {
+    let mut reports = vec![];
+    for kind in converted {
+        let change = plan.changes.iter().find(|change| change.path == kind.path);
+        let planned = change.and_then(|change| change.after.clone());
+        let Some(text) =
+            planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))?
+        else {
+            continue;
+        };
+        let Some(file) = conversion_file(&text) else {
+            continue;
+        };
+        let file_of = FileOfKind {
+            open,
+            kind,
+            text: &text,
+        };
+        for spoke in &kind.spokes {
+            let mut answers = file.answers.iter();
+            match answers.find(|(name, _)| *name == spoke.name) {
+                Some((_, answers)) => reports.extend(file_of.compare(spoke, answers)),
+                None if file.functions.contains(&spoke.function) => {}
+                None => reports.push(file_of.missing_function(spoke)),
+            }
+        }
+        let is_known = |name: &String| kind.spokes.iter().any(|spoke| spoke.name == *name);
+        for (name, answers) in &file.answers {
+            if name.ends_with("Answers") && !is_known(name) {
+                reports.push(file_of.report(
+                    format!("`{name}` is about a version that is no longer converted"),
+                    answers.name.clone(),
+                    "remove the function that returns it".into(),
+                ));
+            }
+        }
+    }
+    Ok(reports)
+}
+
+struct FileOfKind<'a> {
+    open: &'a OpenProject,
+    kind: &'a Converted,
+    text: &'a str,
+}
+
+impl FileOfKind<'_> {
+    fn compare(&self, spoke: &SpokeAnswers, answers: &Answers) -> Vec<Report> {
+        let mut reports = vec![];
+        let SpokeAnswers {
+            version,
+            answers: questions,
+            ..
+        } = spoke;
+        let hub = &self.kind.hub;
+        for question in questions {
+            match answers.fields.iter().find(|it| it.ident == question.ident) {
+                Some(written) if written.is_open => reports.push(self.report(
+                    format!("an open question about {version} and {hub}: {}", question.question),
+                    written.range.clone(),
+                    "replace each `compile_error!` by the answer, or declare the field in `renames` in operator.toml".into(),
+                )),
+                Some(_) => {}
+                None if answers.has_rest => {}
+                None => reports.push(self.report(
+                    format!("a new question about {version} and {hub}: {}", question.question),
+                    answers.name.clone(),
+                    format!("add to `{}`:\n{},", spoke.name, indented(&question.skeleton)),
+                )),
+            }
+        }
+        let is_known = |ident: &str| {
+            questions.iter().any(|question| question.ident == ident)
+                || FIXED.iter().any(|(fixed, _)| *fixed == ident)
+        };
+        for written in answers.fields.iter().filter(|it| !is_known(&it.ident)) {
+            reports.push(self.report(
+                format!(
+                    "`{}` answers a question about {version} and {hub} that no longer exists",
+                    written.ident
+                ),
+                written.range.clone(),
+                format!("remove it from `{}`", spoke.name),
+            ));
+        }
+        reports
+    }
+
+    fn missing_function(&self, spoke: &SpokeAnswers) -> Report {
+        let fields = spoke.answers.iter().map(|answer| answer.skeleton.as_str());
+        let fields = fields.chain(FIXED.iter().map(|(_, field)| *field));
+        let fields: String = fields.map(|field| format!("        {field},\n")).collect();
+        self.report(
+            format!("there are no answers about {} and {}", spoke.version, self.kind.hub),
+            0..self.text.lines().next().map_or(0, str::len),
+            format!(
+                "import `super::{name}`, and add:\npub fn {function}() -> {name} {{\n    {name} {{\n{fields}    }}\n}}",
+                name = spoke.name,
+                function = spoke.function,
+            ),
+        )
+    }
+
+    fn report(&self, message: String, range: Range<usize>, help: String) -> Report {
+        let path = disk::shown(&self.open.root.join(&self.kind.path));
+        Report {
+            severity: Severity::Warning,
+            code: Some(Code::OpenConversion),
+            subject: Some(self.kind.kind.clone()),
+            message,
+            location: Some(Location::new(&path, 1, self.text, range)),
+            instead: Some("the project does not compile".into()),
+            help: Some(help),
+        }
+    }
+}
+
+/// A line of code as part of a struct's value.
+fn indented(text: &str) -> String {
+    format!("        {text}")
+}

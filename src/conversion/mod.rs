@@ -1,0 +1,37 @@
+//! Derives the conversion between two versions of a kind from their schemas: which fields are carried, moved or kept, and which questions
+//! only the user can answer. Schemas in, rules and questions out. No I/O.
+
+mod derive;
+mod form;
+mod image;
+mod path;
+mod rename;
+mod rule;
+
+pub use derive::{Derivation, derive};
+pub use path::{Path, Step};
+pub use rename::{Named, Rename, RenameError, path, resolve};
+pub use rule::{End, Place, Question, Rule};
+
+use crate::crd::{Api, Version};
+
+/// Whether two versions have equal schemas, apart from texts for humans. Such versions need no conversion.
+pub fn is_equal(a: &Version, b: &Version) -> bool {
+    form::bare(&a.schema) == form::bare(&b.schema)
+}
+
+/// The versions that are converted to and from the hub: those whose schemas differ from that of the hub, if any served one does.
+pub fn spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a Version> {
+    let Some(hub) = api.version(hub) else {
+        return vec![];
+    };
+    let others = api.versions.iter().filter(|it| it.name != hub.name);
+    let others: Vec<&Version> = others.collect();
+    match others.iter().any(|it| !is_equal(it, hub)) {
+        true => others,
+        false => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests;

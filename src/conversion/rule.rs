@@ -1,0 +1,184 @@
+//! What a conversion does with the fields that two versions do not have in common, and what only the user can know about them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::path::{Path, Step};
+
+/// The one of two versions: a conversion goes from a spoke to the hub and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    Spoke,
+    Hub,
+}
+
+/// A field in both versions. The paths differ below a renamed field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub spoke: Path,
+    pub hub: Path,
+}
+
+/// What follows from the schemas and the declared renames. All that no rule mentions is carried over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// The field has another path.
+    Moved(Place),
+    /// The spoke has one value, the hub a list of such values.
+    ListOfOne(Place),
+    /// The hub has one value, the spoke a list of such values.
+    OneOfList(Place),
+    /// Only this version has the field: its value is kept for it.
+    Only(End, Path),
+    /// Only this version has the default of the field: an absent field of the other version has this value here.
+    Default(End, Path, Value),
+    /// This version requires an object that the other may lack, and that may be empty.
+    Empty(End, Path),
+    /// Only in this version, the field may be `null`.
+    Null(End, Path),
+    /// Enum values that are written differently, in the order of the spoke and the hub. They belong to a question about other values of the
+    /// field if there is one.
+    Values(Place, Vec<(Value, Value)>),
+}
+
+/// What the schemas leave open.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// The types differ; they are named in the order of the spoke and the hub.
+    Convert(Place, [String; 2]),
+    /// Fields that are split or merged.
+    Join(Vec<Path>, Vec<Path>),
+    /// This version requires a field that the other lacks, or may lack; the field of the other that may be meant.
+    Supply(End, Path, Option<Path>),
+    /// Enum values that only the spoke has, and those that only the hub has.
+    Values(Place, [Vec<Value>; 2]),
+    /// A field that only the spoke has may be one that only the hub has, with another name.
+    Renamed(Place),
+}
+
+impl End {
+    pub fn other(self) -> Self {
+        match self {
+            Self::Spoke => Self::Hub,
+            Self::Hub => Self::Spoke,
+        }
+    }
+}
+
+impl Rule {
+    /// Whether the rule moves the value at this place to its path in the other version.
+    pub fn moves(&self, place: &Place) -> bool {
+        match self {
+            Self::Moved(it) | Self::ListOfOne(it) | Self::OneOfList(it) | Self::Values(it, _) => {
+                it == place
+            }
+            Self::Only(..) | Self::Default(..) | Self::Empty(..) | Self::Null(..) => false,
+        }
+    }
+}
+
+impl Question {
+    /// Whether the answer moves the value at this place to its path in the other version.
+    pub fn moves(&self, place: &Place) -> bool {
+        match self {
+            Self::Convert(it, _) | Self::Values(it, _) => it == place,
+            Self::Join(..) | Self::Supply(..) | Self::Renamed(_) => false,
+        }
+    }
+}
+
+impl Place {
+    /// The path in one of the versions.
+    pub fn at(&self, end: End) -> &Path {
+        match end {
+            End::Spoke => &self.spoke,
+            End::Hub => &self.hub,
+        }
+    }
+
+    /// The place of a field that has one name in both versions.
+    pub fn field(&self, name: &str) -> Self {
+        let step = Step::Field(name.to_owned());
+        self.with([step.clone(), step])
+    }
+
+    /// The place after a step in the spoke and one in the hub.
+    pub fn with(&self, [spoke, hub]: [Step; 2]) -> Self {
+        Self {
+            spoke: self.spoke.with(spoke),
+            hub: self.hub.with(hub),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Convert(place, [spoke, hub]) => {
+                write!(f, "{place}: the type changes from {spoke} to {hub}")
+            }
+            Self::Join(spoke, hub) => {
+                let list = |paths: &[Path]| {
+                    let paths: Vec<String> = paths.iter().map(|it| format!("`{it}`")).collect();
+                    paths.join(", ")
+                };
+                write!(
+                    f,
+                    "{} of the spoke are {} of the hub",
+                    list(spoke),
+                    list(hub)
+                )
+            }
+            Self::Supply(end, path, meant) => {
+                write!(
+                    f,
+                    "`{path}` is required in {end}, and the other version may lack it"
+                )?;
+                match meant {
+                    Some(meant) => write!(f, " (or is it `{meant}` with another name?)"),
+                    None => Ok(()),
+                }
+            }
+            Self::Values(place, [spoke, hub]) => {
+                let list = |values: &[Value]| {
+                    let values: Vec<String> = values.iter().map(Value::to_string).collect();
+                    match values.is_empty() {
+                        true => "none".to_owned(),
+                        false => values.join(", "),
+                    }
+                };
+                let (spoke, hub) = (list(spoke), list(hub));
+                write!(
+                    f,
+                    "{place}: values only of the spoke: {spoke}; only of the hub: {hub}"
+                )
+            }
+            Self::Renamed(place) => {
+                write!(
+                    f,
+                    "is `{}` the field `{}` with another name?",
+                    place.hub, place.spoke
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.spoke == self.hub {
+            true => write!(f, "`{}`", self.spoke),
+            false => write!(f, "`{}` and `{}`", self.spoke, self.hub),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spoke => "the spoke",
+            Self::Hub => "the hub",
+        })
+    }
+}

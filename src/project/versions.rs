@@ -1,0 +1,227 @@
+//! The versions of a kind between which the operator converts: what follows from their schemas and from `operator.toml`.
+
+use std::ops::Range;
+
+use super::{
+    renamed::{Paths, Renamed},
+    state::{Kind, Source},
+};
+use crate::{
+    conversion::{self, Derivation, End, Path, RenameError, derive, resolve},
+    crd::{Api, Version},
+};
+
+/// The conversions of a kind whose versions have different schemas.
+#[derive(Clone, Debug)]
+pub struct Conversions<'a> {
+    pub hub: &'a Version,
+    pub spokes: Vec<Spoke<'a>>,
+    /// The fields whose values are never kept, each with its version.
+    pub sensitive: Vec<(&'a str, Path)>,
+}
+
+/// A version that is converted to the hub and back.
+#[derive(Clone, Debug)]
+pub struct Spoke<'a> {
+    pub version: &'a Version,
+    pub derivation: Derivation,
+}
+
+/// A part of a kind in `operator.toml` that its CRD contradicts.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{kind}: {problem}")]
+pub struct ConversionError {
+    /// `KIND.GROUP`.
+    pub kind: String,
+    pub problem: Problem,
+    /// The keys that lead to the place in the kind's table.
+    keys: Vec<Key>,
+}
+
+#[derive(Clone, Debug)]
+enum Key {
+    Name(&'static str),
+    Index(usize),
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Problem {
+    #[error("its CRD has no version `{version}`; it has {known}")]
+    NoVersion { version: String, known: String },
+    #[error("`{0}` is the hub, which is the target of all renames")]
+    OfHub(String),
+    #[error("`hub` is missing, so there is no conversion that `{0}` applies to")]
+    NoHub(&'static str),
+    #[error("`versions` lacks `{0}`, which is converted")]
+    NoTypes(String),
+    #[error("its CRD belongs to another operator, which converts its versions")]
+    Foreign,
+    #[error("`{0}` is an empty list")]
+    Empty(&'static str),
+    #[error("the module of the version `{0}` has a name that is in use")]
+    Module(String),
+    #[error(transparent)]
+    Rename(#[from] RenameError),
+}
+
+impl ConversionError {
+    pub fn help(&self) -> String {
+        match &self.problem {
+            Problem::NoVersion { .. } => "choose one of these, or remove the entry if the version was removed".into(),
+            Problem::OfHub(_) => "write the version that has the other path".into(),
+            Problem::NoHub(_) => "write the version that all others are converted to and from, such as `hub = \"v1\"`".into(),
+            Problem::NoTypes(version) => format!("add {version:?} to `versions`"),
+            Problem::Foreign => "remove `hub`, or set `scaffold` if the kind is this operator's own".into(),
+            Problem::Empty(_) => "name at least one field".into(),
+            Problem::Module(_) => "give the version another name, such as `v1`".into(),
+            Problem::Rename(error) => error.help(),
+        }
+    }
+
+    /// The place in `operator.toml`; `index` is that of the kind.
+    pub fn place(&self, text: &str, index: usize) -> Option<Range<usize>> {
+        let document = toml_edit::Document::parse(text).ok()?;
+        let table = document.get("kind")?.get(index)?;
+        let mut item = table;
+        for key in &self.keys {
+            let child = match key {
+                Key::Name(name) => item.get(name),
+                Key::Index(index) => item.get(index),
+            };
+            item = child?;
+        }
+        item.span()
+    }
+}
+
+impl Kind {
+    /// Whether the operator converts between versions of the kind.
+    pub fn is_converted(&self, api: &Api) -> bool {
+        let hub = self.hub.as_ref().filter(|_| self.source() == Source::Own);
+        hub.is_some_and(|hub| !conversion::spokes(api, hub).is_empty())
+    }
+}
+
+/// The conversions that the operator serves for a kind; `None` if there is no hub, or if all versions have equal schemas.
+pub fn conversions<'a>(
+    kind: &'a Kind,
+    api: &'a Api,
+) -> Result<Option<Conversions<'a>>, ConversionError> {
+    let failed = |problem: Problem, keys: &[Key]| ConversionError {
+        kind: kind.full_name(),
+        problem,
+        keys: keys.to_vec(),
+    };
+    let of = |key| [Key::Name(key)];
+    let Some(hub) = &kind.hub else {
+        let keys = [
+            ("renames", !kind.renames.is_empty()),
+            ("sensitive", !kind.sensitive.is_empty()),
+        ];
+        return match keys.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(failed(Problem::NoHub(key), &of(key))),
+            None => Ok(None),
+        };
+    };
+    if kind.source() == Source::Foreign {
+        return Err(failed(Problem::Foreign, &of("hub")));
+    }
+    let version = |name: &str, keys: &[Key]| {
+        api.version(name).ok_or_else(|| {
+            let known: Vec<&str> = api.versions.iter().map(|it| it.name.as_str()).collect();
+            let problem = Problem::NoVersion {
+                version: name.to_owned(),
+                known: known.join(", "),
+            };
+            failed(problem, keys)
+        })
+    };
+    let hub = version(hub, &of("hub"))?;
+    for (index, renamed) in kind.renames.iter().enumerate() {
+        let keys = [
+            Key::Name("renames"),
+            Key::Index(index),
+            Key::Name("version"),
+        ];
+        if version(&renamed.version, &keys)?.name == hub.name {
+            return Err(failed(Problem::OfHub(hub.name.clone()), &keys));
+        }
+        for (key, paths) in [("from", &renamed.from), ("to", &renamed.to)] {
+            if paths.as_slice().is_empty() {
+                let keys = [Key::Name("renames"), Key::Index(index), Key::Name(key)];
+                return Err(failed(Problem::Empty(key), &keys));
+            }
+        }
+    }
+    let mut spokes = vec![];
+    for version in conversion::spokes(api, &hub.name) {
+        let of_version = kind.renames.iter().enumerate();
+        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = of_version
+            .filter(|(_, it)| it.version == version.name)
+            .unzip();
+        let declared = renames
+            .iter()
+            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()]);
+        let declared: Vec<_> = declared.collect();
+        let named = |version: &'a Version| (version.name.as_str(), &version.schema);
+        let renames = resolve(&declared, named(version), named(hub)).map_err(|(at, error)| {
+            let (end, path) = error.place();
+            let (key, paths) = match end {
+                End::Spoke => ("from", &renames[at].from),
+                End::Hub => ("to", &renames[at].to),
+            };
+            let mut keys = vec![
+                Key::Name("renames"),
+                Key::Index(numbers[at]),
+                Key::Name(key),
+            ];
+            let position = paths.as_slice().iter().position(|it| it == path);
+            if let (Paths::Many(_), Some(position)) = (paths, position) {
+                keys.push(Key::Index(position));
+            }
+            failed(error.into(), &keys)
+        })?;
+        spokes.push(Spoke {
+            version,
+            derivation: derive(version, hub, &renames),
+        });
+    }
+    let all = || spokes.iter().map(|spoke| spoke.version).chain([hub]);
+    let mut sensitive = vec![];
+    for (index, text) in kind.sensitive.iter().enumerate() {
+        let resolve = |version: &'a Version| {
+            let named = (version.name.as_str(), &version.schema);
+            conversion::path(End::Hub, text, named).map(|path| (version.name.as_str(), path))
+        };
+        let mut found: Vec<_> = all().filter_map(|version| resolve(version).ok()).collect();
+        if found.is_empty() {
+            // as a path of the hub, which is the one that all have
+            let keys = [Key::Name("sensitive"), Key::Index(index)];
+            found.push(resolve(hub).map_err(|error| failed(error.into(), &keys))?);
+        }
+        sensitive.extend(found);
+    }
+    if spokes.is_empty() {
+        return Ok(None);
+    }
+    for version in all() {
+        if !kind.versions.contains(&version.name) {
+            return Err(failed(
+                Problem::NoTypes(version.name.clone()),
+                &of("versions"),
+            ));
+        }
+        if ["conversion", "versions"].contains(&version.name.as_str()) {
+            return Err(failed(
+                Problem::Module(version.name.clone()),
+                &of("versions"),
+            ));
+        }
+    }
+    let conversions = Conversions {
+        hub,
+        spokes,
+        sensitive,
+    };
+    Ok(Some(conversions))
+}

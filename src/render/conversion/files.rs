@@ -1,0 +1,258 @@
+//! The files of the conversions of a project.
+
+use heck::ToUpperCamelCase;
+use serde::Serialize;
+
+use super::{
+    answer::{Answer, Versions},
+    statement::{statements, uses_empty, uses_values},
+};
+use crate::{
+    crd::Api,
+    plan::Tree,
+    project::{Conversions, Kind, Owner, Project},
+    rust::version_module,
+    rustfmt::{bracketed, import, is_wide, literal},
+    template::fill,
+    types::KindFacts,
+};
+
+/// A kind whose versions are converted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Converted {
+    pub module: String,
+    /// The path of the CRD's file.
+    pub spec: String,
+    /// The user's file.
+    pub path: String,
+    pub kind: String,
+    pub hub: String,
+    pub spokes: Vec<SpokeAnswers>,
+    /// Whether rustfmt must skip the generated file.
+    pub is_wide: bool,
+}
+
+/// The answers about a version and the hub.
+#[derive(Clone, Debug, Serialize)]
+pub struct SpokeAnswers {
+    pub version: String,
+    /// The name of the function.
+    pub function: String,
+    /// The name of the struct.
+    pub name: String,
+    pub answers: Vec<Answer>,
+    #[serde(skip)]
+    statements: String,
+}
+
+#[derive(Serialize)]
+struct VersionsContext<'a> {
+    kind: &'a str,
+    hub: &'a str,
+    imports: String,
+    /// The statements of `conversion`.
+    conversion: String,
+    spokes: Vec<SpokeContext<'a>>,
+    uses_empty: bool,
+}
+
+#[derive(Serialize)]
+struct SpokeContext<'a> {
+    version: &'a str,
+    function: &'a str,
+    name: &'a str,
+    statements: &'a str,
+    fields: String,
+}
+
+#[derive(Serialize)]
+struct AnswersContext<'a> {
+    kind: &'a str,
+    hub: &'a str,
+    imports: String,
+    spokes: &'a [SpokeAnswers],
+}
+
+/// Adds the files of a kind with conversions. `facts` are those of its versions, by name.
+pub fn conversion_files(
+    tree: &mut Tree,
+    kind: &Kind,
+    api: &Api,
+    conversions: &Conversions<'_>,
+    facts: &[(String, KindFacts)],
+) -> Converted {
+    let facts = |name: &str| {
+        let mut facts = facts.iter().filter(|(version, _)| version == name);
+        let (_, facts) = facts
+            .next()
+            .expect("conversions are of versions with types");
+        facts
+    };
+    let module_of = |name: &str| format!("super::{}", version_module(name));
+    let hub = conversions.hub;
+    let spokes = conversions.spokes.iter().map(|spoke| {
+        let version = spoke.version;
+        let versions = Versions {
+            api,
+            spec: &kind.spec,
+            spoke: version,
+            hub,
+            facts: [facts(&version.name), facts(&hub.name)],
+            modules: [module_of(&version.name), module_of(&hub.name)],
+        };
+        let answers = versions.answers(&spoke.derivation.questions);
+        SpokeAnswers {
+            version: version.name.clone(),
+            function: version_module(&version.name),
+            name: format!("{}Answers", version.name.to_upper_camel_case()),
+            statements: statements(&spoke.derivation, &answers),
+            answers,
+        }
+    });
+    let module = kind.module_name();
+    let mut converted = Converted {
+        path: format!("src/api/{module}/conversion.rs"),
+        spec: kind.spec.clone(),
+        kind: kind.kind.clone(),
+        hub: hub.name.clone(),
+        spokes: spokes.collect(),
+        is_wide: false,
+        module,
+    };
+    let text = versions_file(api, conversions, &converted);
+    converted.is_wide = is_wide(&text);
+    tree.insert(
+        format!("src/api/{}/versions.rs", converted.module),
+        Owner::Tool,
+        text,
+    );
+    tree.insert(
+        converted.path.as_str(),
+        Owner::User,
+        answers_file(&converted),
+    );
+    converted
+}
+
+/// The tool's file: the builder calls, and the structs of the answers.
+fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted) -> String {
+    let has = |word: &str| {
+        let mut answers = converted.spokes.iter().flat_map(|spoke| &spoke.answers);
+        answers.any(|answer| answer.type_.contains(word))
+    };
+    let derivations = || conversions.spokes.iter().map(|spoke| &spoke.derivation);
+    let uses_empty = derivations().any(uses_empty);
+    let mut names = vec![];
+    let optional = [
+        ("Both", has("Both<")),
+        ("Values", derivations().any(uses_values)),
+    ];
+    names.extend(["Conversion", "Declared", "Spoke"]);
+    names.extend(
+        optional
+            .iter()
+            .filter(|(_, is_used)| *is_used)
+            .map(|(name, _)| *name),
+    );
+    names.sort_unstable();
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let mut imports = import("operator_runtime::conversion", &names);
+    if has("Result<") || uses_empty {
+        imports = format!("use operator_runtime::Result;\n{imports}");
+    }
+    let arguments = [literal(&api.name()), literal(&converted.hub)];
+    let mut conversion = bracketed(
+        4,
+        "let conversion = Conversion::new",
+        ['(', ')'],
+        &arguments,
+        ";",
+    );
+    for (version, path) in &conversions.sensitive {
+        let arguments = [literal(version), literal(&path.to_string())];
+        conversion += &bracketed(
+            4,
+            "let conversion = conversion.sensitive",
+            ['(', ')'],
+            &arguments,
+            ";",
+        );
+    }
+    let (last, earlier) = converted.spokes.split_last().expect("there are spokes");
+    for spoke in earlier {
+        conversion += &format!(
+            "    let conversion = conversion.spoke({}());\n",
+            spoke.function
+        );
+    }
+    conversion += &format!("    conversion.spoke({}())\n", last.function);
+    let spokes = converted.spokes.iter().map(|spoke| SpokeContext {
+        version: &spoke.version,
+        function: &spoke.function,
+        name: &spoke.name,
+        statements: &spoke.statements,
+        fields: spoke
+            .answers
+            .iter()
+            .map(|it| {
+                format!(
+                    "    /// {}\n    pub {}: {},\n",
+                    it.question, it.ident, it.type_
+                )
+            })
+            .collect(),
+    });
+    let context = VersionsContext {
+        kind: &converted.kind,
+        hub: &converted.hub,
+        imports,
+        conversion,
+        spokes: spokes.collect(),
+        uses_empty,
+    };
+    fill("src/api/versions.rs.j2", &context)
+}
+
+/// The user's file, which does not compile until all questions are answered.
+fn answers_file(converted: &Converted) -> String {
+    let has = |word: &&str| {
+        let mut answers = converted.spokes.iter().flat_map(|spoke| &spoke.answers);
+        answers.any(|answer| answer.type_.starts_with(word))
+    };
+    let names = ["Both", "Values"].into_iter().filter(has);
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let imports = match names.as_slice() {
+        [] => String::new(),
+        names => import("operator_runtime::conversion", names) + "\n",
+    };
+    let structs: Vec<String> = converted.spokes.iter().map(|it| it.name.clone()).collect();
+    let context = AnswersContext {
+        kind: &converted.kind,
+        hub: &converted.hub,
+        imports: imports + &import("super", &structs),
+        spokes: &converted.spokes,
+    };
+    fill("src/api/conversion.rs.j2", &context)
+}
+
+/// The calls that return the conversions of a project.
+pub fn conversions(project: &Project) -> Vec<String> {
+    let kinds = project.kinds().filter(|(kind, api)| kind.is_converted(api));
+    let call =
+        |(kind, _): (&Kind, &Api)| format!("crate::api::{}::conversion()", kind.module_name());
+    kinds.map(call).collect()
+}
+
+/// The proofs of all conversions of a project; `None` if there are none.
+pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<String> {
+    #[derive(Serialize)]
+    struct Context<'a> {
+        crate_name: &'a str,
+        converted: &'a [&'a Converted],
+    }
+    let context = Context {
+        crate_name,
+        converted,
+    };
+    (!converted.is_empty()).then(|| fill("tests/conversions.rs.j2", &context))
+}

@@ -1,0 +1,8 @@
+//! The code that converts between the versions of a kind: the builder calls for what follows from the schemas, and the user's file for the
+//! rest. Values in, texts out.
+
+mod answer;
+mod files;
+mod statement;
+
+pub use files::{Converted, SpokeAnswers, conversion_files, conversion_tests, conversions};

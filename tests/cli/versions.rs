@@ -1,0 +1,429 @@
+//! Versions of a kind: `add-version`, the conversions that follow from the schemas, and what is asked.
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+
+use super::support::{WIDGET, commit, edit, files, folder, ok, project, run};
+
+const CRD: &str = "crds/widgets.example.com.yaml";
+
+/// A project whose Widget has the version v2, changed by replacements in its text.
+fn converted(replacements: &[(&str, &str)]) -> TempDir {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "add-version Widget v2");
+    edit_v2(&p, replacements);
+    folder
+}
+
+fn edit_v2(p: &Path, replacements: &[(&str, &str)]) {
+    edit(&p.join(CRD), |text| {
+        let at = text.find("  - name: v2").unwrap();
+        let mut v2 = text[at..].to_owned();
+        for (before, after) in replacements {
+            assert!(v2.contains(before), "{before}");
+            v2 = v2.replacen(before, after, 1);
+        }
+        text[..at].to_owned() + &v2
+    });
+}
+
+const SCHEDULE: (&str, &str) = (
+    "              size:\n                description: How big it is.\n                type: integer\n                format: int32\n                minimum: 1\n",
+    "              size:\n                type: string\n",
+);
+const COUNT: (&str, &str) = ("              replicas:\n", "              count:\n");
+
+#[test]
+fn wrong_names_and_versions_are_refused_with_their_places() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let before = files(&p);
+    for (args, expected) in [
+        (
+            "Widget v1",
+            &[
+                "error: Widget.example.com already has the version `v1`",
+                "crds/widgets.example.com.yaml:12:5",
+                "choose another name",
+            ][..],
+        ),
+        (
+            "Widget V2",
+            &[
+                "`V2` is not a valid version name",
+                "a version is a word such as `v1alpha1`",
+            ],
+        ),
+        ("Widget 2", &["`2` is not a valid version name"]),
+        ("Widget v2.1", &["`v2.1` is not a valid version name"]),
+        (
+            "Gadget v2",
+            &["the project has no kind Gadget; it has Widget"],
+        ),
+        (
+            "Widget v2 --from v0",
+            &[
+                "Widget has no version `v0`; it has v1",
+                "crds/widgets.example.com.yaml:11:3",
+                "choose one of these",
+            ],
+        ),
+    ] {
+        let run = run(&p, &format!("add-version {args}"));
+        assert_eq!(run.code, 2, "{args}");
+        for part in expected {
+            assert!(run.stderr.contains(part), "{args}: {part}\n{}", run.stderr);
+        }
+        assert_eq!(files(&p), before, "{args}");
+    }
+}
+
+#[test]
+fn crds_that_are_not_edited_in_place_are_refused() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let crd = fs::read_to_string(p.join(CRD)).unwrap();
+    let versions = crd.find("  versions:").unwrap();
+    let flow = format!(
+        "{}  versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}]\n",
+        &crd[..versions]
+    );
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {}",
+        crd.trim_end().replace('\n', "\n  ")
+    );
+    for (text, message) in [
+        (
+            flow,
+            "`spec.versions` is not a list with an item for each version",
+        ),
+        (list, "the CRD is JSON or an item of a list"),
+    ] {
+        fs::write(p.join(CRD), &text).unwrap();
+        let run = run(&p, "add-version Widget v2");
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("crds/widgets.example.com.yaml:1"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(fs::read_to_string(p.join(CRD)).unwrap(), text);
+    }
+}
+
+#[test]
+fn foreign_kinds_get_no_versions_here() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml --types-only");
+    let run = run(&folder.path().join("p"), "add-version Widget v2");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("its CRD belongs to another operator"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_version_is_a_copy_and_the_hub_stays_the_first_storage_version() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let crd = p.join(CRD);
+    edit(&crd, |text| {
+        text.replace("  scope:", "  # of a namespace\n  scope:")
+    });
+    ok(&p, "regenerate");
+    let before = files(&p);
+    let run = ok(&p, "add-version Widget v2");
+    assert_eq!(run.stdout, format!("update {CRD}\nupdate operator.toml\n"));
+    assert!(run.stderr.contains(
+        "next: edit v2 in crds/widgets.example.com.yaml, then cargo operator regenerate"
+    ));
+    let added = files(&p);
+    let item = WIDGET[WIDGET.find("  - name: v1").unwrap()..].to_owned();
+    let copy = item
+        .replace("name: v1", "name: v2")
+        .replace("storage: true", "storage: false");
+    assert_eq!(added[CRD], before[CRD].clone() + &copy);
+    assert!(added["operator.toml"].contains("versions = [\"v1\", \"v2\"]\nhub = \"v1\"\n"));
+    // a third one, which is stored from now on
+    let run = ok(&p, "add-version Widget v3rc --from v2 --storage");
+    assert!(
+        run.stderr
+            .contains("`v3rc` is not a usual name of a version"),
+        "{}",
+        run.stderr
+    );
+    let added = files(&p);
+    let stored = item.replace("name: v1", "name: v3rc");
+    assert_eq!(
+        added[CRD],
+        before[CRD].replace("storage: true", "storage: false") + &copy + &stored
+    );
+    assert!(
+        added["operator.toml"].contains("versions = [\"v1\", \"v2\", \"v3rc\"]\nhub = \"v1\"\n")
+    );
+    // the schemas are equal, so that nothing has to be converted
+    let run = ok(&p, "regenerate");
+    let made = files(&p);
+    for version in ["v1", "v2", "v3rc"] {
+        assert!(
+            made.contains_key(&format!("src/api/widget/{version}.rs")),
+            "{version}"
+        );
+    }
+    assert!(
+        !made
+            .keys()
+            .any(|path| path.starts_with("src/") && path.contains("conversion")),
+        "{}",
+        run.stdout
+    );
+    assert!(!made["crds/kustomization.yaml"].contains("patches"));
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn the_views_of_add_version_write_nothing() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let before = files(&p);
+    for (view, code) in [("--dry-run", 0), ("--diff", 0), ("--check", 1)] {
+        let run = run(&p, &format!("add-version Widget v2 {view}"));
+        assert_eq!(run.code, code, "{view}");
+        assert!(run.stdout.contains(CRD), "{view}: {}", run.stdout);
+        assert_eq!(files(&p), before, "{view}");
+    }
+}
+
+#[test]
+fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
+    let folder = converted(&[COUNT]);
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace(
+            "hub = \"v1\"\n",
+            "hub = \"v1\"\nrenames = [{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }]\nsensitive = [\"spec.size\"]\n",
+        )
+    });
+    let run = ok(&p, "regenerate");
+    assert!(!run.stderr.contains("question"), "{}", run.stderr);
+    assert!(!run.stderr.contains("breaks"), "{}", run.stderr);
+    let made = files(&p);
+    let versions = &made["src/api/widget/versions.rs"];
+    for part in [
+        "Conversion::new(\"widgets.example.com\", \"v1\")",
+        "conversion.sensitive(\"v2\", \"spec.size\")",
+        "spoke.moved(\"spec.count\", \"spec.replicas\")",
+        "pub struct V2Answers {\n    /// Adds rules of your own.\n",
+    ] {
+        assert!(versions.contains(part), "{part}: {versions}");
+    }
+    assert!(
+        made["src/api/mod.rs"]
+            .contains("    pub mod conversion;\n    mod versions;\n    pub use versions::*;\n")
+    );
+    assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
+    assert!(made["src/webhooks/mod.rs"].contains(".convert(crate::api::widget::conversion())"));
+    assert!(made["tests/conversions.rs"].contains("p::api::widget::conversion()"));
+    let kustomization = &made["crds/kustomization.yaml"];
+    for part in [
+        "path: /spec/conversion",
+        "name: p-webhook",
+        "namespace: p",
+        "path: /convert",
+    ] {
+        assert!(kustomization.contains(part), "{part}: {kustomization}");
+    }
+    assert!(made["manifests/rbac/webhook.yaml"].contains("widgets.example.com"));
+    ok(&p, "regenerate --check");
+    // the CRDs that the operator applies itself have it as well
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("[[kind]]", "ensure-crds = true\n\n[[kind]]")
+    });
+    ok(&p, "regenerate");
+    let crds = fs::read_to_string(p.join("src/controllers/crds.json")).unwrap();
+    let crds: serde_json::Value = serde_json::from_str(&crds).unwrap();
+    assert_eq!(crds[0]["spec"]["conversion"]["strategy"], "Webhook");
+}
+
+#[test]
+fn questions_name_both_places_until_they_are_answered() {
+    let folder = converted(&[SCHEDULE]);
+    let p = folder.path().join("p");
+    let run = ok(&p, "regenerate");
+    for part in [
+        "an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
+        "--> src/api/widget/conversion.rs:",
+        "replace each `compile_error!` by the answer",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let path = p.join("src/api/widget/conversion.rs");
+    let text = fs::read_to_string(&path).unwrap();
+    for part in [
+        "v2 `spec.size` (crds/widgets.example.com.yaml:",
+        "v1 `spec.size` (crds/widgets.example.com.yaml:28)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let versions = fs::read_to_string(p.join("src/api/widget/versions.rs")).unwrap();
+    assert!(
+        versions
+            .contains("pub spec_size: Both<fn(String) -> Result<i32>, fn(i32) -> Result<String>>"),
+        "{versions}"
+    );
+    // answered
+    edit(&path, |_| {
+        "use operator_runtime::conversion::Both;\n\nuse super::V2Answers;\n\npub fn v2() -> V2Answers {\n    V2Answers {\n        spec_size: Both { to_hub: |size| Ok(size.parse()?), to_spoke: |size| Ok(size.to_string()) },\n        rules: |spoke| spoke,\n        declared: vec![],\n    }\n}\n".into()
+    });
+    assert!(!ok(&p, "regenerate").stderr.contains("question"));
+    commit(&p);
+    // another question appears, and the first one vanishes
+    edit_v2(
+        &p,
+        &[
+            (
+                "              size:\n                type: string\n",
+                SCHEDULE.0,
+            ),
+            COUNT,
+        ],
+    );
+    let run = ok(&p, "regenerate --allow-breaking");
+    for part in [
+        "a new question about v2 and v1: v2 `spec.count` and v1 `spec.replicas` are different fields, not one with two names.",
+        "add to `V2Answers`:",
+        "`spec_size` answers a question about v2 and v1 that no longer exists",
+        "remove it from `V2Answers`",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert!(fs::read_to_string(&path).unwrap().contains("spec_size"));
+}
+
+#[test]
+fn entries_that_the_crd_contradicts_are_refused_with_their_lines() {
+    let folder = converted(&[COUNT]);
+    let p = folder.path().join("p");
+    let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let rename = |version: &str, from: &str, to: &str| {
+        format!("hub = \"v1\"\nrenames = [{{ version = {version:?}, from = {from}, to = {to} }}]")
+    };
+    for (entries, expected) in [
+        (
+            rename("v2", "\"spec.cont\"", "\"spec.replicas\""),
+            &[
+                "version `v2` has no field `spec.cont`",
+                "did you mean \"spec.count\"?",
+                "from = \"spec.cont\"",
+            ][..],
+        ),
+        (
+            rename("v2", "\"spec.count\"", "[\"spec.size\", \"spec.replica\"]"),
+            &[
+                "version `v1` has no field `spec.replica`",
+                "did you mean \"spec.replicas\"?",
+            ],
+        ),
+        (
+            rename("v3", "\"spec.count\"", "\"spec.replicas\""),
+            &["its CRD has no version `v3`; it has v1, v2"],
+        ),
+        (
+            rename("v1", "\"spec.count\"", "\"spec.replicas\""),
+            &["`v1` is the hub"],
+        ),
+        (
+            rename("v2", "[]", "\"spec.replicas\""),
+            &["`from` is an empty list"],
+        ),
+        (
+            "hub = \"v1\"\nsensitive = [\"spec.password\"]".into(),
+            &["version `v1` has no field `spec.password`", "sensitive = "],
+        ),
+        ("hub = \"v0\"".into(), &["its CRD has no version `v0`"]),
+        ("sensitive = [\"spec.size\"]".into(), &["`hub` is missing"]),
+        (
+            "hub = \"v1\"\nrenames = [{ version = \"v2\", from = 1, to = \"a\" }]".into(),
+            &["write a path, such as \"spec.size\""],
+        ),
+    ] {
+        let text = toml.replace("hub = \"v1\"", &entries);
+        fs::write(p.join("operator.toml"), &text).unwrap();
+        let before = files(&p);
+        let run = run(&p, "regenerate");
+        assert_eq!(run.code, 2, "{entries}: {}", run.stderr);
+        for part in expected {
+            assert!(
+                run.stderr.contains(part),
+                "{entries}: {part}\n{}",
+                run.stderr
+            );
+        }
+        assert!(
+            run.stderr.contains("operator.toml:"),
+            "{entries}: {}",
+            run.stderr
+        );
+        assert_eq!(files(&p), before);
+    }
+    fs::write(
+        p.join("operator.toml"),
+        toml.replace("[\"v1\", \"v2\"]", "[\"v1\"]"),
+    )
+    .unwrap();
+    let run = run(&p, "regenerate");
+    assert!(
+        run.stderr
+            .contains("`versions` lacks `v2`, which is converted"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_conversion_in_the_spec_is_replaced_and_reported() {
+    let folder = converted(&[COUNT]);
+    let p = folder.path().join("p");
+    edit(&p.join(CRD), |text| {
+        text.replace(
+            "  versions:\n",
+            "  conversion:\n    strategy: Webhook\n    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {url: \"https://example.com\"}\n  versions:\n",
+        )
+    });
+    let run = ok(&p, "regenerate");
+    for part in [
+        "warning[conversion-not-served]",
+        "crds/widgets.example.com.yaml:11:3",
+        "the CRD that is installed has the operator's webhook instead",
+        "remove `conversion` from the spec",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn another_storage_version_breaks_nobody_if_the_operator_converts() {
+    let folder = converted(&[COUNT]);
+    let p = folder.path().join("p");
+    ok(&p, "regenerate");
+    let moved = |text: String| {
+        let text = text
+            .replace("storage: true", "storage: no")
+            .replace("storage: false", "storage: true");
+        text.replace("storage: no", "storage: false")
+    };
+    edit(&p.join(CRD), moved);
+    let run = ok(&p, "regenerate --dry-run");
+    let expected = "objects are stored as v1 -> v2; the operator converts the objects\n";
+    assert!(
+        run.stderr.contains(expected) || run.stdout.contains(expected),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
+}

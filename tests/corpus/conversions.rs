@@ -1,0 +1,50 @@
+//! The kinds that serve several versions: how much of their conversions follows from the schemas.
+
+use cargo_operator::{
+    conversion::{derive, spokes},
+    crd::Api,
+};
+
+use crate::definitions::corpus;
+
+/// Prints a line for each conversion, with `CONVERSIONS=questions` also what is asked.
+#[test]
+fn most_of_a_conversion_follows_from_the_schemas() {
+    let (mut fields, mut asked, mut kinds) = (0, 0, 0);
+    let with_questions = std::env::var("CONVERSIONS").is_ok_and(|it| it == "questions");
+    for api in corpus() {
+        let hub = &api.storage_version().name;
+        let spokes = served_spokes(&api, hub);
+        kinds += usize::from(!spokes.is_empty());
+        for spoke in spokes {
+            let version = api.version(spoke).unwrap();
+            let derivation = derive(version, api.storage_version(), &[]);
+            let share = share(derivation.fields, derivation.asked);
+            println!(
+                "{} {spoke} -> {hub}: {} fields, {share:.1} % derived, {} rules, {} questions",
+                api.name(),
+                derivation.fields,
+                derivation.rules.len(),
+                derivation.questions.len()
+            );
+            for question in derivation.questions.iter().filter(|_| with_questions) {
+                println!("    {question}");
+            }
+            fields += derivation.fields;
+            asked += derivation.asked;
+        }
+    }
+    if kinds > 0 {
+        println!("{kinds} kinds: {:.1} % derived", share(fields, asked));
+        assert!(share(fields, asked) > 90.0);
+    }
+}
+
+fn served_spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a str> {
+    let served = spokes(api, hub).into_iter().filter(|it| it.served);
+    served.map(|it| it.name.as_str()).collect()
+}
+
+fn share(fields: usize, asked: usize) -> f64 {
+    100.0 * fields.saturating_sub(asked) as f64 / fields as f64
+}
