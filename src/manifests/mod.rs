@@ -8,6 +8,7 @@ mod certificate;
 mod conversion;
 mod deployment;
 mod grant;
+mod migration;
 mod network;
 mod object;
 mod rbac;
@@ -24,6 +25,7 @@ use serde_json::Value;
 pub use certificate::renewal_rule;
 pub use conversion::conversion_stanza;
 pub use grant::WATCHED;
+pub use migration::migration_rules;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 pub use webhook::{Admitted, Webhooks};
@@ -42,6 +44,8 @@ pub struct Operator {
     pub crds: Vec<String>,
     /// The names of the CRDs that the operator applies itself.
     pub ensured_crds: Vec<String>,
+    /// The names of the CRDs whose stored objects it migrates, with their kinds.
+    pub migrated_crds: Vec<(String, ResourceType)>,
     /// Samples of further kinds, such as those that have only webhooks.
     pub samples: Vec<(ResourceType, Value)>,
     /// The webhooks that it serves, if any.

@@ -24,6 +24,8 @@ pub enum Role {
     LeaderElection,
     /// The permissions for the CRDs that the operator applies itself.
     CrdPermissions,
+    /// The permissions to migrate stored objects.
+    MigrationPermissions,
     /// Permissions in the whole cluster.
     ClusterPermissions,
     /// Permissions in single namespaces.

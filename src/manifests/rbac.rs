@@ -23,6 +23,7 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
             normalise(crd_rules(&operator.ensured_crds)),
         ));
     }
+    objects.extend(super::migration::objects(operator));
     for (place, rules) in grants(operator) {
         match place {
             Place::Cluster => objects.extend(cluster_role(

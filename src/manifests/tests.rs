@@ -82,6 +82,8 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
         crds: controllers.iter().map(crd).collect(),
         controllers,
         ensured_crds: vec![],
+        migrated_crds: vec![],
+        migrated_crds: vec![],
         samples: vec![],
         webhooks: None,
     }

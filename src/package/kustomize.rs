@@ -97,6 +97,7 @@ fn path(role: &Role) -> String {
         Role::ServiceAccount => "rbac/service-account",
         Role::LeaderElection => "rbac/leader-election",
         Role::CrdPermissions => "rbac/crds",
+        Role::MigrationPermissions => "rbac/storage-migration",
         Role::ClusterPermissions => "rbac/cluster-role",
         Role::NamespacedPermissions => "rbac/role",
         Role::Deployment => "operator/deployment",

@@ -33,6 +33,9 @@ pub struct State {
     /// Whether the operator applies its own CRDs.
     #[serde(default, rename = "ensure-crds")]
     pub ensure_crds: bool,
+    /// Whether the operator rewrites stored objects when the storage version of their CRD has changed.
+    #[serde(default, rename = "migrate-storage")]
+    pub migrate_storage: bool,
     #[serde(default)]
     pub certificates: Certificates,
     #[serde(default, rename = "kind")]

@@ -202,12 +202,20 @@ pub fn text(
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
+    // The CRDs have one version in `status.storedVersions`, so the operator only gets them.
+    let migrated = super::operator::migrated(project);
+    let migration = (!migrated.is_empty()).then(|| manifests::migration_rules(&migrated));
+    let migration = migration.into_iter().flatten().map(|mut rule| {
+        rule.verbs.retain(|verb| verb != "get");
+        rule
+    });
     let renewal = project.manages_certificates();
     let renewal = renewal.then(|| manifests::renewal_rule(&project.state.name));
     let rules: Vec<String> = rules
         .map(policy_rule)
         .chain(unused)
         .chain(crds)
+        .chain(migration)
         .chain(renewal)
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();

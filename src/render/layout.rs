@@ -68,8 +68,6 @@ struct Whole<'a> {
     methods: String,
     rules: Vec<&'static str>,
     registry: Registry,
-    /// Whether the operator applies its own CRDs.
-    ensures_crds: bool,
     /// Whether the operator serves webhooks, and under which host.
     has_webhooks: bool,
     webhook_host: String,
@@ -215,7 +213,6 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         controllers,
         foreign_specs: fault_test::foreign_specs(&all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
-        ensures_crds: !ensured.is_empty(),
         tool: &state.tool,
         installs_tool: state.tool_source != ToolSource::None,
         tool_install: match &state.tool_source {
@@ -296,6 +293,15 @@ pub(super) fn ensured_crds(project: &Project) -> impl Iterator<Item = &Api> {
     let own = kinds.filter(|(kind, _)| kind.source() == Source::Own);
     let is_on = project.state.ensure_crds;
     own.map(|(_, api)| api).filter(move |_| is_on)
+}
+
+/// The operator's own CRDs whose stored objects it migrates: those that have more than one version.
+pub(super) fn migrated_crds(project: &Project) -> impl Iterator<Item = &Api> {
+    let kinds = project.kinds();
+    let own = kinds.filter(|(kind, _)| kind.source() == Source::Own);
+    let is_on = project.state.migrate_storage;
+    own.map(|(_, api)| api)
+        .filter(move |api| is_on && api.versions.len() > 1)
 }
 
 /// Joins texts: `A`, `A and B`, or `A, B and C`.

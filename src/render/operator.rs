@@ -7,12 +7,12 @@ use super::{
     conversion::Converted,
     fault_test::Case,
     generated_test::Typed,
-    layout::{ensured_crds, policy_rule},
+    layout::{ensured_crds, migrated_crds, policy_rule},
     registry::Watched,
     webhook_files::manifest_webhooks,
 };
 use crate::{
-    crd::Api,
+    crd::{Api, Scope},
     manifests,
     project::{Admission, Controller, Kind, Project, ResourceType, Source},
 };
@@ -103,6 +103,7 @@ pub fn operator(
         controllers: controlled,
         crds,
         ensured_crds: ensured_crds(project).map(Api::name).collect(),
+        migrated_crds: migrated(project),
         webhooks: manifest_webhooks(project, admissions),
         samples: samples
             .0
@@ -110,4 +111,23 @@ pub fn operator(
             .filter_map(|(resource, sample)| Some((resource, sample?)))
             .collect(),
     })
+}
+
+/// The CRDs whose objects the operator migrates, with their kinds.
+pub fn migrated(project: &Project) -> Vec<(String, ResourceType)> {
+    let migrated = migrated_crds(project).map(|api| {
+        let resource = ResourceType {
+            group: api.group.clone(),
+            version: api
+                .versions
+                .first()
+                .map(|it| it.name.clone())
+                .unwrap_or_default(),
+            kind: api.names.kind.clone(),
+            plural: api.names.plural.clone(),
+            namespaced: api.scope == Scope::Namespaced,
+        };
+        (api.name(), resource)
+    });
+    migrated.collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     chain::{Add, Call, Closure, chain},
     generated_test::Typed,
-    layout::ensured_crds,
+    layout::{ensured_crds, migrated_crds},
 };
 use crate::{
     crd::Api,
@@ -104,12 +104,19 @@ pub fn registry<'a>(
         adds.push(add(&controller, calls));
     }
     let chain = chain("Controllers::new()", &adds);
-    // With CRDs to apply, or with webhooks, the template has `all`, which calls this one.
-    let name = match ensured_crds(project).next().is_some() || project.has_webhooks() {
-        true => "fn controllers",
-        false => "pub fn all",
+    let function = |name: &str, chain: &str| {
+        let text = format!("{name}() -> Controllers {{\n{chain}}}\n");
+        format!("{}{text}", skip(&text))
     };
-    let all = format!("{name}() -> Controllers {{\n{chain}}}\n");
+    let all = match more(project).as_slice() {
+        [] => format!("{ALL}{}", function("pub fn all", &chain)),
+        more => format!(
+            "{}{}\n{}",
+            documentation(project),
+            function("pub fn all", &self::chain("controllers()", more)),
+            function("fn controllers", &chain)
+        ),
+    };
     let [foreign_imports, own_imports] = types.imports();
     Ok(Registry {
         runtime_import: match has_strategy {
@@ -118,8 +125,62 @@ pub fn registry<'a>(
         },
         foreign_imports,
         own_imports,
-        all: format!("{}{all}", skip(&all)),
+        all,
     })
+}
+
+const ALL: &str = "/// All controllers, to register with an `Operator`.\n";
+
+/// What the function with all controllers returns, if it adds something to them.
+fn documentation(project: &Project) -> String {
+    let mut lines = vec![match project.has_webhooks() {
+        true => "/// All controllers and webhooks, to register with an `Operator`.",
+        false => ALL.trim_end(),
+    }];
+    let more = [
+        (
+            ensured_crds(project).next().is_some(),
+            "The operator applies its CRDs when it starts to work.",
+        ),
+        (
+            migrated_crds(project).next().is_some(),
+            "The operator migrates stored objects when the storage version of their CRD has changed.",
+        ),
+    ];
+    let more = more.iter().filter(|(is_on, _)| *is_on);
+    let more: Vec<String> = more.map(|(_, text)| format!("/// {text}")).collect();
+    if !more.is_empty() {
+        lines.push("///");
+        lines.extend(more.iter().map(String::as_str));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What is added to the controllers.
+fn more(project: &Project) -> Vec<Add> {
+    let mut adds = vec![];
+    let mut add = |method, arguments: &[String]| {
+        adds.push(Add {
+            method,
+            arguments: arguments.to_vec(),
+            closure: None,
+        });
+    };
+    if ensured_crds(project).next().is_some() {
+        let version = "env!(\"CARGO_PKG_VERSION\")".to_owned();
+        let crds = "include_str!(\"crds.json\")".to_owned();
+        add("ensure_crds", &[version, crds]);
+    }
+    let migrated: Vec<String> = migrated_crds(project)
+        .map(|api| literal(&api.name()))
+        .collect();
+    if !migrated.is_empty() {
+        add("migrate_storage", &[format!("&[{}]", migrated.join(", "))]);
+    }
+    if project.has_webhooks() {
+        add("webhooks", &["webhooks::all()".to_owned()]);
+    }
+    adds
 }
 
 /// `.update(UpdateStrategy::Recreate)`.

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tower::ServiceExt;
 
 use crate::api::ApiServer;
+use crate::error::{Error, Result};
 use crate::server::Server;
 
 /// How long a real API server may take to notice a changed configuration.
@@ -43,6 +44,28 @@ impl Server {
             sleep(Duration::from_millis(50)).await;
         }
         self.await_notice().await;
+    }
+
+    /// Installs objects, as a user does who tries again while a webhook cannot be called.
+    pub(crate) async fn install_patiently(&self, yaml: &str) -> Result<()> {
+        self.patiently(async || self.install(yaml).await).await
+    }
+
+    /// Deletes objects, as a user does who tries again while a webhook cannot be called.
+    pub(crate) async fn uninstall_patiently(&self, yaml: &str) -> Result<()> {
+        self.patiently(async || self.uninstall(yaml).await).await
+    }
+
+    async fn patiently(&self, act: impl AsyncFn() -> Result<()>) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match act().await {
+                Err(error) if is_of_webhook(&error) && Instant::now() < end => {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                done => return done,
+            }
+        }
     }
 
     async fn await_notice(&self) {
@@ -83,6 +106,20 @@ impl Server {
         let conversions = items.map(|it| &it["spec"]["conversion"]["webhook"]["clientConfig"]);
         configs.extend(conversions.filter(|it| it.is_object()).cloned());
         configs
+    }
+}
+
+/// Whether a request failed because a webhook could not be called.
+fn is_of_webhook(error: &Error) -> bool {
+    match error {
+        Error::Kube(kube::Error::Api(status)) => {
+            status.code == 500
+                && ["failed calling webhook", "conversion webhook for"]
+                    .iter()
+                    .any(|text| status.message.contains(text))
+        }
+        Error::InFile { source, .. } => is_of_webhook(source),
+        _ => false,
     }
 }
 

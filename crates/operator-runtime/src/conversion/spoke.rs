@@ -13,7 +13,7 @@ use crate::Result;
 /// A version that is not the hub, and the rules between it and the hub.
 ///
 /// A rule says where a value goes and what becomes of it, in both directions; its first path is that of the spoke, the second one that of
-/// the hub. The order of the rules does not matter. Fields without a rule are carried as they are, also those that no schema has.
+/// the hub. The order of the rules does not matter, except that a rule replaces an earlier one that a side has no place for its field. Fields without a rule are carried as they are, also those that no schema has.
 ///
 /// Paths are written `spec.size`, in the items of a list `spec.pools[].size`, in the values of a map `spec.labels{}.size`. The brackets
 /// contain the keys of the list if its type is `map`: `spec.pools[name].size`, `spec.ports[port,protocol].size`. In a name, `\` escapes
@@ -226,7 +226,12 @@ impl Spoke {
         let hub = hub.iter().map(|path| self.path(path)).collect();
         // a path that cannot be read is a problem already
         if let (Some(spoke), Some(hub)) = (spoke, hub) {
-            let paths = Sided { spoke, hub };
+            let paths: Sided<Vec<Path>> = Sided { spoke, hub };
+            // What was added before, from the schemas, does not know that the other side has a place for it.
+            for side in [Side::Spoke, Side::Hub] {
+                let has_place = |path: &Path| paths.of(side).contains(path);
+                self.only.of_mut(side).retain(|path| !has_place(path));
+            }
             self.rules.push(Rule { paths, functions });
         }
         self

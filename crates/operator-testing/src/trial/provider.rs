@@ -159,7 +159,7 @@ impl Trial {
             let life = async {
                 server.await_webhooks().await;
                 let before = server.objects().await;
-                let done = server.install(&sample.text).await;
+                let done = server.install_patiently(&sample.text).await;
                 done.unwrap_or_else(|error| panic!("the sample: {error}"));
                 if scenario == Scenario::DeleteEarly {
                     sleep(Duration::from_secs(1)).await;
@@ -169,7 +169,7 @@ impl Trial {
                     let state = settled_state(&server, &requests, &before).await;
                     states.push((state, counts(&faults)));
                 }
-                let done = server.uninstall(&sample.text).await;
+                let done = server.uninstall_patiently(&sample.text).await;
                 done.unwrap_or_else(|error| panic!("the sample: {error}"));
                 let phase = Phase::Deleted;
                 self.succeed(&server, &requests, &options, phase).await?;

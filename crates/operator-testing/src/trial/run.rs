@@ -153,12 +153,12 @@ impl Trial {
         options: &RunOptions<'_>,
         reports: bool,
     ) -> (Vec<Value>, usize, Option<String>) {
+        server.await_webhooks().await;
         let before = server.objects().await;
         let expect_ok =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
         let sample = options.sample.text.as_str();
-        server.await_webhooks().await;
-        expect_ok(server.install(sample).await);
+        expect_ok(server.install_patiently(sample).await);
         let [with, without] = options.min_duration;
         let (mut states, mut requests_before_deletion) = (vec![], 0);
         let succeeded = async |phase: Phase| match reports {
@@ -187,7 +187,7 @@ impl Trial {
                 sleep(Duration::from_secs(1)).await;
             }
             if options.scenario == Scenario::UpdateEarly {
-                expect_ok(server.install(&with_label(sample)).await);
+                expect_ok(server.install_patiently(&with_label(sample)).await);
             }
             if options.scenario != Scenario::DeleteEarly {
                 succeed_at_rest(with, Phase::WithSample).await?;
@@ -205,14 +205,14 @@ impl Trial {
                 delete_children(server, faults, &before).await;
                 settle(server, faults, options, with).await?;
                 let orphans = disown(server, faults, &before).await;
-                expect_ok(server.install(&with_label(sample)).await);
+                expect_ok(server.install_patiently(&with_label(sample)).await);
                 sleep(ORPHAN_TIME).await;
                 delete(server, &orphans).await;
                 succeed_at_rest(with, Phase::WithSample).await?;
             }
             states.push(settled_state(server, faults, &before).await);
             requests_before_deletion = faults.requests().len();
-            expect_ok(server.uninstall(sample).await);
+            expect_ok(server.uninstall_patiently(sample).await);
             succeed_at_rest(without, Phase::Deleted).await?;
             if server.is_real() {
                 collected(server, &before).await;

@@ -64,12 +64,12 @@ impl<'a> Scene<'a> {
     }
 
     pub async fn install(&self, yaml: &str) {
-        let installed = self.server.install(yaml).await;
+        let installed = self.server.install_patiently(yaml).await;
         installed.unwrap_or_else(|error| panic!("the sample: {error}"));
     }
 
     pub async fn uninstall(&self, yaml: &str) {
-        let deleted = self.server.uninstall(yaml).await;
+        let deleted = self.server.uninstall_patiently(yaml).await;
         deleted.unwrap_or_else(|error| panic!("the sample: {error}"));
     }
 
