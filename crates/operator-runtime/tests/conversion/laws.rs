@@ -73,7 +73,7 @@ fn without_annotation(mut object: Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn rules_that_cover_a_difference_lose_nothing(shapes in shapes()) {
