@@ -72,6 +72,7 @@ mod server;
 mod trial;
 mod watchdog;
 mod webhook_calls;
+mod webhook_fault;
 
 #[cfg(feature = "workloads")]
 pub use api::Workloads;

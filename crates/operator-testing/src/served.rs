@@ -89,9 +89,9 @@ impl Server {
         None
     }
 
-    /// The client configurations of all webhooks.
-    async fn webhooks(&self) -> Vec<Value> {
-        let mut configs = vec![];
+    /// All admission webhooks, as in their configurations.
+    pub(crate) async fn admission_webhooks(&self) -> Vec<Value> {
+        let mut all = vec![];
         for kind in [
             "validatingwebhookconfigurations",
             "mutatingwebhookconfigurations",
@@ -99,8 +99,15 @@ impl Server {
             let list = self.read(&format!("{ADMISSION}/{kind}")).await;
             let items = list["items"].as_array().into_iter().flatten();
             let webhooks = items.flat_map(|it| it["webhooks"].as_array()).flatten();
-            configs.extend(webhooks.map(|it| it["clientConfig"].clone()));
+            all.extend(webhooks.cloned());
         }
+        all
+    }
+
+    /// The client configurations of all webhooks.
+    pub(crate) async fn webhooks(&self) -> Vec<Value> {
+        let admission = self.admission_webhooks().await.into_iter();
+        let mut configs: Vec<Value> = admission.map(|it| it["clientConfig"].clone()).collect();
         let list = self.read(CRDS).await;
         let items = list["items"].as_array().into_iter().flatten();
         let conversions = items.map(|it| &it["spec"]["conversion"]["webhook"]["clientConfig"]);

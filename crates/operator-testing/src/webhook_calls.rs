@@ -5,6 +5,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 
 use crate::api::ApiServer;
+use crate::webhook_fault::WebhookFaults;
 
 /// Registers the webhooks of an operator with the API server of a test; see [`Server::webhook_calls`].
 ///
@@ -12,16 +13,28 @@ use crate::api::ApiServer;
 ///
 /// [`Server::webhook_calls`]: crate::Server::webhook_calls
 #[derive(Clone, Debug)]
-pub struct WebhookCalls(Option<ApiServer>);
+pub struct WebhookCalls {
+    server: Option<ApiServer>,
+    faults: Option<WebhookFaults>,
+}
 
 impl WebhookCalls {
     pub(crate) fn new(server: Option<ApiServer>) -> Self {
-        Self(server)
+        Self {
+            server,
+            faults: None,
+        }
+    }
+
+    /// With faults in the calls of all webhooks that are registered later.
+    pub(crate) fn with_faults(self, faults: WebhookFaults) -> Self {
+        let faults = Some(faults);
+        Self { faults, ..self }
     }
 
     /// Whether the API server reaches webhooks only over the network: it is a real one.
     pub fn needs_network(&self) -> bool {
-        self.0.is_none()
+        self.server.is_none()
     }
 
     /// Registers the service behind the webhooks of a host, for example `NAME-webhook.NAMESPACE.svc`, and replaces an earlier one, as
@@ -33,8 +46,10 @@ impl WebhookCalls {
         S::Future: Send,
         S::Error: Display,
     {
-        if let Some(server) = &self.0 {
-            server.answer_webhooks(host, service);
+        match (&self.server, &self.faults) {
+            (Some(server), Some(faults)) => server.answer_webhooks(host, faults.wrap(service)),
+            (Some(server), None) => server.answer_webhooks(host, service),
+            (None, _) => {}
         }
     }
 }

@@ -64,6 +64,8 @@ struct State {
     lease_lost: Option<Instant>,
     /// The server's message for the first forbidden request.
     forbidden: Option<String>,
+    /// The requests that failed because of a webhook, with the server's message.
+    broken: Vec<(Request, String)>,
     /// The requests that fail, those like this one, and until when.
     outage: Option<(Request, Instant)>,
     /// YAML to apply just before a request like this one, after so many others like it.
@@ -129,6 +131,11 @@ impl Faults {
     /// The server's message for the first forbidden request.
     pub fn forbidden(&self) -> Option<String> {
         self.lock().forbidden.clone()
+    }
+
+    /// The requests that failed because of a webhook, with the server's message.
+    pub fn broken(&self) -> Vec<(Request, String)> {
+        self.lock().broken.clone()
     }
 
     fn decide(&self, request: Request) -> Decision {
@@ -292,7 +299,7 @@ where
         let noted = Request::of(&request);
         let is_watch = noted.verb == "watch";
         let edit = self.faults.take_edit(&noted);
-        let next = self.faults.decide(noted);
+        let next = self.faults.decide(noted.clone());
         // the service that is ready handles the request, and its clone replaces it
         let copy = self.inner.clone();
         let server = std::mem::replace(&mut self.inner, copy);
@@ -320,12 +327,24 @@ where
                 faults.lock().forbidden.get_or_insert(message);
                 return Ok(answer);
             }
+            if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
+                let (answer, message) = with_message(answer).await?;
+                if is_of_webhook(&message) {
+                    faults.lock().broken.push((noted, message));
+                }
+                return Ok(answer);
+            }
             Ok(match is_watch {
                 true => answer.map(|body| until_cut(body, cut)),
                 false => answer,
             })
         })
     }
+}
+
+/// Whether a request failed with this message because of a webhook, and may succeed later.
+pub(crate) fn is_of_webhook(message: &str) -> bool {
+    message.contains("failed calling webhook") || message.contains("conversion webhook for")
 }
 
 async fn ask<S, B>(mut server: S, request: http::Request<Body>) -> Result<Answer, BoxError>

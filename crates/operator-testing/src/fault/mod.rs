@@ -7,7 +7,7 @@ mod schedule;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use self::layer::{Faults, LEASE, lease};
+pub(crate) use self::layer::{Faults, LEASE, is_of_webhook, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
 use crate::request_log::Request;
 

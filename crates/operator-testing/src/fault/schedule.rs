@@ -56,7 +56,7 @@ pub(crate) fn schedules(requests: &[Request], for_long: &[Request], seed: u64) -
 }
 
 /// Selects at most `FAULT_COUNT` schedules, if it is set.
-pub(crate) fn bounded(mut all: Vec<Schedule>, seed: u64) -> Vec<Schedule> {
+pub(crate) fn bounded<S>(mut all: Vec<S>, seed: u64) -> Vec<S> {
     if let Some(count) = count() {
         choose(&mut all, count, seed);
     }
@@ -77,7 +77,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a whole number")))
 }
 
-fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {
+fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
     let mut below = random(seed);
     while all.len() > count {
         all.swap_remove(below(all.len()));

@@ -10,6 +10,7 @@ mod start;
 mod state;
 mod success;
 mod undesired;
+mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

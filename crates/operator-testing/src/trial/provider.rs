@@ -236,7 +236,7 @@ fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
 }
 
 /// Runs all schedules, and panics with those that fail.
-fn check(schedules: &[ProviderSchedule], run: &(dyn Fn(&ProviderSchedule) -> Vec<String> + Sync)) {
+pub(super) fn check<S: Sync>(schedules: &[S], run: &(dyn Fn(&S) -> Vec<String> + Sync)) {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(vec![]);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);

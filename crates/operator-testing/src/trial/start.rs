@@ -155,7 +155,17 @@ impl Operator<'_> {
 
     /// Starts the operator, with a client that makes its requests to `server`.
     pub fn start(&self, client: Client, server: &Server) -> BoxFuture<'static, Result<(), String>> {
-        (self.start)(client, server.outcomes(), server.webhook_calls())
+        self.start_answering(client, server, server.webhook_calls())
+    }
+
+    /// As [`start`](Self::start), with the calls of its webhooks.
+    pub fn start_answering(
+        &self,
+        client: Client,
+        server: &Server,
+        calls: WebhookCalls,
+    ) -> BoxFuture<'static, Result<(), String>> {
+        (self.start)(client, server.outcomes(), calls)
     }
 }
 

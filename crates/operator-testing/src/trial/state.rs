@@ -199,7 +199,7 @@ fn free(others: &Map<String, Value>, key: String) -> String {
 }
 
 /// Writes `<uid>` for each UUID in a text.
-fn mask_uids(text: &str) -> Cow<'_, str> {
+pub(super) fn mask_uids(text: &str) -> Cow<'_, str> {
     const LENGTH: usize = 36;
     let (mut masked, mut rest) = (String::new(), text);
     while let Some(start) = (0..=rest.len().saturating_sub(LENGTH))
