@@ -215,8 +215,16 @@ impl Spoke {
         Some(value)
     }
 
-    /// The keys of the list at a place of a side; `None` if no rule is about its items.
+    /// The keys of the list at a place of a side; `None` if no rule of either side is about its items.
     pub(super) fn keys(&self, place: &[Step], side: Side) -> Option<Vec<String>> {
+        self.keys_of(place, side)
+            .or_else(|| match &self.counterparts(place, side)?[..] {
+                [place] => self.keys_of(place, side.other()),
+                _ => None,
+            })
+    }
+
+    fn keys_of(&self, place: &[Step], side: Side) -> Option<Vec<String>> {
         let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));
         let defaults = self.defaults.of(side).iter().map(|(path, _)| path);
         let supplies = self.supplies.of(side).iter().map(|(path, _)| path);

@@ -3,13 +3,14 @@
 //! ```json
 //! {"format": 1, "kept": {"v1": [
 //!   {"path": ["spec", "mode"], "value": "Legacy", "wrote": "Standard"},
-//!   {"path": ["spec", "pools", {"name": "a"}, "debug"], "value": true},
-//!   {"path": ["spec", "hosts", "#2f75341952d5eff6", "port"], "value": 80}
+//!   {"path": ["spec", "pools", [{"name": "a"}], "debug"], "value": true},
+//!   {"path": ["spec", "steps", ["d4272417d7c77eea"], "note"], "value": "n"}
 //! ]}}
 //! ```
 //!
 //! `kept` has, for each version, the values that it had and another version could not hold: where, the value (missing if the field was
-//! absent), and what the other version got in its place. Keys and entries are sorted, so that equal objects have equal annotations.
+//! absent), and what the other version got in its place. A list with one element is an item, by its keys, or by the hash of what comes
+//! back of it. Versions, entries and fields are sorted, so that equal objects have equal annotations.
 
 use std::collections::BTreeMap;
 

@@ -135,6 +135,19 @@ fn items_without_keys_are_found_by_their_content() {
 }
 
 #[test]
+fn items_are_found_if_only_the_other_version_has_rules_about_them() {
+    let spoke = Spoke::new("v1")
+        .moved("spec.a", "spec.b")
+        .default_in_hub("spec.b[name].x", 3);
+    let conversion = Conversion::new("as.b.c", "v2").spoke(spoke);
+    let before = json!({"apiVersion": "b.c/v1", "metadata": {"name": "a"}, "spec": {"a": [{"name": "p", "x": 3}, {"name": "q", "x": 3}]}});
+    let mut hub = conversion.convert(&before, "b.c/v2").unwrap();
+    hub["spec"]["b"].as_array_mut().unwrap().remove(0);
+    let back = conversion.convert(&hub, "b.c/v1").unwrap();
+    assert_eq!(back["spec"], json!({"a": [{"name": "q", "x": 3}]}));
+}
+
+#[test]
 fn a_parent_that_was_removed_does_not_come_back() {
     let hub = json!({
         "apiVersion": "cache.example.com/v2", "kind": "Cache", "metadata": {"name": "a"},
@@ -160,7 +173,10 @@ fn defaults_within_defaults_are_not_kept() {
         let conversion = Conversion::new("as.b.c", "v2").spoke(spoke);
         let before = json!({"apiVersion": "b.c/v1", "spec": {}});
         let hub = conversion.convert(&before, "b.c/v2").unwrap();
-        assert_eq!(hub, json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}}));
+        assert_eq!(
+            hub,
+            json!({"apiVersion": "b.c/v2", "spec": {"a": {"b": 3}}})
+        );
         assert_eq!(conversion.convert(&hub, "b.c/v1").unwrap(), before);
     }
 }

@@ -73,7 +73,7 @@ fn without_annotation(mut object: Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn rules_that_cover_a_difference_lose_nothing(shapes in shapes()) {
@@ -176,10 +176,12 @@ fn check_edit(
         .convert(&without_annotation(edited.clone()), way.from)
         .unwrap();
     let places = leaf.counterparts(&way.places);
-    for place in &places {
-        if !leaf.is_in_items()
-            && leaf.value(&conversion.convert(before, way.to).unwrap()) != leaf.value(edited)
-        {
+    let previous = conversion.convert(before, way.to).unwrap();
+    let is_changed = leaf.value(&previous) != leaf.value(edited);
+    // items that are still in a list are not edited
+    let is_list = |object| leaf.value(object).is_some_and(Value::is_array);
+    if is_changed && !leaf.is_in_items() && !is_list(edited) {
+        for place in &places {
             prop_assert_eq!(place.value(&after), place.value(&fresh), "{}", context());
         }
     }

@@ -27,6 +27,8 @@ pub enum Shape {
     DefaultSpoke(bool),
     NullSpoke,
     NullHub,
+    /// A list whose items have different values.
+    EnumItems(bool),
     /// A default inside an object that has a default; whether the inner one is declared first.
     DefaultObject(bool),
     /// An object with fields.
@@ -69,6 +71,7 @@ fn leaf() -> impl Strategy<Value = Shape> {
         Just(Shape::NullSpoke),
         Just(Shape::NullHub),
         any::<bool>().prop_map(Shape::DefaultObject),
+        any::<bool>().prop_map(Shape::EnumItems),
     ]
 }
 
@@ -374,6 +377,18 @@ impl Pair {
                 add(old, &name, json!({"type": "integer"}));
                 add(new, &name, json!({"type": "integer", "nullable": true}));
                 self.rule(|rules| rules.null_only_in_hub(&h));
+                self.place(&[&s], &[&h]);
+            }
+            Shape::EnumItems(is_renamed) => {
+                let list = |values: [&str; 3]| json!({"type": "array", "items": {"type": "string", "enum": values}});
+                let (to, h) = self.container(*is_renamed, index, &s, hub);
+                add(old, &name, list(["a", "b", "old"]));
+                add(new, &to, list(["a", "c", "new"]));
+                let values = Values::new()
+                    .both("b", "c")
+                    .only_in_spoke("old", "a")
+                    .only_in_hub("new", "a");
+                self.rule(|rules| rules.values(&format!("{s}[]"), &format!("{h}[]"), values));
                 self.place(&[&s], &[&h]);
             }
             Shape::DefaultObject(is_inner_first) => {

@@ -96,12 +96,16 @@ impl ConversionProof<'_> {
     ) -> Value {
         let before = object.clone();
         for path in to.settle(&mut object) {
-            let value = Field::read(&path);
-            let value = value.values(&before).first().copied();
+            let field = Field::read(&path);
+            // the path of a map's key with dots cannot be read
+            let value = field
+                .values(&before)
+                .first()
+                .map(|value| format!(": {}", shown(Some(value))));
             let what = format!(
-                "the conversion from {} writes this field, which the schema does not have: {}",
+                "the conversion from {} writes this field, which the schema does not have{}",
                 from.name,
-                shown(value)
+                value.unwrap_or_default()
             );
             let help =
                 "run `cargo operator regenerate`, which finds fields that only one version has";
