@@ -138,3 +138,92 @@ async fn respond(router: &Router, request: Request<Incoming>) -> Response<Bytes>
         Err(_) => text(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{metrics::Metrics, webhook::Webhooks};
+    use hyper::client::conn::{http1, http2};
+    use tokio_rustls::{
+        TlsConnector, client,
+        rustls::{
+            ClientConfig, RootCertStore, crypto,
+            pki_types::{PrivateKeyDer, ServerName},
+        },
+    };
+
+    type Stream = TokioIo<client::TlsStream<TcpStream>>;
+
+    /// A server without webhooks, which answers each request with 404, and a connection to it.
+    async fn connect(protocol: &str) -> Stream {
+        let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = signed.cert.der().clone();
+        let key = PrivateKeyDer::Pkcs8(signed.signing_key.serialize_der().into());
+        let provider = Arc::new(crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key)
+            .unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let metrics = Metrics::new("test", "test");
+        let router = Arc::new(Router::new(&mut Webhooks::new(), &metrics));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let closing = CancellationToken::new();
+        tokio::spawn(serve(listener, Arc::new(config), router, closing));
+
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(name, stream).await.unwrap();
+        let negotiated = stream.get_ref().1.alpn_protocol().unwrap();
+        assert_eq!(negotiated, protocol.as_bytes());
+        TokioIo::new(stream)
+    }
+
+    fn request() -> Request<Full<Bytes>> {
+        let request = Request::post("https://localhost/nowhere").header("host", "localhost");
+        request.body(Full::new(Bytes::from("{}"))).unwrap()
+    }
+
+    #[tokio::test]
+    async fn http_2_is_served_with_several_requests_at_a_time() {
+        let stream = connect("h2").await;
+        let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        let mut other = sender.clone();
+        let requests = (
+            sender.send_request(request()),
+            other.send_request(request()),
+        );
+        let (first, second) = futures::future::join(requests.0, requests.1).await;
+        for response in [first, second] {
+            assert_eq!(response.unwrap().status(), StatusCode::NOT_FOUND);
+        }
+    }
+
+    #[tokio::test]
+    async fn http_1_is_served() {
+        let stream = connect("http/1.1").await;
+        let (mut sender, connection) = http1::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        for _ in 0..2 {
+            let response = sender.send_request(request()).await.unwrap();
+            assert_eq!(response.status(), StatusCode::NOT_FOUND);
+            response.into_body().collect().await.unwrap();
+            sender.ready().await.unwrap();
+        }
+    }
+}

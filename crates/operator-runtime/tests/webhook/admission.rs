@@ -1,10 +1,16 @@
 //! Admission by an API server with real configurations, and the patches of `mutate`.
 
-use k8s_openapi::api::core::v1::Pod;
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::api::{core::v1::Pod, policy::v1::Eviction};
 use kube::{
     Api, Client,
     api::{DeleteParams, PostParams},
     core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use operator_runtime::{
+    Controllers, Result, Settings, Setup,
+    webhook::{AdmissionRequest, Operation, Validate, Verdict, Webhooks},
 };
 use operator_testing::Server;
 use serde_json::{Value, json};
@@ -50,12 +56,15 @@ async fn server() -> (Server, Running) {
     (server, running)
 }
 
-fn widgets(client: Client) -> Api<DynamicObject> {
+pub fn widgets(client: Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("test.example.com", "v1", "Widget");
     Api::default_namespaced_with(client, &ApiResource::from_gvk(&kind))
 }
 
-pub async fn create(server: &Server, spec: Value) -> Result<DynamicObject, kube::core::Status> {
+pub async fn create(
+    server: &Server,
+    spec: Value,
+) -> std::result::Result<DynamicObject, kube::core::Status> {
     let object = serde_json::from_value(widget(spec)).unwrap();
     let created = widgets(server.client())
         .create(&PostParams::default(), &object)
@@ -230,4 +239,70 @@ async fn on_a_deletion_the_old_object_is_decided_on_and_not_changed() {
             &json!("an object that is being deleted cannot be changed")
         )
     );
+}
+
+/// Allows evictions, and keeps the requests.
+#[derive(Clone, Default)]
+struct Evictions(Arc<Mutex<Vec<AdmissionRequest<Eviction>>>>);
+
+impl Validate for Evictions {
+    type Resource = Eviction;
+
+    async fn validate(&self, request: &AdmissionRequest<Eviction>) -> Result<Verdict> {
+        self.0.lock().unwrap().push(request.clone());
+        Ok(Verdict::allow())
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_gets_the_request_as_it_was_made() {
+    let evictions = Evictions::default();
+    let webhook = evictions.clone();
+    let setup = async move |_: Setup| Ok(webhook);
+    let webhooks = Webhooks::new().add(setup, |it| it.validates("/validate"));
+    let controllers = Controllers::new().webhooks(webhooks);
+    let server = Server::in_memory();
+    let running = Running::start(server.client(), Settings::for_tests(), controllers);
+    running.served().await;
+    let mut review = review(
+        "CREATE",
+        json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}, "deleteOptions": {"gracePeriodSeconds": 3}}),
+        Value::Null,
+    );
+    let request = &mut review["request"];
+    request["kind"] = json!({"group": "policy", "version": "v1", "kind": "Eviction"});
+    request["resource"] = json!({"group": "", "version": "v1", "resource": "pods"});
+    request["subResource"] = "eviction".into();
+    request["dryRun"] = true.into();
+    request["options"] = json!({"kind": "CreateOptions"});
+    request["userInfo"]["extra"] = json!({"scopes": ["x"]});
+    assert_eq!(running.review("/validate", &review).await["allowed"], true);
+    let request = evictions.0.lock().unwrap().pop().unwrap();
+    assert_eq!(request.uid, review["request"]["uid"]);
+    assert_eq!(
+        (request.operation, request.dry_run),
+        (Operation::Create, true)
+    );
+    assert_eq!(
+        (&*request.name, request.namespace.as_deref()),
+        ("a", Some("default"))
+    );
+    assert_eq!(request.sub_resource.as_deref(), Some("eviction"));
+    assert_eq!(
+        (&*request.kind.kind, &*request.resource.resource),
+        ("Eviction", "pods")
+    );
+    assert_eq!(request.options, json!({"kind": "CreateOptions"}));
+    let user = serde_json::to_value(&request.user).unwrap();
+    assert_eq!(user, review["request"]["userInfo"]);
+    assert_eq!(
+        request
+            .object
+            .unwrap()
+            .delete_options
+            .unwrap()
+            .grace_period_seconds,
+        Some(3)
+    );
+    assert!(request.old_object.is_none());
 }

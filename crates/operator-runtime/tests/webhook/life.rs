@@ -68,7 +68,7 @@ async fn start(client: Client, settings: Settings, controllers: Controllers) -> 
     (running, address)
 }
 
-async fn page(address: &str, path: &str) -> String {
+pub async fn page(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -132,6 +132,32 @@ async fn a_replica_converts_at_once_and_is_not_ready_before_its_webhooks_are_set
     ready.notify_one();
     running.served().await;
     assert_eq!(page(&address, "/readyz").await, "ok");
+}
+
+#[tokio::test]
+async fn a_replica_is_not_ready_before_it_has_a_certificate() {
+    let mut settings = Settings::for_tests();
+    settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
+    let controllers = Controllers::new().webhooks(webhooks());
+    let (running, address) = start(hanging(), settings, controllers).await;
+    running.served().await;
+    assert_eq!(page(&address, "/readyz").await, "waiting for the webhooks");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn mounted_certificates_need_a_folder() {
+    let mut settings = Settings::for_tests();
+    settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
+    let controllers = || Controllers::new().webhooks(webhooks().mounted_certificates());
+    let error = Running::start(hanging(), settings.clone(), controllers())
+        .stop()
+        .await;
+    assert!(matches!(error, Err(Fatal::NoWebhookCertificates)));
+    settings.webhook_certificates = Some("/nowhere".into());
+    let running = Running::start(hanging(), settings, controllers());
+    running.served().await;
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,38 +1,59 @@
 //! Webhooks over TLS, with certificates that the operator issues, on an address of this machine.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use http::Request;
 use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret};
-use kube::{Api, Config, client::Body};
+use kube::{Api, Config, api::PostParams, client::Body};
 use operator_runtime::{Controllers, Operator, Settings, ShutdownHandle};
 use operator_testing::Server;
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, task::JoinHandle, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::sleep,
+};
 
 use crate::{
     admission::{self, CONFIGURATIONS},
-    served::{creation, webhooks},
+    life,
+    served::{creation, webhooks, widget},
 };
+
+/// The value of a metric.
+async fn metric(health: &str, name: &str) -> f64 {
+    let page = life::page(health, "/metrics").await;
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} is not in\n{page}"))
+        .parse()
+        .unwrap()
+}
 
 /// A server that calls the webhooks of an operator at their address.
 struct Serving {
     server: Server,
     handle: ShutdownHandle,
     task: JoinHandle<anyhow::Result<()>>,
+    /// The address of its health and metrics.
+    health: String,
 }
 
 impl Serving {
     async fn start() -> Self {
-        let server = Server::in_memory();
+        let server = Server::start().await.unwrap();
         server
             .install(include_str!("../support/crds.yaml"))
             .await
             .unwrap();
         server.install(CONFIGURATIONS).await.unwrap();
         let controllers = Controllers::new().webhooks(webhooks());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let health = listener.local_addr().unwrap().to_string();
         let operator = Operator::new("shop", Settings::for_tests(), server.client())
             .register(controllers)
+            .listener(listener)
             .webhooks_on_loopback()
             .await
             .unwrap();
@@ -42,11 +63,27 @@ impl Serving {
             server,
             handle,
             task,
+            health,
         };
         while serving.bundle().await.is_none() {
             assert!(!serving.task.is_finished());
             sleep(Duration::from_millis(20)).await;
         }
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let widget = serde_json::from_value(widget(json!({"size": 1}))).unwrap();
+        let server = &serving.server;
+        // A real API server reads the configurations with a delay.
+        server
+            .eventually("the webhooks are called", async || {
+                let created = admission::widgets(server.client())
+                    .create(&dry, &widget)
+                    .await;
+                (created.ok()?.data["spec"]["size"] == 2).then_some(())
+            })
+            .await;
         serving
     }
 
@@ -93,6 +130,17 @@ async fn an_api_server_calls_the_webhooks_over_tls() {
         secrets.get("shop-webhook").await.unwrap().type_.as_deref(),
         Some("kubernetes.io/tls")
     );
+    while life::page(&serving.health, "/readyz").await != "ok" {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let expiry = metric(
+        &serving.health,
+        "operator_webhook_certificate_expiry_seconds",
+    )
+    .await;
+    let now = UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    let days = (expiry - now) / 86_400.0;
+    assert!((89.0..91.0).contains(&days), "{days}");
     serving.handle.shutdown();
     serving.task.await.unwrap().unwrap();
 }

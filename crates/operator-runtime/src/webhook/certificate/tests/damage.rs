@@ -130,8 +130,7 @@ async fn assert_is_repaired(server: &operator_testing::Server, replica: &Replica
 #[tokio::test(start_paused = true)]
 async fn each_damage_is_repaired_while_clients_connect() {
     let (server, time) = (installed().await, Time::new());
-    let replicas = [(); 2].map(|()| Replica::managed(server.client(), &time));
-    sleep(A_WHILE).await;
+    let replicas = two_replicas(&server, &time).await;
     for (entries, reason) in damages(&time) {
         let (log, _guard) = Log::capture();
         let borrowed: Vec<_> = entries
@@ -139,12 +138,7 @@ async fn each_damage_is_repaired_while_clients_connect() {
             .map(|(name, text)| (*name, text.as_deref()))
             .collect();
         tamper(&server, &borrowed).await;
-        for _ in 0..14 {
-            sleep(Duration::from_secs(30)).await;
-            for replica in &replicas {
-                replica.connect_as(&server, &time).await;
-            }
-        }
+        connect_for_a_while(&server, &replicas, &time).await;
         let text = log.own();
         assert!(text.contains(reason), "{reason} is not in {text}");
         assert_eq!(text.matches(reason).count(), 1, "reported once: {text}");
@@ -176,19 +170,13 @@ async fn each_damage_is_repaired_by_a_replica_that_starts() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_was_deleted_gets_a_new_authority_while_clients_connect() {
     let (server, time) = (installed().await, Time::new());
-    let replicas = [(); 2].map(|()| Replica::managed(server.client(), &time));
-    sleep(A_WHILE).await;
+    let replicas = two_replicas(&server, &time).await;
     let (key, certificate) = (
         entry(&server, "ca.key").await,
         entry(&server, "tls.crt").await,
     );
     delete(&server).await;
-    for _ in 0..60 {
-        sleep(Duration::from_secs(7)).await;
-        for replica in &replicas {
-            replica.connect_as(&server, &time).await;
-        }
-    }
+    connect_for_a_while(&server, &replicas, &time).await;
     assert_ne!(entry(&server, "ca.key").await, key);
     assert_ne!(entry(&server, "tls.crt").await, certificate);
 }

@@ -29,8 +29,7 @@ async fn switched(server: &Server) -> Instant {
 #[tokio::test(start_paused = true)]
 async fn a_new_authority_issues_after_the_configurations_have_had_it_for_a_while() {
     let (server, time) = (installed().await, Time::new());
-    let replicas = [(); 2].map(|()| Replica::managed(server.client(), &time));
-    sleep(A_WHILE).await;
+    let replicas = two_replicas(&server, &time).await;
     tamper(&server, &[("ca.key", None)]).await;
     let start = Instant::now();
     let old = all_bundles(&server).await;

@@ -211,6 +211,26 @@ impl Replica {
     }
 }
 
+/// Two replicas that poll at different times.
+pub async fn two_replicas(server: &Server, time: &Time) -> [Replica; 2] {
+    let first = Replica::managed(server.client(), time);
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let second = Replica::managed(server.client(), time);
+    tokio::time::sleep(A_WHILE).await;
+    [first, second]
+}
+
+/// Connects to all replicas for seven minutes, more often at first. This is longer than it takes to replace an authority.
+pub async fn connect_for_a_while(server: &Server, replicas: &[Replica], time: &Time) {
+    let seconds = [4; 10].into_iter().chain([30; 13]);
+    for seconds in seconds {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        for replica in replicas {
+            replica.connect_as(server, time).await;
+        }
+    }
+}
+
 impl Drop for Replica {
     fn drop(&mut self) {
         self.task.abort();
