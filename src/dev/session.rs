@@ -248,7 +248,9 @@ impl<'a> Session<'a> {
             let file = self.project.root.join(path);
             if file.exists() {
                 let change = |object: &mut DynamicObject| webhooks.redirect(object);
-                let applied = self.cluster.apply_changed(path, &file, change, &self.events);
+                let applied = self
+                    .cluster
+                    .apply_changed(path, &file, change, &self.events);
                 applied.await;
             }
         }

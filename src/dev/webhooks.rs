@@ -10,7 +10,9 @@ use std::{
 
 use k8s_openapi::{
     ByteString,
-    api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
+    api::admissionregistration::v1::{
+        MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    },
 };
 use kube::{Api, Client, api::DynamicObject};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -99,8 +101,12 @@ impl Mounted {
         let pem = cert.pem();
         std::fs::create_dir_all(folder)?;
         std::fs::write(folder.join("tls.crt"), &pem)?;
-        super::cluster::private(&folder.join("tls.key"), signing_key.serialize_pem().as_bytes())?;
-        let bundle = serde_json::to_value(ByteString(pem.into_bytes())).map_err(io::Error::other)?;
+        super::cluster::private(
+            &folder.join("tls.key"),
+            signing_key.serialize_pem().as_bytes(),
+        )?;
+        let bundle =
+            serde_json::to_value(ByteString(pem.into_bytes())).map_err(io::Error::other)?;
         Ok(Self {
             folder: folder.to_owned(),
             bundle,

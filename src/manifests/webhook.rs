@@ -85,7 +85,11 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
     if webhooks.has(WebhookType::Validate) {
         let configuration = ValidatingWebhookConfiguration {
             metadata: configuration_metadata(operator, webhooks.certificates),
-            webhooks: Some(each(WebhookType::Validate).map(|it| it.validating()).collect()),
+            webhooks: Some(
+                each(WebhookType::Validate)
+                    .map(|it| it.validating())
+                    .collect(),
+            ),
         };
         objects.push(Object::new(Role::ValidatingWebhooks, configuration));
     }
@@ -261,9 +265,10 @@ impl Hook<'_> {
         }
         let own = self.operator.namespace().to_owned();
         let (operator, values) = match &self.operator.namespaces {
-            Namespaces::All if self.kind.is_builtin => {
-                (SelectorOperator::NotIn, vec![SYSTEM_NAMESPACE.to_owned(), own])
-            }
+            Namespaces::All if self.kind.is_builtin => (
+                SelectorOperator::NotIn,
+                vec![SYSTEM_NAMESPACE.to_owned(), own],
+            ),
             Namespaces::All => (SelectorOperator::NotIn, vec![own]),
             Namespaces::Own => (SelectorOperator::In, vec![own]),
             Namespaces::Listed(names) => (SelectorOperator::In, names.clone()),

@@ -58,7 +58,9 @@ pub fn files(
         if !resources.is_empty() {
             let path = format!("{folder}/kustomization.yaml");
             let mut value = kustomization(namespace, &resources);
-            if let Some(patches) = Some(conversions(operator)).filter(|it| folder == "crds" && !it.is_empty()) {
+            if let Some(patches) =
+                Some(conversions(operator)).filter(|it| folder == "crds" && !it.is_empty())
+            {
                 value["patches"] = patches.into();
             }
             files.insert(path, vec![value]);

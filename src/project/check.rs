@@ -130,9 +130,7 @@ impl StateError {
             Self::Twice(..)
             | Self::TwiceModule(_)
             | Self::ControllerModule(..)
-            | Self::WebhookModule(..) => {
-                text.rfind(&word)
-            }
+            | Self::WebhookModule(..) => text.rfind(&word),
             _ => text.find(&word),
         };
         start.map(|start| start..start + word.len())

@@ -112,7 +112,10 @@ pub(super) fn api_module(
 
 /// The path of a kind's type in the operator's crate.
 pub(super) fn type_path(definition: Option<(&Kind, &Api)>, resource: &ResourceType) -> String {
-    match (api_module(definition, resource), resource.k8s_openapi_path()) {
+    match (
+        api_module(definition, resource),
+        resource.k8s_openapi_path(),
+    ) {
         (None, Some(path)) => path,
         (module, _) => {
             let module = module.unwrap_or_default();

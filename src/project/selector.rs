@@ -144,9 +144,18 @@ mod tests {
     #[test]
     fn a_selector_that_the_api_server_rejects_has_a_problem() {
         for (text, expected) in [
-            (r#"matchLabels = { "a b" = "x" }"#, "`a b` is not the key of a label"),
-            (r#"matchLabels = { "A.io/b" = "x" }"#, "`A.io/b` is not the key of a label"),
-            (r#"matchLabels = { a = "x/y" }"#, "`x/y` is not the value of a label"),
+            (
+                r#"matchLabels = { "a b" = "x" }"#,
+                "`a b` is not the key of a label",
+            ),
+            (
+                r#"matchLabels = { "A.io/b" = "x" }"#,
+                "`A.io/b` is not the key of a label",
+            ),
+            (
+                r#"matchLabels = { a = "x/y" }"#,
+                "`x/y` is not the value of a label",
+            ),
             (
                 r#"matchExpressions = [{ key = "a", operator = "In" }]"#,
                 "the requirement on `a` has the operator In and no values",

@@ -97,11 +97,7 @@ const WITHOUT_STATUS: [(&str, &str); 32] = [
 ];
 
 /// Looks up a subresource of a kind; `version` is that of its CRD, if it has one.
-pub fn subresource(
-    resource: &ResourceType,
-    version: Option<&Version>,
-    name: &str,
-) -> Subresource {
+pub fn subresource(resource: &ResourceType, version: Option<&Version>, name: &str) -> Subresource {
     let of = |table: &[(&str, &str, &'static [&'static str])]| {
         let mut rows = table.iter();
         let row = rows.find(|it| it.0 == resource.group && it.1 == resource.plural);
@@ -109,7 +105,11 @@ pub fn subresource(
     };
     let (mut own, others, has_status) = match version {
         Some(version) => {
-            let scale: &[&str] = if version.scale.is_some() { &["scale"] } else { &[] };
+            let scale: &[&str] = if version.scale.is_some() {
+                &["scale"]
+            } else {
+                &[]
+            };
             (vec![], scale, version.status_subresource)
         }
         None => {
@@ -154,7 +154,10 @@ mod tests {
             let names = kind["subresources"].as_object().unwrap();
             for name in names.keys() {
                 let found = subresource(&resource, None, name);
-                assert!(!matches!(found, Subresource::Unknown(_)), "{resource} {name}");
+                assert!(
+                    !matches!(found, Subresource::Unknown(_)),
+                    "{resource} {name}"
+                );
             }
             let found = subresource(&resource, None, "status");
             assert_eq!(

@@ -272,10 +272,7 @@ mod tests {
                 r#"{ webhook = "validate", on = ["create"] }"#,
                 "unknown field `on`, expected one of `webhook`, `operations`",
             ),
-            (
-                r#"{ operations = ["create"] }"#,
-                "missing field `webhook`",
-            ),
+            (r#"{ operations = ["create"] }"#, "missing field `webhook`"),
             (
                 r#"{ webhook = "validate", failure-policy = "Fail" }"#,
                 "unknown variant `Fail`, expected `fail` or `ignore`",

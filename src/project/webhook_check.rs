@@ -31,7 +31,11 @@ impl WebhookPlace {
         let document = toml_edit::Document::parse(text).ok()?;
         let mut item = document.get(self.table)?.get(self.index)?;
         // of the table as a whole, its kind
-        let part = if self.entry.is_some() { "webhooks" } else { "kind" };
+        let part = if self.entry.is_some() {
+            "webhooks"
+        } else {
+            "kind"
+        };
         item = item.get(part).unwrap_or(item);
         let entry = self.entry.and_then(|entry| item.get(entry));
         let value = entry.and_then(|entry| entry.get(self.key?.0));
@@ -95,7 +99,9 @@ impl WebhookProblem {
             Self::Expression(_) => {
                 "write an expression as in https://kubernetes.io/docs/reference/using-api/cel/, such as \"request.userInfo.username != 'admin'\""
             }
-            Self::Conditions(_) => "combine some of them with `&&`: the API server accepts 63 beside that of the tool",
+            Self::Conditions(_) => {
+                "combine some of them with `&&`: the API server accepts 63 beside that of the tool"
+            }
             Self::Selector(problem) => problem.help(),
         }
     }

@@ -139,10 +139,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     let admitted: Vec<_> = admissions
         .iter()
-        .map(|admission| match made_of(project, admission.definition, &made) {
-            Some(made) => made.sample.clone(),
-            None => builtin_sample(&admission.resource),
-        })
+        .map(
+            |admission| match made_of(project, admission.definition, &made) {
+                Some(made) => made.sample.clone(),
+                None => builtin_sample(&admission.resource),
+            },
+        )
         .collect();
     for (admission, sample) in admissions.iter().zip(&admitted) {
         samples.add(&admission.resource, sample.clone());

@@ -11,7 +11,7 @@ use crate::{
 
 /// A sample of the kind that its schema accepts, without a namespace, so that it is created in the namespace in which it is applied.
 pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
-    let made = operator_schema::sample(&scaled(version));
+    let made = operator_schema::sample(&served(version));
     let root = match made {
         Ok(Value::Object(root)) => root,
         Ok(_) => Map::new(),
@@ -65,7 +65,7 @@ fn no_sample(version: &Version, violations: &[Violation]) -> Diagnostic {
 
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
 pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Value> {
-    let schema = scaled(version);
+    let schema = served(version);
     let objects = Objects::new(&schema, seed).take(count);
     let numbered = objects.enumerate().map(|(index, object)| {
         let root = match object {
@@ -78,9 +78,25 @@ pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Val
     numbered.collect()
 }
 
-/// The version's schema, with the API server's requirements for the fields that the scale subresource reads: integers from 0 to 2³¹ - 1.
-fn scaled(version: &Version) -> Schema {
+/// The version's schema as the API server uses it: the fields that the scale subresource reads are integers from 0 to 2³¹ - 1, and rules
+/// can refer to the metadata, whether the schema has it or not.
+fn served(version: &Version) -> Schema {
     let mut schema = version.schema.clone();
+    if !schema.validations.is_empty() {
+        for (field, type_) in [
+            ("apiVersion", "string"),
+            ("kind", "string"),
+            ("metadata", "object"),
+        ] {
+            let properties = &mut schema.properties;
+            properties
+                .entry(field.to_owned())
+                .or_insert_with(|| Schema {
+                    type_: Some(type_.to_owned()),
+                    ..Schema::default()
+                });
+        }
+    }
     let paths = version.scale.iter();
     for path in paths.flat_map(|scale| [&scale.spec_replicas_path, &scale.status_replicas_path]) {
         let mut names = path.split('.').filter(|name| !name.is_empty());
@@ -121,6 +137,33 @@ fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> 
 mod tests {
     use super::*;
     use crate::project::{builtin_kinds, resolve};
+
+    #[test]
+    fn a_rule_about_the_name_needs_no_metadata_in_the_schema() {
+        let text = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: limits.example.com}
+spec:
+  group: example.com
+  names: {kind: Limit, plural: limits, singular: limit}
+  scope: Cluster
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          x-kubernetes-validations:
+            - rule: self.metadata.name == 'cluster'
+          properties:
+            spec: {type: object}
+"#;
+        let api = crate::crd::read("limits.yaml", text).unwrap().remove(0);
+        let sample = sample(&api, &api.versions[0]).unwrap();
+        assert_eq!(sample["metadata"]["name"], "cluster");
+    }
 
     #[tokio::test]
     async fn the_api_server_accepts_the_samples_of_all_built_in_kinds() {

@@ -56,6 +56,8 @@ pub(crate) type Build = Box<dyn FnOnce(Identity, Wiring) -> Running + Send>;
 pub struct Controllers {
     registrations: Vec<Registration>,
     pub(crate) crds: Vec<OwnCrds>,
+    /// The names of the CRDs whose stored objects are migrated.
+    pub(crate) migrated: Vec<String>,
     #[cfg(feature = "webhook")]
     pub(crate) webhooks: Webhooks,
 }
@@ -173,6 +175,26 @@ impl Controllers {
         self
     }
 
+    /// Migrates the stored objects of these CRDs, such as `memcacheds.cache.example.com`, when their storage version has changed: while this
+    /// replica leads, it rewrites each object in the storage version, and then removes the other versions from `status.storedVersions`, so
+    /// that a later release can remove them from the CRD.
+    ///
+    /// The migration begins a minute after the storage version has changed, rewrites at most
+    /// [`migration_rate`](crate::Settings::migration_rate) objects in a second, and continues after a restart where it was: the annotation
+    /// `<operator>/storage-migration` of the CRD records its start. An object that cannot be written, for example because a webhook refuses
+    /// it, is logged, and `status.storedVersions` stays as it is.
+    ///
+    /// The operator needs the verbs `list` and `patch` on all objects of the kinds, `get` and `patch` on the CRDs, and `patch` on their
+    /// subresource `status`.
+    ///
+    /// See [storage version migration](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#upgrade-existing-objects-to-a-new-stored-version).
+    #[must_use]
+    pub fn migrate_storage(mut self, crds: &[&str]) -> Self {
+        self.migrated
+            .extend(crds.iter().map(|&name| name.to_owned()));
+        self
+    }
+
     /// Adds the webhooks that the operator serves.
     #[cfg(feature = "webhook")]
     #[must_use]
@@ -186,6 +208,7 @@ impl Controllers {
     pub fn and(mut self, other: Self) -> Self {
         self.registrations.extend(other.registrations);
         self.crds.extend(other.crds);
+        self.migrated.extend(other.migrated);
         #[cfg(feature = "webhook")]
         {
             self.webhooks = self.webhooks.and(other.webhooks);
@@ -331,7 +354,7 @@ mod tests {
         });
         let controllers = Controllers {
             registrations: registrations.collect(),
-            ..Controllers::new()
+            ..Controllers::default()
         };
         let identified = controllers.identified("shop");
         identified.map(drop).map_err(|error| error.to_string())

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use crate::webhook::{self, WebhookService};
 use crate::{
     controllers::{Build, Controllers},
-    crd::{self, OwnCrds},
+    crd::{self, Migration, OwnCrds},
     engine::{
         controller::Wiring,
         fan_out::FanOut,
@@ -225,6 +225,7 @@ impl Operator {
         } = self;
         settings.check()?;
         let crds = std::mem::take(&mut controllers.crds);
+        let migrated = std::mem::take(&mut controllers.migrated);
         #[cfg(feature = "webhook")]
         let webhooks = std::mem::take(&mut controllers.webhooks);
         let controllers = controllers.identified(&name)?;
@@ -269,6 +270,12 @@ impl Operator {
             values: Arc::new(values),
             metrics: metrics.clone(),
         };
+        let migration = (!migrated.is_empty()).then(|| Migration {
+            client: client.clone(),
+            operator: name.clone(),
+            crds: migrated,
+            rate: settings.migration_rate,
+        });
         #[cfg(feature = "webhook")]
         let webhooks = webhook::Launch {
             setup: setup.clone(),
@@ -304,7 +311,16 @@ impl Operator {
                 let build = build.map_err(|error| Fatal::Setup(error.into()))?;
                 builds.push((identity, build));
             }
-            lead(wiring, &name, &crds, builds).await
+            lead(
+                wiring,
+                &name,
+                Crds {
+                    ensured: &crds,
+                    migration,
+                },
+                builds,
+            )
+            .await
         };
         let work = async {
             let ended = controlled.await;
@@ -325,11 +341,17 @@ impl Operator {
     }
 }
 
+/// What the leader does about CRDs.
+struct Crds<'a> {
+    ensured: &'a [OwnCrds],
+    migration: Option<Migration>,
+}
+
 /// Runs the controllers while this replica holds the lease, or immediately without leader election.
 async fn lead(
     wiring: Wiring,
     operator: &str,
-    crds: &[OwnCrds],
+    crds: Crds<'_>,
     builds: Vec<(Identity, Build)>,
 ) -> Result<(), Fatal> {
     let Wiring {
@@ -364,7 +386,7 @@ async fn lead(
 async fn work(
     wiring: Wiring,
     operator: &str,
-    crds: &[OwnCrds],
+    crds: Crds<'_>,
     builds: Vec<(Identity, Build)>,
 ) -> Result<(), Fatal> {
     let Wiring {
@@ -377,10 +399,10 @@ async fn work(
         stop,
         ..
     } = wiring.clone();
-    if !crds.is_empty() {
+    if !crds.ensured.is_empty() {
         health.set_role(Role::EnsuringCrds);
         tokio::select! {
-            ensured = crd::ensure(client.clone(), operator, crds) => ensured?,
+            ensured = crd::ensure(client.clone(), operator, crds.ensured) => ensured?,
             () = stop.cancelled() => return Ok(()),
         }
     }
@@ -397,6 +419,10 @@ async fn work(
     };
     let mut watches = fan_out.start(&source);
     caches.start(&source, &fan_out, &mut watches);
+    let mut migrating = JoinSet::new();
+    if let Some(migration) = crds.migration {
+        migrating.spawn(async move { match migration.run().await {} });
+    }
     let mut controllers = JoinSet::new();
     for controller in built {
         controllers.spawn(controller);
@@ -419,6 +445,10 @@ async fn work(
         early = ended(&mut watches) => {
             early?;
             return Err(Fatal::Task("a watch".into()));
+        }
+        early = ended(&mut migrating) => {
+            early?;
+            return Err(Fatal::Task("the migration of stored objects".into()));
         }
     }
     let drained = async { while controllers.join_next().await.is_some() {} };
@@ -545,7 +575,15 @@ mod tests {
             shares_kind: false,
         };
         let build: Build = Box::new(|_, _| Box::pin(std::future::pending()));
-        let mut work = pin!(work(wiring, "test", &[], vec![(identity, build)]));
+        let mut work = pin!(work(
+            wiring,
+            "test",
+            Crds {
+                ensured: &[],
+                migration: None
+            },
+            vec![(identity, build)]
+        ));
         assert!(poll!(&mut work).is_pending());
         assert_eq!(
             health.unready().as_deref(),

@@ -107,6 +107,14 @@ pub struct Settings {
     #[arg(long, env = "SHUTDOWN_TIMEOUT", value_parser = duration, default_value = "20s", value_name = "TIME")]
     pub shutdown_timeout: Duration,
 
+    /// Maximum number of objects that a migration to another storage version writes in a second
+    #[arg(
+        long,
+        env = "MIGRATION_RATE",
+        default_value = "20",
+        value_name = "NUMBER"
+    )]
+    pub migration_rate: NonZeroU16,
     /// Address that serves admission and conversion webhooks over TLS; `None` serves only
     /// [`Operator::webhook_service`](crate::Operator::webhook_service)
     #[cfg(feature = "webhook")]
@@ -166,6 +174,7 @@ impl Default for Settings {
             error_events: true,
             watch_timeout: Duration::from_secs(290),
             shutdown_timeout: Duration::from_secs(20),
+            migration_rate: const { NonZeroU16::new(20).expect("20 is not 0") },
             #[cfg(feature = "webhook")]
             webhook_address: Some(([0, 0, 0, 0], 9443).into()),
             #[cfg(feature = "webhook")]

@@ -1,5 +1,4 @@
 //! With the feature `otel`, spans arrive at a collector. The environment is that of the whole process, so this is a binary with one test.
-#![cfg(feature = "otel")]
 
 mod support;
 use support::*;

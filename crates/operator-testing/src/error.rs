@@ -59,6 +59,16 @@ pub enum Error {
         /// The unsupported key.
         key: String,
     },
+    /// A patch of a kustomization cannot be applied.
+    #[error(
+        "{path}: a patch: {problem}\nhelp: install the output of `kubectl kustomize` instead, if it renders there"
+    )]
+    Patch {
+        /// The path of the kustomization.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// The server does not serve this kind.
     #[error(
         "the server has no kind {kind} in {api_version}; install its CustomResourceDefinition first"

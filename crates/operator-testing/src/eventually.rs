@@ -153,7 +153,7 @@ impl Server {
     }
 
     /// Reads a URL path as the administrator; null after an error.
-    async fn read(&self, path: &str) -> Value {
+    pub(crate) async fn read(&self, path: &str) -> Value {
         match http::Request::get(path).body(Vec::new()) {
             Ok(request) => self.own_client().request(request).await.unwrap_or_default(),
             Err(_) => Value::Null,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::kustomization::{kustomization, read};
 use crate::server::Server;
 
 const MANAGER: &str = "fieldManager=operator-testing&force=true";
@@ -32,7 +33,8 @@ impl Server {
         self.apply_files(objects.collect()).await
     }
 
-    /// Applies the files and kustomizations that a kustomization lists under `resources`, in the namespace that its key `namespace` sets.
+    /// Applies the files and kustomizations that a kustomization lists under `resources`, with its inline JSON `patches`, in the namespace
+    /// that its key `namespace` sets.
     /// The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
         let documents = kustomization(path)?;
@@ -228,96 +230,4 @@ pub(crate) fn documents(yaml: &str) -> Result<Vec<Value>> {
         }
     }
     Ok(objects)
-}
-
-/// The objects of a kustomization, each with its file.
-pub(crate) fn kustomization(path: impl AsRef<Path>) -> Result<Vec<(PathBuf, Value)>> {
-    let mut objects = Vec::new();
-    read_kustomization(path.as_ref(), &mut objects)?;
-    Ok(objects)
-}
-
-fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Result<()> {
-    const PASSED_OVER: [&str; 6] = [
-        "apiVersion",
-        "kind",
-        "metadata",
-        "labels",
-        "images",
-        "commonAnnotations",
-    ];
-    let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-    let path = match folder.is_dir() {
-        true => names
-            .map(|name| folder.join(name))
-            .into_iter()
-            .find(|path| path.exists()),
-        false => None,
-    };
-    let path = path.unwrap_or_else(|| folder.to_owned());
-    let text = read(&path)?;
-    let kustomization: Value = serde_yaml::from_str(&text)?;
-    let mut files = Vec::new();
-    for (key, value) in kustomization.as_object().into_iter().flatten() {
-        match key.as_str() {
-            "resources" => {
-                let resources = value
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_str);
-                let base = path.parent().unwrap_or(Path::new("."));
-                for resource in resources.map(|resource| base.join(resource)) {
-                    if resource.is_dir() {
-                        read_kustomization(&resource, &mut files)?;
-                    } else {
-                        let documents = documents(&read(&resource)?)?;
-                        let documents = documents.into_iter();
-                        files.extend(documents.map(|object| (resource.clone(), object)));
-                    }
-                }
-            }
-            "namespace" => {}
-            key if PASSED_OVER.contains(&key) => {}
-            key => {
-                return Err(Error::Kustomization {
-                    path,
-                    key: key.to_owned(),
-                });
-            }
-        }
-    }
-    if let Some(namespace) = kustomization["namespace"].as_str() {
-        files
-            .iter_mut()
-            .for_each(|(_, object)| move_to(object, namespace));
-    }
-    objects.extend(files);
-    Ok(())
-}
-
-/// Sets the namespace of an object (a cluster-scoped one loses it again when it is applied), and of the service accounts that bindings
-/// refer to.
-fn move_to(object: &mut Value, namespace: &str) {
-    let kind = object["kind"].as_str().unwrap_or_default();
-    if kind == "Namespace" {
-        object["metadata"]["name"] = namespace.into();
-        return;
-    }
-    if let Some(Value::Array(subjects)) = object.get_mut("subjects") {
-        for subject in subjects
-            .iter_mut()
-            .filter(|s| s["kind"] == "ServiceAccount")
-        {
-            subject["namespace"] = namespace.into();
-        }
-    }
-    object["metadata"]["namespace"] = namespace.into();
-}
-
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
 }

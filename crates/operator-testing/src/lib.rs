@@ -60,15 +60,18 @@ mod fixture;
 #[cfg(feature = "http")]
 pub mod http;
 mod install;
+mod kustomization;
 mod outcome;
 mod permission;
 mod project;
 mod provider;
 mod real;
 mod request_log;
+mod served;
 mod server;
 mod trial;
 mod watchdog;
+mod webhook_calls;
 
 #[cfg(feature = "workloads")]
 pub use api::Workloads;
@@ -84,4 +87,5 @@ pub use project::{
 pub use provider::ProviderFaults;
 pub use request_log::Request;
 pub use server::Server;
-pub use trial::{Start, Trial};
+pub use trial::{Start, StartWithProvider, Trial};
+pub use webhook_calls::WebhookCalls;

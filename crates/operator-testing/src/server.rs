@@ -15,6 +15,7 @@ use crate::outcome::Outcomes;
 use crate::real::Real;
 use crate::request_log::{Record, Request};
 use crate::watchdog;
+use crate::webhook_calls::WebhookCalls;
 
 /// A Kubernetes API server for one test.
 ///
@@ -164,6 +165,11 @@ impl Server {
         if let Some(server) = self.service() {
             server.answer_webhooks(host, service);
         }
+    }
+
+    /// Where the API server reaches the webhooks of the operator under test.
+    pub fn webhook_calls(&self) -> WebhookCalls {
+        WebhookCalls::new(self.service())
     }
 
     /// A server in memory, with its default namespace.

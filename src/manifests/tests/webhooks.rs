@@ -70,7 +70,10 @@ fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
 #[test]
 fn without_webhooks_there_is_nothing_of_them() {
     for (path, text) in files(&operator(Namespaces::All, vec![memcached()])) {
-        assert!(!path.contains("webhook") && !text.contains("webhook"), "{path}: {text}");
+        assert!(
+            !path.contains("webhook") && !text.contains("webhook"),
+            "{path}: {text}"
+        );
     }
 }
 
@@ -165,13 +168,19 @@ fn the_options_of_an_entry_are_in_its_webhook() {
         ("/timeoutSeconds", json!(3)),
         ("/reinvocationPolicy", json!("IfNeeded")),
         ("/rules/0/operations", json!(["CREATE"])),
-        ("/rules/0/resources", json!(["memcacheds", "memcacheds/status"])),
+        (
+            "/rules/0/resources",
+            json!(["memcacheds", "memcacheds/status"]),
+        ),
         ("/objectSelector/matchLabels", json!({"of-object": "x"})),
         (
             "/objectSelector/matchExpressions",
             json!([{"key": "other", "operator": "Exists"}]),
         ),
-        ("/namespaceSelector/matchLabels", json!({"of-namespace": "x"})),
+        (
+            "/namespaceSelector/matchLabels",
+            json!({"of-namespace": "x"}),
+        ),
         (
             "/namespaceSelector/matchExpressions/0",
             requirement(
@@ -192,7 +201,8 @@ fn the_options_of_an_entry_are_in_its_webhook() {
 #[test]
 fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
     let name = "kubernetes.io/metadata.name";
-    let listed = |names: &[&str]| Namespaces::Listed(names.iter().map(|it| (*it).to_owned()).collect());
+    let listed =
+        |names: &[&str]| Namespaces::Listed(names.iter().map(|it| (*it).to_owned()).collect());
     let excludes = requirement("app.kubernetes.io/name", "NotIn", &["memcached-operator"]);
     for (namespaces, expected, own_pods) in [
         (
@@ -205,7 +215,11 @@ fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
             requirement(name, "In", &["memcached-operator"]),
             Some(&excludes),
         ),
-        (listed(&["a", "b"]), requirement(name, "In", &["a", "b"]), None),
+        (
+            listed(&["a", "b"]),
+            requirement(name, "In", &["a", "b"]),
+            None,
+        ),
         (
             listed(&["memcached-operator"]),
             requirement(name, "In", &["memcached-operator"]),
@@ -238,10 +252,7 @@ fn of_the_cluster_scoped_kinds_only_namespaces_are_selected_by_their_name() {
     assert_eq!(webhooks[0]["namespaceSelector"], Value::Null);
     assert_eq!(webhooks[0]["rules"][0]["scope"], "Cluster");
     let values = webhooks[1].pointer("/namespaceSelector/matchExpressions/0/values");
-    assert_eq!(
-        values,
-        Some(&json!(["kube-system", "memcached-operator"]))
-    );
+    assert_eq!(values, Some(&json!(["kube-system", "memcached-operator"])));
 }
 
 #[test]
@@ -305,7 +316,10 @@ fn cert_manager_makes_the_certificate_that_the_operator_mounts() {
     let admitted = vec![own(vec![validate(), mutate()])];
     let operator = with_webhooks(Namespaces::All, Certificates::CertManager, admitted);
     let objects = of_role(&operator, &Role::Certificates);
-    let kinds: Vec<_> = objects.iter().map(|it| (&it["kind"], &it["metadata"]["name"])).collect();
+    let kinds: Vec<_> = objects
+        .iter()
+        .map(|it| (&it["kind"], &it["metadata"]["name"]))
+        .collect();
     assert_eq!(
         json!(kinds),
         json!([
@@ -329,7 +343,10 @@ fn cert_manager_makes_the_certificate_that_the_operator_mounts() {
         );
     }
     let pod = &of_role(&operator, &Role::Deployment)[0]["spec"]["template"]["spec"];
-    assert_eq!(pod["volumes"][1]["secret"]["secretName"], "memcached-operator-webhook");
+    assert_eq!(
+        pod["volumes"][1]["secret"]["secretName"],
+        "memcached-operator-webhook"
+    );
     let container = &pod["containers"][0];
     assert_eq!(container["volumeMounts"][1]["readOnly"], true);
     assert_eq!(

@@ -2,6 +2,7 @@
 //! version of stored objects is never removed. Runs in the leader only, once.
 
 mod decision;
+mod migration;
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use kube::{
 use serde_json::Value;
 use tokio::time::sleep;
 use tracing::{info, warn};
+
+pub(crate) use self::migration::Migration;
 
 use self::decision::{Decision, decide};
 use crate::error::{Fatal, client_message, has_code};

@@ -76,9 +76,11 @@ impl Launch<'_> {
             (None, Some(address)) => Some(crate::server::listen(address).await?),
             (None, None) => None,
         };
-        let certificates = match &listener {
-            Some(_) => Some(certificates(&setup, &webhooks)?),
-            None => None,
+        // Without a listener, a test still sees the requests for the certificates.
+        let is_issuing = listener.is_some() || !webhooks.are_certificates_mounted;
+        let certificates = match is_issuing {
+            true => Some(certificates(&setup, &webhooks)?),
+            false => None,
         };
         health.set_webhooks(health::Webhooks::Starting);
         let router = Arc::new(Router::new(&mut webhooks, &setup.metrics));
@@ -98,9 +100,10 @@ impl Launch<'_> {
             pending().await
         });
         let loaded = certificates.as_ref().map(Certificates::loaded);
-        match (listener, certificates) {
+        let loaded = loaded.filter(|_| listener.is_some());
+        match (listener, &certificates) {
             (Some(listener), Some(certificates)) => {
-                report_expiry(&certificates, &setup.metrics, background);
+                report_expiry(certificates, &setup.metrics, background);
                 let server = server::serve(
                     listener,
                     certificates.server_config(),
@@ -113,9 +116,11 @@ impl Launch<'_> {
                     closed.cancel();
                     pending().await
                 });
-                background.spawn(async move { match certificates.run().await {} });
             }
             _ => running.closed.cancel(),
+        }
+        if let Some(certificates) = certificates {
+            background.spawn(async move { match certificates.run().await {} });
         }
         background.spawn(async move {
             match set_up(webhooks.registrations, &setup).await {

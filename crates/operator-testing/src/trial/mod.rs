@@ -23,7 +23,7 @@ use crate::declared::Declared;
 use self::run::{Run, RunOptions, Scenario, failure_report};
 use self::stage::Stage;
 use self::start::Operator;
-pub use self::start::Start;
+pub use self::start::{Start, StartWithProvider};
 use self::state::differences;
 use self::undesired::parsed;
 use crate::fault::{Schedule, sampled, schedules, seed};

@@ -9,7 +9,8 @@ use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
 use crate::declared::{Declared, Table, edits};
 use crate::fault::{Fault, Schedule};
-use crate::install::{documents, kustomization};
+use crate::install::documents;
+use crate::kustomization::kustomization;
 use crate::permission::{Permission, UnusedPermissions};
 use crate::request_log::Request;
 

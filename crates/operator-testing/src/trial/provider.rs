@@ -1,14 +1,11 @@
 //! Tests an operator whose provider fails: after any fault in a call, there must be one thing for each object, and none after its deletion.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::future::Future;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use serde_json::{Value, json};
@@ -16,6 +13,7 @@ use tokio::time::sleep;
 
 use super::run::{RunOptions, Scenario, settle};
 use super::stage::Stage;
+use super::start::StartWithProvider;
 use super::state::settled_state;
 use super::success::Phase;
 use super::{Sample, Trial};
@@ -24,6 +22,7 @@ use crate::install::documents;
 use crate::outcome::Outcomes;
 use crate::provider::{ProviderFault, ProviderFaults, ProviderSchedule};
 use crate::server::Server;
+use crate::webhook_calls::WebhookCalls;
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
 const DURATION: Duration = Duration::from_secs(300);
@@ -38,8 +37,9 @@ const PERSON: Duration = Duration::from_secs(30);
 const EQUAL_CALLS: usize = 3;
 
 /// Starts the operator of one run; several times, if it crashes.
-type Starting<'a> =
-    dyn Fn(ProviderFaults) -> Box<dyn Fn(Client, Outcomes) -> Started + Send + Sync> + Sync + 'a;
+type Starting<'a> = dyn Fn(ProviderFaults) -> Starter + Sync + 'a;
+
+type Starter = Box<dyn Fn(Client, Outcomes, WebhookCalls) -> Started + Send + Sync>;
 
 type Started = BoxFuture<'static, Result<(), String>>;
 
@@ -60,30 +60,26 @@ impl Trial {
     /// If an object stops, because it is not known whether its thing was created, the trial decides as a person would: it sets the annotation
     /// with the id, or removes the one that a creation was started.
     ///
-    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of a `World`, and of the [`ProviderFaults`] through
-    /// which its provider makes its calls. There is one world for each run, which outlives a crash: it has the things.
+    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of the [`WebhookCalls`] with which it registers its
+    /// webhooks (if it has some), of a `World`, and of the [`ProviderFaults`] through which its provider makes its calls. There is one world for each run, which outlives a crash: it has the things.
     ///
     /// `PROVIDER_FAULTS="1:crash-after"` runs one schedule, as a failing test prints it.
     ///
     /// # Panics
     ///
     /// With the schedules that fail, or if the operator makes no calls or creates nothing.
-    pub fn assert_survives_provider_faults<W, R, E>(
+    pub fn assert_survives_provider_faults<W, A>(
         &self,
-        operator: impl Fn(Client, Outcomes, W, ProviderFaults) -> R + Clone + Send + Sync + 'static,
+        operator: impl StartWithProvider<W, A> + Clone + Send + 'static,
     ) where
         W: Clone + Default + Send + Sync + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-        E: Display + Send + 'static,
     {
         let starting = move |faults: ProviderFaults| {
             let (world, operator) = (W::default(), operator.clone());
-            let start = move |client, outcomes| {
-                let running = operator(client, outcomes, world.clone(), faults.clone());
-                let running = async { running.await.map_err(|error| format!("{error:#}")) };
-                running.boxed()
+            let start = move |client, outcomes, calls| {
+                operator.start(client, outcomes, calls, world.clone(), faults.clone())
             };
-            Box::new(start) as Box<dyn Fn(Client, Outcomes) -> Started + Send + Sync>
+            Box::new(start) as Starter
         };
         self.survive(&starting);
     }
@@ -144,11 +140,12 @@ impl Trial {
             let faults = ProviderFaults::new(schedule.clone());
             let start = starting(faults.clone());
             let client = server.faulty_client(&self.user, &requests);
-            let (outcomes, crashes) = (server.outcomes(), faults.clone());
+            let (outcomes, calls) = (server.outcomes(), server.webhook_calls());
+            let crashes = faults.clone();
             server.run(async move {
                 loop {
                     tokio::select! {
-                        ended = start(client.clone(), outcomes.clone()) => return ended,
+                        ended = start(client.clone(), outcomes.clone(), calls.clone()) => return ended,
                         () = crashes.crashed() => sleep(Duration::from_secs(1)).await,
                     }
                 }
@@ -160,6 +157,7 @@ impl Trial {
             };
             let mut states = vec![];
             let life = async {
+                server.await_webhooks().await;
                 let before = server.objects().await;
                 let done = server.install(&sample.text).await;
                 done.unwrap_or_else(|error| panic!("the sample: {error}"));

@@ -79,7 +79,7 @@ impl Trial {
             }
             let faults = Faults::new(options.schedule.clone(), &self.user, &server);
             let start = || {
-                server.run(operator.start(server.faulty_client(&self.user, &faults), server.outcomes()))
+                server.run(operator.start(server.faulty_client(&self.user, &faults), &server))
             };
             start();
             let run_scenario = self.run_scenario(&server, &faults, &options, operator.reports);
@@ -157,6 +157,7 @@ impl Trial {
         let expect_ok =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
         let sample = options.sample.text.as_str();
+        server.await_webhooks().await;
         expect_ok(server.install(sample).await);
         let [with, without] = options.min_duration;
         let (mut states, mut requests_before_deletion) = (vec![], 0);

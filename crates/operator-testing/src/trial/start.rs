@@ -8,8 +8,12 @@ use futures::future::BoxFuture;
 use kube::Client;
 
 use crate::outcome::Outcomes;
+use crate::provider::ProviderFaults;
+use crate::server::Server;
+use crate::webhook_calls::WebhookCalls;
 
-/// A function that starts an operator. It takes a [`Client`] and the [`Outcomes`] to which the operator reports, or only a client.
+/// A function that starts an operator. It takes a [`Client`], the [`Outcomes`] to which the operator reports, and the [`WebhookCalls`] with
+/// which it registers its webhooks; or only the first, or the first two of these.
 ///
 /// If the operator does not report, a trial cannot check whether its reconciliations succeed.
 pub trait Start<Arguments>: Sync {
@@ -17,7 +21,30 @@ pub trait Start<Arguments>: Sync {
     const REPORTS: bool;
 
     /// Starts the operator. The future completes when the operator ends.
-    fn start(&self, client: Client, outcomes: Outcomes) -> BoxFuture<'static, Result<(), String>>;
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        calls: WebhookCalls,
+    ) -> BoxFuture<'static, Result<(), String>>;
+}
+
+impl<F, R, E> Start<(Client, Outcomes, WebhookCalls)> for F
+where
+    F: Fn(Client, Outcomes, WebhookCalls) -> R + Sync,
+    E: Display + Send + 'static,
+    R: Future<Output = Result<(), E>> + Send + 'static,
+{
+    const REPORTS: bool = true;
+
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        calls: WebhookCalls,
+    ) -> BoxFuture<'static, Result<(), String>> {
+        Box::pin(self(client, outcomes, calls).map_err(|error| format!("{error:#}")))
+    }
 }
 
 impl<F, R, E> Start<(Client, Outcomes)> for F
@@ -28,7 +55,12 @@ where
 {
     const REPORTS: bool = true;
 
-    fn start(&self, client: Client, outcomes: Outcomes) -> BoxFuture<'static, Result<(), String>> {
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        _calls: WebhookCalls,
+    ) -> BoxFuture<'static, Result<(), String>> {
         Box::pin(self(client, outcomes).map_err(|error| format!("{error:#}")))
     }
 }
@@ -41,8 +73,65 @@ where
 {
     const REPORTS: bool = false;
 
-    fn start(&self, client: Client, _outcomes: Outcomes) -> BoxFuture<'static, Result<(), String>> {
+    fn start(
+        &self,
+        client: Client,
+        _outcomes: Outcomes,
+        _calls: WebhookCalls,
+    ) -> BoxFuture<'static, Result<(), String>> {
         Box::pin(self(client).map_err(|error| format!("{error:#}")))
+    }
+}
+
+/// A function that starts an operator whose provider makes its calls through [`ProviderFaults`]; see
+/// [`Trial::assert_survives_provider_faults`](crate::Trial::assert_survives_provider_faults).
+pub trait StartWithProvider<World, Arguments>: Sync {
+    /// Starts the operator. The future completes when the operator ends.
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        calls: WebhookCalls,
+        world: World,
+        faults: ProviderFaults,
+    ) -> BoxFuture<'static, Result<(), String>>;
+}
+
+impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes)> for F
+where
+    F: Fn(Client, Outcomes, W, ProviderFaults) -> R + Sync,
+    E: Display + Send + 'static,
+    R: Future<Output = Result<(), E>> + Send + 'static,
+{
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        _calls: WebhookCalls,
+        world: W,
+        faults: ProviderFaults,
+    ) -> BoxFuture<'static, Result<(), String>> {
+        let running = self(client, outcomes, world, faults);
+        Box::pin(running.map_err(|error| format!("{error:#}")))
+    }
+}
+
+impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes, WebhookCalls)> for F
+where
+    F: Fn(Client, Outcomes, WebhookCalls, W, ProviderFaults) -> R + Sync,
+    E: Display + Send + 'static,
+    R: Future<Output = Result<(), E>> + Send + 'static,
+{
+    fn start(
+        &self,
+        client: Client,
+        outcomes: Outcomes,
+        calls: WebhookCalls,
+        world: W,
+        faults: ProviderFaults,
+    ) -> BoxFuture<'static, Result<(), String>> {
+        let running = self(client, outcomes, calls, world, faults);
+        Box::pin(running.map_err(|error| format!("{error:#}")))
     }
 }
 
@@ -52,23 +141,21 @@ pub(super) struct Operator<'a> {
     pub reports: bool,
 }
 
-type Starting<'a> = dyn Fn(Client, Outcomes) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
+type Starting<'a> =
+    dyn Fn(Client, Outcomes, WebhookCalls) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
 
 impl Operator<'_> {
     /// Calls `act` with the operator that `start` starts.
     pub fn with<A>(start: impl Start<A>, act: impl FnOnce(&Operator<'_>)) {
         act(&Operator {
             reports: reports(&start),
-            start: &|client, outcomes| start.start(client, outcomes),
+            start: &|client, outcomes, calls| start.start(client, outcomes, calls),
         });
     }
 
-    pub fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-    ) -> BoxFuture<'static, Result<(), String>> {
-        (self.start)(client, outcomes)
+    /// Starts the operator, with a client that makes its requests to `server`.
+    pub fn start(&self, client: Client, server: &Server) -> BoxFuture<'static, Result<(), String>> {
+        (self.start)(client, server.outcomes(), server.webhook_calls())
     }
 }
 

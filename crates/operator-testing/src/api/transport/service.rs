@@ -30,6 +30,8 @@ use crate::api::request::call::Call;
 use crate::api::request::format::{Format, JSON};
 use crate::api::serve::route::Served;
 use crate::api::store::conversion::Conversions;
+use crate::api::webhook::address::target;
+use crate::api::webhook::client::{Target, url};
 #[cfg(feature = "workloads")]
 use crate::api::workload::Workloads;
 
@@ -92,6 +94,11 @@ impl ApiServer {
         S::Error: fmt::Display,
     {
         self.cluster().state.endpoints.insert(host, service);
+    }
+
+    /// Where the webhook of a client configuration is called, if it can be reached from this process.
+    pub(crate) fn webhook(&self, config: &Value) -> Option<Target> {
+        target(url(config, 5), config, &self.cluster().state.endpoints)
     }
 
     /// Ends all watches, as a server does when it shuts down. Clients can continue from the last resource version that they received.

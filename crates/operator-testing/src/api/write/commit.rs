@@ -150,12 +150,16 @@ impl State {
     }
 
     /// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its
-    /// template, or an object with fields that reading drops.
+    /// template, an object with fields that reading drops, or one in a version that is not the storage version any more.
     fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
         let is_job = kind.is("batch", "jobs");
+        let storage = kind.custom.as_ref().map(|custom| &*custom.crd.storage);
         self.untidy.contains(key)
             || lost.is_untidy
-            || is_job && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
+            || stored.is_some_and(|stored| {
+                is_job && stored["metadata"]["labels"].is_null()
+                    || storage.is_some_and(|storage| stored["apiVersion"] != storage)
+            })
     }
 }

@@ -37,10 +37,8 @@ impl<'a> Scene<'a> {
         panics::watch();
         let server = stage.server(trial);
         let faults = Faults::new(Schedule::default(), &trial.user, &server);
-        server.run(operator.start(
-            server.faulty_client(&trial.user, &faults),
-            server.outcomes(),
-        ));
+        server.run(operator.start(server.faulty_client(&trial.user, &faults), &server));
+        server.await_webhooks().await;
         let before = server.objects().await;
         Self {
             server,
