@@ -7,6 +7,7 @@ mod conversion;
 mod deletion;
 mod endpoint;
 mod failure;
+mod listener;
 mod mutation;
 mod race;
 mod validation;

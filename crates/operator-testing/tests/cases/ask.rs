@@ -23,6 +23,8 @@ pub struct Answer {
     /// [`Warning`]: https://kubernetes.io/blog/2020/09/03/warnings/
     pub warnings: Vec<String>,
     pub body: Value,
+    /// What webhooks were asked for it.
+    pub asked: Vec<Value>,
 }
 
 /// Asks as the client's user; the step's own user is the caller's to choose.
@@ -72,6 +74,7 @@ pub async fn ask(
         code,
         warnings,
         body,
+        asked: Vec::new(),
     })
 }
 
@@ -97,7 +100,13 @@ impl Answer {
                 self.warnings, expected.warnings
             ));
         }
+        if self.asked.len() != expected.asked.len() {
+            return Err(format!("{self}\n  recorded: {expected}"));
+        }
         let mut wrong = Vec::new();
+        for (found, expected) in self.asked.iter().zip(&expected.asked) {
+            differences("asked: ", found, expected, &mut wrong);
+        }
         differences("", &self.body, &expected.body, &mut wrong);
         match wrong.is_empty() {
             true => Ok(()),
@@ -140,6 +149,9 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for warning in &self.warnings {
             writeln!(f, "! {warning}")?;
+        }
+        for asked in &self.asked {
+            writeln!(f, "? {asked}")?;
         }
         write!(f, "{} {}", self.code, self.body)
     }

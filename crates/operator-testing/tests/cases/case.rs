@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::ask::Answer;
 
@@ -38,6 +38,11 @@ pub struct Step {
     #[serde(default)]
     save: BTreeMap<String, String>,
     pub eventually: Option<String>,
+    /// What the webhooks answer from now on.
+    pub answers: Option<BTreeMap<String, Value>>,
+    /// Records the whole reviews that webhooks got, and not only what they are about.
+    #[serde(default)]
+    reviews: bool,
 }
 
 /// The kinds that short paths name.
@@ -68,6 +73,10 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
     ("widgets", "cases.example.com/v1", "Widget"),
     ("gadgets", "cases.example.com/v1", "Gadget"),
+    // Those of `converted/`, which belong to a case.
+    ("servers.v1", "${ns}.example.com/v1", "Server"),
+    ("servers.v2", "${ns}.example.com/v2", "Server"),
+    ("zones.v1", "${ns}.example.com/v1", "Zone"),
 ];
 
 impl Step {
@@ -127,8 +136,14 @@ impl Step {
         let (_, method, short, media) = self.request();
         let plural = short.split(['/', '?']).next().unwrap_or_default();
         let kind = KINDS.iter().find(|(known, _, _)| *known == plural);
+        let kept = short.strip_prefix(plural).unwrap_or_default();
+        let short = match plural.split_once('.') {
+            Some((plural, _)) if kind.is_some() => format!("{plural}{kept}"),
+            _ => short.to_owned(),
+        };
         let path = match kind {
-            None => short.to_owned(),
+            None => short,
+            Some((_, group, "Zone")) => format!("/apis/{group}/{short}"),
             Some((_, "v1", _)) => format!("/api/v1/namespaces/${{ns}}/{short}"),
             Some((_, group, _)) => format!("/apis/{group}/namespaces/${{ns}}/{short}"),
         };
@@ -171,6 +186,32 @@ impl Step {
             None if goal.starts_with('/') => answer.body.pointer(&goal).is_some(),
             None => goal == answer.code.to_string(),
         }
+    }
+
+    /// What webhooks were asked: what it was about, or the whole review. Those that are called all at once are sorted.
+    pub fn asked(&self, mut asked: Vec<(String, Value)>, validating: &[String]) -> Vec<Value> {
+        let is_validating = |(hook, _): &(String, Value)| validating.contains(hook);
+        for calls in asked.chunk_by_mut(|one, other| is_validating(one) && is_validating(other)) {
+            calls.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        let about = |(hook, request): (String, Value)| {
+            if self.reviews {
+                return json!({hook: request});
+            }
+            let text = |field: &str| request[field].as_str().unwrap_or_default();
+            let kind = &request["kind"];
+            let kind = format!("{}/{}", kind["version"], kind["kind"]).replace('"', "");
+            let parts = [
+                hook.as_str(),
+                text("operation"),
+                &kind,
+                text("subResource"),
+                text("name"),
+            ];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            parts.collect::<Vec<_>>().join(" ").into()
+        };
+        asked.into_iter().map(about).collect()
     }
 
     pub fn save(

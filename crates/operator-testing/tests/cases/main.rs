@@ -2,12 +2,18 @@
 //!
 //! A case is a list of requests in a namespace of its own; see [`case`] for its form. `recorded/` holds the whole answers of the real
 //! server but for what [`mask`] hides; `UPDATE=1` writes them, on the real server only. Where the server in memory is known to
-//! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose name has these words; `SHOW=1` prints all answers.
+//! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose name has these words; `SHOW=1` prints all answers, also those of
+//! cases that are not recorded.
 
 mod ask;
 mod case;
+mod convert;
+mod hooks;
+#[path = "../admission/listener.rs"]
+mod listener;
 mod mask;
 mod recorded;
+mod service;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,16 +22,21 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, stream};
 use operator_testing::Server;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::ask::{Answer, ask};
 use self::case::{Step, fill};
+use self::hooks::Hooks;
 use self::mask::Masks;
 use self::recorded::{Difference, Recording};
+use self::service::Service;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
     case: String,
+    #[serde(default)]
+    hooks: Hooks,
     steps: Vec<Step>,
 }
 
@@ -53,7 +64,8 @@ async fn every_response_equals_that_of_the_real_server() {
         server.is_real() || !writes,
         "only the real server's answers are recorded"
     );
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let folder = folder();
+    let service = Service::start().await;
     for file in files(&folder, ".crd.yaml") {
         server.install(&text(&file)).await.unwrap();
     }
@@ -77,11 +89,11 @@ async fn every_response_equals_that_of_the_real_server() {
     let mut running = stream::iter(cases.into_iter().enumerate())
         .map(|(number, (group, case))| {
             let recorded = groups[&group].answers(&case.case).filter(|_| !writes);
-            let (server, known) = (&server, &known);
+            let (server, service, known) = (&server, &service, &known);
             async move {
                 let known: Vec<&Difference> =
                     known.iter().filter(|d| d.case == case.case).collect();
-                let outcome = run(server, number, &case, recorded, &known).await;
+                let outcome = run(server, service, number, &case, recorded, &known).await;
                 (group, case.case, outcome)
             }
         })
@@ -129,6 +141,7 @@ fn check_differences(known: &[Difference], cases: &[(String, Case)]) -> Vec<Stri
 /// The masked answers, or what is wrong with one of them.
 async fn run(
     server: &Server,
+    service: &Service,
     number: usize,
     case: &Case,
     recorded: Option<&[Answer]>,
@@ -137,12 +150,50 @@ async fn run(
     let namespace = format!("case-{number:04}");
     let body = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
     server.install(&body).await.unwrap();
-    let mut values = BTreeMap::from([("ns".to_owned(), namespace.clone())]);
-    let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.steps).unwrap());
+    let hooks = format!("https://{}/{namespace}", service.host);
+    let mut values = BTreeMap::from([
+        ("ns".to_owned(), namespace.clone()),
+        ("hooks".to_owned(), hooks),
+        ("bundle".to_owned(), service.bundle.clone()),
+        ("long".to_owned(), "long ".repeat(60)),
+    ]);
+    service.set(&namespace, filled(&case.hooks.answers, &values));
+    case.hooks.install(server, &folder(), &values).await?;
+    let sent = serde_yaml::to_string(&case.steps).unwrap();
+    let mut masks = Masks::new(namespace.clone(), service.host.clone(), sent);
+    let outcome = steps(
+        server,
+        service,
+        case,
+        recorded,
+        known,
+        &mut values,
+        &mut masks,
+    )
+    .await;
+    // Controllers of a real server ask on.
+    service.set(&namespace, BTreeMap::new());
+    outcome
+}
+
+/// The masked answers to the requests.
+async fn steps(
+    server: &Server,
+    service: &Service,
+    case: &Case,
+    recorded: Option<&[Answer]>,
+    known: &[&Difference],
+    values: &mut BTreeMap<String, String>,
+    masks: &mut Masks,
+) -> Result<Vec<Answer>, String> {
+    let namespace = values["ns"].clone();
+    let validating = case.hooks.validating();
     let mut answers = Vec::new();
-    let is_recorded = recorded.is_some_and(|recorded| recorded.len() == case.steps.len());
-    if !is_recorded && !recorded::is_updating() {
-        return Err("not recorded: UPDATE=1, on the real server".to_owned());
+    let recorded = recorded.filter(|recorded| recorded.len() == case.steps.len());
+    let is_missing = recorded.is_none() && !recorded::is_updating();
+    let missing = "not recorded: UPDATE=1, on the real server";
+    if is_missing && std::env::var_os("SHOW").is_none() {
+        return Err(missing.to_owned());
     }
     for (at, step) in case.steps.iter().enumerate() {
         let expected = recorded.map(|recorded| &recorded[at]);
@@ -151,12 +202,17 @@ async fn run(
             |wrong: String| format!("step {}: {} {}: {wrong}", at + 1, step.verb(), step.path());
         // The real collector looks for new kinds every half minute.
         let deadline = Instant::now() + Duration::from_secs(90);
+        if let Some(answers) = &step.answers {
+            service.set(&namespace, filled(answers, values));
+        }
         loop {
             let mut tried = masks.clone();
-            let client = server.client_as(&fill(&step.user, &values));
-            let raw = ask(client, step, &values).await.map_err(said)?;
+            let client = server.client_as(&fill(&step.user, values));
+            service.take_asked(&namespace);
+            let mut raw = ask(client, step, values).await.map_err(said)?;
+            raw.asked = step.asked(service.take_asked(&namespace), &validating);
             let answer = tried.hide(step, &raw);
-            let outcome = judge(step, &values, &raw, &answer, expected);
+            let outcome = judge(step, values, &raw, &answer, expected);
             let may_wait =
                 step.eventually.is_some() && server.is_real() && Instant::now() < deadline;
             match outcome {
@@ -164,13 +220,17 @@ async fn run(
                 Err(wrong) if !differs => return Err(said(wrong)),
                 Ok(()) if differs => return Err(said("does not differ any more".to_owned())),
                 _ => {
-                    step.save(&raw, &mut values).map_err(said)?;
-                    masks = tried;
+                    step.save(&raw, values).map_err(said)?;
+                    *masks = tried;
                     answers.push(answer);
                     break;
                 }
             }
         }
+    }
+    if is_missing {
+        let answers: Vec<String> = answers.iter().map(ToString::to_string).collect();
+        return Err(format!("{missing}\n{}", answers.join("\n")));
     }
     Ok(answers)
 }
@@ -189,6 +249,19 @@ fn judge(
         ));
     }
     expected.map_or(Ok(()), |expected| found.compare(expected))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+/// The answers of webhooks, with what is known for each `${name}`.
+fn filled(
+    answers: &BTreeMap<String, Value>,
+    values: &BTreeMap<String, String>,
+) -> BTreeMap<String, Value> {
+    let text = serde_json::to_string(answers).unwrap();
+    serde_json::from_str(&fill(&text, values)).unwrap()
 }
 
 fn files(folder: &Path, end: &str) -> Vec<PathBuf> {

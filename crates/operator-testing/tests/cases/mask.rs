@@ -11,6 +11,8 @@ use crate::case::Step;
 #[derive(Clone)]
 pub struct Masks {
     namespace: String,
+    /// Where webhooks are reached.
+    hooks: String,
     /// What the case sends, before anything is filled in.
     sent: String,
     uids: Vec<String>,
@@ -32,10 +34,11 @@ enum ListVersion {
 }
 
 impl Masks {
-    pub fn new(namespace: String, sent: String) -> Self {
+    pub fn new(namespace: String, hooks: String, sent: String) -> Self {
         let (uids, versions, pages, names) = Default::default();
         Self {
             namespace,
+            hooks,
             sent,
             uids,
             versions,
@@ -66,10 +69,13 @@ impl Masks {
             body => self.object(body, list),
         };
         let warnings = answer.warnings.iter().map(|text| self.text(text)).collect();
+        let asked = answer.asked.iter();
+        let asked = asked.map(|call| self.object(call, list)).collect();
         Answer {
             code: answer.code,
             warnings,
             body,
+            asked,
         }
     }
 
@@ -156,6 +162,7 @@ impl Masks {
         }
         match key {
             "resourceVersion" => numbered(&mut self.versions, "version", text),
+            "caBundle" => "<bundle>".to_owned(),
             "continue" => "<continue>".to_owned(),
             "clusterIP" | "clusterIPs" if text != "None" => "<address>".to_owned(),
             "serverAddress" => "<address>".to_owned(),
@@ -171,7 +178,9 @@ impl Masks {
 
     /// Text in which uids, names and versions may stand.
     fn text(&mut self, text: &str) -> String {
-        let mut text = text.replace(&self.namespace, "${ns}");
+        let mut text = text
+            .replace(&self.namespace, "${ns}")
+            .replace(&self.hooks, "<hooks>");
         for (at, name) in self.names.iter().enumerate() {
             text = text.replace(name.as_str(), &format!("<name {}>", at + 1));
         }

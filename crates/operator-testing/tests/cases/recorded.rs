@@ -1,7 +1,7 @@
 //! The recorded answers of a group of cases, and the list of known differences.
 //!
 //! `recorded/GROUP.txt` has, for each case, a line `# its name`, and for each step a line with the code and the body, after a line `! …`
-//! for each warning.
+//! for each warning, and a line `? …` for each call of a webhook.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,15 +39,17 @@ impl Recording {
         let file = folder.join(format!("recorded/{group}.txt"));
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let mut answers: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
-        let (mut name, mut warnings) = (String::new(), Vec::new());
+        let (mut name, mut warnings, mut asked) = (String::new(), Vec::new(), Vec::new());
         for line in text.lines() {
             match line.split_once(' ').expect("a line has two parts") {
                 ("#", case) => case.clone_into(&mut name),
                 ("!", warning) => warnings.push(warning.to_owned()),
+                ("?", call) => asked.push(serde_json::from_str(call).unwrap()),
                 (code, body) => answers.entry(name.clone()).or_default().push(Answer {
                     code: code.parse().unwrap(),
                     warnings: std::mem::take(&mut warnings),
                     body: serde_json::from_str(body).unwrap(),
+                    asked: std::mem::take(&mut asked),
                 }),
             }
         }

@@ -6,3 +6,4 @@ pub(crate) mod format;
 pub(crate) mod options;
 pub(crate) mod resource;
 pub(crate) mod selector;
+pub(crate) mod warning;

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::job::{self, cron_job};
 use super::workload::{daemon_set, deployment, replica_set, stateful_set};
 use super::{
-    claim, config, crd, namespace, network_policy, node, pod, priority_class, role, service, volume,
+    claim, config, crd, namespace, network_policy, node, pod, priority_class, role, service,
+    volume, webhook,
 };
 use crate::api::model::kind::Kind;
 
@@ -35,6 +36,12 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("networking.k8s.io", "networkpolicies") => network_policy::fill(object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
             role::fill_binding(object);
+        }
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
+            webhook::fill(true, object);
+        }
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
+            webhook::fill(false, object);
         }
         ("apiextensions.k8s.io", "customresourcedefinitions") => crd::fill(object),
         _ => {}

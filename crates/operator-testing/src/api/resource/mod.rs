@@ -26,4 +26,5 @@ pub(crate) mod validate;
 mod value;
 pub(crate) mod volume;
 pub(crate) mod warning;
+mod webhook;
 mod workload;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::job::{self, cron_job};
 use super::workload::{daemon_set, deployment, replica_set, stateful_set};
-use super::{claim, config, event, lease, namespace, pod, priority_class, role, service};
+use super::{claim, config, event, lease, namespace, pod, priority_class, role, service, webhook};
 use crate::api::model::failure::Cause;
 use crate::api::model::kind::Kind;
 
@@ -36,6 +36,12 @@ pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> V
             role::check_role(kind, object, causes);
         }
         ("rbac.authorization.k8s.io", _) => role::check_binding(kind, live, object, causes),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
+            webhook::check(true, object, causes);
+        }
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
+            webhook::check(false, object, causes);
+        }
         _ => {}
     }
     found

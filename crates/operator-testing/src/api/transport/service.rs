@@ -28,6 +28,7 @@ use crate::api::model::key::Key;
 use crate::api::read::reply::Reply;
 use crate::api::request::call::Call;
 use crate::api::request::format::{Format, JSON};
+use crate::api::request::warning;
 use crate::api::serve::route::Served;
 use crate::api::store::conversion::Conversions;
 use crate::api::webhook::address::target;
@@ -221,9 +222,8 @@ impl ApiServer {
             }
             Err(failure) => failed(&failure),
         };
-        for warning in call.warnings.take() {
-            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {
+        for warning in warning::headers(&call.warnings.take()) {
+            if let Ok(value) = HeaderValue::try_from(warning) {
                 response.headers_mut().append(header::WARNING, value);
             }
         }

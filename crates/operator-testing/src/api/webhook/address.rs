@@ -38,7 +38,10 @@ fn endpoint(url: &Uri, bundle: &str) -> Endpoint {
         let (authority, bundle) = (authority.clone(), bundle.clone());
         async move {
             let sent = send(&authority, &bundle, request).await;
-            sent.map_err(|error| with_sources(&*error))
+            sent.map_err(|error| match is_refused(&*error) {
+                true => format!("dial tcp {authority}: connect: connection refused"),
+                false => with_sources(&*error),
+            })
         }
     }))
 }
@@ -79,6 +82,19 @@ async fn send(
     let response = client.send(request).await?;
     let (parts, body) = response.into_parts();
     Ok(Response::from_parts(parts, body.collect_bytes().await?))
+}
+
+/// Whether nobody listens at the address.
+fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    let mut source = Some(error);
+    while let Some(cause) = source {
+        let io = cause.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 /// An error and its causes.

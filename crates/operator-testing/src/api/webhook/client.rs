@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
+use crate::api::go::read_json;
 use crate::api::store::endpoint::Endpoint;
 
 /// The address of a webhook, and the service that answers there.
@@ -37,8 +38,7 @@ pub(crate) async fn post(
     if !(200..=206).contains(&code) {
         return Err(complaint(code, body));
     }
-    serde_json::from_slice(body)
-        .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+    read_json(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
 }
 
 /// The message of Go's client for an [error response].

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::api::model::failure::Cause;
-use crate::api::model::name::{bad_dns1035, bad_subdomain};
+use crate::api::model::name::bad_dns1035;
+use crate::api::resource::rule::endpoint;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
@@ -163,7 +164,7 @@ pub(crate) fn check_conversion(conversion: &Value, causes: &mut Vec<Cause>) {
             let text = "exactly one of url or service is required";
             causes.push(Cause::required(place("webhookClientConfig"), text));
         }
-        check_address(config, &place("webhookClientConfig"), causes);
+        endpoint::check(config, &place("webhookClientConfig"), causes);
         let versions = versions.map_or(&[][..], Vec::as_slice);
         check_reviews(versions, &place("conversionReviewVersions"), causes);
         return;
@@ -174,82 +175,6 @@ pub(crate) fn check_conversion(conversion: &Value, causes: &mut Vec<Cause>) {
     }
     if has_versions {
         causes.push(Cause::forbidden(place("conversionReviewVersions"), text));
-    }
-}
-
-/// Checks the URL or the Service of a webhook.
-fn check_address(config: &Value, place: &str, causes: &mut Vec<Cause>) {
-    if let Some(url) = config["url"].as_str() {
-        let field = format!("{place}.url");
-        let parts = url.parse::<http::Uri>().ok();
-        let has_host = parts.as_ref().is_some_and(|url| url.host().is_some());
-        let authority = parts.as_ref().and_then(|url| url.authority());
-        let port = authority.and_then(|it| it.as_str().rsplit_once(':'));
-        let is_port = |(_, port): (&str, &str)| {
-            port.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let wrong = [
-            (!port.is_none_or(is_port), "url must be a valid URL"),
-            (
-                !url.starts_with("https://"),
-                "'https' is the only allowed URL scheme",
-            ),
-            (!has_host, "host must be specified"),
-            (
-                authority.is_some_and(|it| it.as_str().contains('@')),
-                "user information is not permitted in the URL",
-            ),
-            (url.contains('#'), "fragments are not permitted in the URL"),
-            (
-                url.contains('?'),
-                "query parameters are not permitted in the URL",
-            ),
-        ];
-        for (_, why) in wrong.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-            let text = format!("Invalid value: {url:?}: {why}");
-            causes.push(Cause::invalid(&*field, text));
-        }
-    }
-    let service = &config["service"];
-    if !service.is_object() {
-        return;
-    }
-    for name in ["name", "namespace"] {
-        if service[name].as_str().unwrap_or_default().is_empty() {
-            let text = format!("service {name} is required");
-            causes.push(Cause::required(format!("{place}.service.{name}"), &text));
-        }
-    }
-    if let Some(port) = service["port"]
-        .as_i64()
-        .filter(|port| !(1..=65535).contains(port))
-    {
-        let text = format!(
-            "Invalid value: {port}: port is not valid: must be between 1 and 65535, inclusive"
-        );
-        causes.push(Cause::invalid(format!("{place}.service.port"), text));
-    }
-    if let Some(path) = service["path"].as_str() {
-        let inner = path
-            .strip_prefix('/')
-            .map(|path| path.strip_suffix('/').unwrap_or(path));
-        let why = match inner {
-            None if path.is_empty() => None,
-            None => Some("must start with a '/'".to_owned()),
-            Some("") if path == "/" => None,
-            Some(inner) => inner.split('/').enumerate().find_map(|(at, step)| {
-                let wrong = if step.is_empty() {
-                    Some("segment may not be empty".to_owned())
-                } else {
-                    bad_subdomain(step).into_iter().next()
-                };
-                wrong.map(|wrong| format!("segment[{at}]: {wrong}"))
-            }),
-        };
-        if let Some(why) = why {
-            let text = format!("Invalid value: {path:?}: {why}");
-            causes.push(Cause::invalid(format!("{place}.service.path"), text));
-        }
     }
 }
 

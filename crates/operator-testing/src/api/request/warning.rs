@@ -1,0 +1,43 @@
+//! The [warnings] of an answer: each once, and cut if all of them are too long for headers.
+//!
+//! [warnings]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/filters/warning.go
+
+use std::borrow::Cow;
+
+/// The letters of all warnings; beyond them, each warning is cut.
+const LIMIT: usize = 4 * 1024;
+
+/// The letters of a warning that is cut.
+const CUT: usize = 256;
+
+/// The values of the headers for some texts.
+pub(crate) fn headers(texts: &[String]) -> Vec<String> {
+    let whole = shown(texts, |text| text.into());
+    let sum = |shown: &[Cow<'_, str>]| shown.iter().map(|text| text.chars().count()).sum::<usize>();
+    let shown = match sum(&whole) > LIMIT {
+        false => whole,
+        true => {
+            let mut cut = shown(texts, |text| text.chars().take(CUT).collect());
+            while sum(&cut[..cut.len() - 1]) >= LIMIT {
+                cut.pop();
+            }
+            cut
+        }
+    };
+    shown.iter().map(|text| header(text)).collect()
+}
+
+/// The texts that fit a header.
+fn shown<'a>(texts: &'a [String], cut: impl Fn(&'a str) -> Cow<'a, str>) -> Vec<Cow<'a, str>> {
+    let is_shown = |text: &&String| !text.is_empty() && !text.chars().any(char::is_control);
+    texts
+        .iter()
+        .filter(is_shown)
+        .map(|text| cut(text))
+        .collect()
+}
+
+fn header(text: &str) -> String {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("299 - \"{quoted}\"")
+}
