@@ -278,7 +278,7 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             Namespaces::Listed(names) => names.clone(),
         },
         has_webhooks: project.has_webhooks(),
-        mounts_certificates: project.has_webhooks() && !project.manages_certificates(),
+        mounts_certificates: project.mounts_certificates(),
         is_stale: {
             let plan = open.plan(open.render(terminal)?.tree)?;
             !plan.changes.is_empty() || !plan.conflicts.is_empty()

@@ -140,6 +140,43 @@ fn cert_manager(operator: &Operator) -> Vec<Object> {
     ]
 }
 
+/// What takes the place of cert-manager in tests: its CRDs, which accept everything, and the permissions for an operator that makes its
+/// certificates itself, because a real API server calls it over TLS. Nothing for other operators.
+pub fn test_objects(operator: &Operator) -> Vec<Value> {
+    let webhooks = operator.webhooks.as_ref();
+    let Some(webhooks) = webhooks.filter(|it| it.certificates == Certificates::CertManager) else {
+        return vec![];
+    };
+    let crds = [("Issuer", "issuers"), ("Certificate", "certificates")];
+    let crds = crds.map(|(kind, plural)| {
+        let group = "cert-manager.io";
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}")},
+            "spec": {
+                "group": group,
+                "names": {"kind": kind, "plural": plural},
+                "scope": "Namespaced",
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": schema},
+                }],
+            },
+        })
+    });
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace()},
+    });
+    let permissions = permissions(operator, webhooks).into_iter();
+    let permissions = permissions.map(|object| object.value);
+    crds.into_iter()
+        .chain([namespace])
+        .chain(permissions)
+        .collect()
+}
+
 /// How a certificate that the operator does not make itself gets into its container.
 pub(super) struct Mounted {
     pub volume: Volume,

@@ -22,7 +22,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-pub use certificate::renewal_rule;
+pub use certificate::{renewal_rule, test_objects};
 pub use conversion::conversion_stanza;
 pub use grant::WATCHED;
 pub use migration::migration_rules;

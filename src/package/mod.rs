@@ -3,4 +3,4 @@
 pub mod kustomize;
 mod yaml;
 
-pub use yaml::Error;
+pub use yaml::{Error, text};

@@ -72,6 +72,9 @@ fn tables(
             replace(present, new);
             continue;
         }
+        if key == "features" && add_features(old, present, new) {
+            continue;
+        }
         clean = false;
         match (side, old) {
             (Side::Ours, _) => {}
@@ -106,6 +109,31 @@ fn tables(
         }
     }
     clean
+}
+
+/// Adds the features of a dependency that are new to those that the user has, and removes those that are gone. Their order has no meaning,
+/// so both sides may have changed the list. Returns whether all three are lists.
+fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
+    let names = |item: Option<&Item>| -> Vec<String> {
+        let items = item.and_then(Item::as_array).into_iter().flatten();
+        let names = items.filter_map(|item| item.as_str());
+        names.map(str::to_owned).collect()
+    };
+    let (before, after) = (names(old), names(Some(new)));
+    let is_list = old.is_none_or(Item::is_array) && new.is_array();
+    let Some(list) = present.as_array_mut().filter(|_| is_list) else {
+        return false;
+    };
+    list.retain(|item| {
+        let name = item.as_str().unwrap_or_default().to_owned();
+        !before.contains(&name) || after.contains(&name)
+    });
+    for name in after.iter().filter(|name| !before.contains(name)) {
+        if !list.iter().any(|item| item.as_str() == Some(name)) {
+            list.push(name);
+        }
+    }
+    true
 }
 
 /// The comments inside a value, for example in an array of several lines.
@@ -239,6 +267,18 @@ mod tests {
             marked.contains("<<<<<<< ours\nedition = \"2021\"\n"),
             "{marked}"
         );
+    }
+
+    #[test]
+    fn features_of_both_sides_are_joined() {
+        let dependency = |features: &str| BASE.replace("kube = \"5\"", &format!("kube = {{ version = \"5\"{features} }}"));
+        let (none, ours) = (dependency(""), dependency(", features = [\"otel\"]"));
+        let theirs = dependency(", features = [\"webhook\"]");
+        let joined = dependency(", features = [\"otel\", \"webhook\"]");
+        assert_eq!(merge(&none, &ours, &theirs), Ok(joined.clone()));
+        let other = dependency(", features = [\"cel\"]");
+        let changed = dependency(", features = [\"otel\", \"cel\"]");
+        assert_eq!(merge(&theirs, &joined, &other), Ok(changed));
     }
 
     #[test]

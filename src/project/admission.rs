@@ -155,6 +155,11 @@ impl Project {
         self.has_webhooks() && self.state.certificates == Certificates::Managed
     }
 
+    /// Whether something else issues the certificates of its webhooks.
+    pub fn mounts_certificates(&self) -> bool {
+        self.has_webhooks() && self.state.certificates == Certificates::CertManager
+    }
+
     /// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.
     pub fn admissions(&self) -> Result<Vec<Admission<'_>>, AdmissionError> {
         let of_kinds = self.kinds().enumerate();

@@ -233,7 +233,7 @@ pub fn text(
         webhook_samples: tests.iter().filter(|it| it.is_admitted).cloned().collect(),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
-        foreign: !foreign_specs(controllers, admissions).is_empty(),
+        foreign: !foreign_specs(project, controllers, admissions).is_empty(),
         declared: bracketed(
             4,
             "let declared = ",
@@ -247,8 +247,15 @@ pub fn text(
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
 }
 
+/// The file with what takes the place of cert-manager in tests.
+pub const CERT_MANAGER: &str = "tests/support/cert-manager.yaml";
+
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
-pub fn foreign_specs(controllers: &[Controller<'_>], admissions: &[Admission<'_>]) -> String {
+pub fn foreign_specs(
+    project: &Project,
+    controllers: &[Controller<'_>],
+    admissions: &[Admission<'_>],
+) -> String {
     let reconciled = controllers.iter().filter_map(|it| it.definition);
     let admitted = admissions.iter().filter_map(|it| it.definition);
     let mut specs: Vec<String> = reconciled
@@ -256,6 +263,9 @@ pub fn foreign_specs(controllers: &[Controller<'_>], admissions: &[Admission<'_>
         .filter(|(kind, _)| kind.source() == Source::Foreign)
         .map(|(kind, _)| literal(&kind.spec))
         .collect();
+    if project.mounts_certificates() {
+        specs.push(literal(CERT_MANAGER));
+    }
     specs.sort_unstable();
     specs.dedup();
     let head = format!("pub const CRDS: [&str; {}] = ", specs.len());

@@ -363,6 +363,8 @@ fn cert_manager_is_chosen_for_the_whole_project() {
     assert!(made["src/webhooks/mod.rs"].contains(".mounted_certificates()"));
     assert!(made["manifests/webhook/certificates.yaml"].contains("kind: Issuer"));
     assert!(!made.contains_key("manifests/rbac/webhook.yaml"));
+    assert!(made["tests/support/mod.rs"].contains("tests/support/cert-manager.yaml"));
+    assert!(made["tests/support/cert-manager.yaml"].contains("name: issuers.cert-manager.io"));
     let faults = &made["tests/faults.rs"];
     assert!(!faults.contains("\"secrets\""), "{faults}");
 }

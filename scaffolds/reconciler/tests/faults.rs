@@ -179,14 +179,19 @@ async fn without_lease(client: Client, outcomes: Outcomes) -> anyhow::Result<()>
     run(client, outcomes, Settings::for_tests()).await
 }
 
-/// With leader election. The lease is long, because each renewal is one more request.
+/// With leader election.
 async fn with_lease(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
+    run(client, outcomes, leading()).await
+}
+
+/// The lease is long, because each renewal is one more request.
+fn leading() -> Settings {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
     settings.lease_duration = Duration::from_secs(30);
     settings.renew_deadline = Duration::from_secs(20);
     settings.retry_period = Duration::from_secs(10);
-    run(client, outcomes, settings).await
+    settings
 }
 
 async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {

@@ -15,7 +15,9 @@ pub mod pod_set;
 pub mod site;
 pub mod subscriber;
 
-/// All controllers, to register with an `Operator`, and the CRDs that it applies when it starts to work.
+/// All controllers, to register with an `Operator`.
+///
+/// The operator applies its CRDs when it starts to work.
 pub fn all() -> Controllers {
     controllers().ensure_crds(env!("CARGO_PKG_VERSION"), include_str!("crds.json"))
 }
