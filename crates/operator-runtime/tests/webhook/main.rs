@@ -7,3 +7,4 @@ mod conversion;
 mod life;
 mod served;
 mod tls;
+mod trial;

@@ -1,5 +1,6 @@
 //! Tests an operator whose webhooks fail for a while: users repeat their requests, and the cluster must reach the same state.
 
+mod read;
 mod report;
 mod user;
 
@@ -42,8 +43,8 @@ struct WebhookRun {
 
 impl Trial {
     /// Runs the operator under faults in the calls that the API server makes to its webhooks, for admission and conversion, on the API server
-    /// in memory. A user creates the sample, and deletes it when the operator has settled; the user repeats each second what fails because
-    /// of a webhook. In the end, the cluster must have the same state as without faults, and the operator must have stopped writing.
+    /// in memory. A user creates the sample, reads it in each served version if a webhook converts it, and deletes it when the operator has
+    /// settled; the user repeats each second what fails because of a webhook. In the end, the cluster must have the same state as without faults, and the operator must have stopped writing.
     ///
     /// The faults begin at the first call and at some later ones:
     ///
@@ -153,6 +154,9 @@ impl Trial {
                     if phase == Phase::Deleted {
                         let delete = async || server.uninstall(&sample.text).await;
                         user.insist("deletion of the sample", delete).await?;
+                    }
+                    if phase == Phase::WithSample {
+                        user.read_in_each_version(&server, &sample.text).await?;
                     }
                     let reports = operator.reports;
                     self.outlive(&server, (&requests, &faults), &options, (phase, reports))

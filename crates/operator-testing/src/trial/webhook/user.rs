@@ -55,7 +55,7 @@ impl User {
             }
             sleep(PAUSE).await;
         }
-        Err(format!("the user's request to {what} fails: {last}"))
+        Err(format!("the user's {what} fails: {last}"))
     }
 }
 
