@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{
-    EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount,
-};
+use k8s_openapi::api::core::v1::{EnvVar, KeyToPath, SecretVolumeSource, Volume, VolumeMount};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
@@ -110,7 +108,8 @@ fn cert_manager(operator: &Operator) -> Vec<Object> {
         }),
         settings: vec![],
     };
-    let key = |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
+    let key =
+        |rotation: &str| json!({"algorithm": "ECDSA", "size": 256, "rotationPolicy": rotation});
     let self_signed = format!("{name}-self-signed");
     vec![
         object("Issuer", &self_signed, json!({"selfSigned": {}})),

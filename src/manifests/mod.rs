@@ -22,10 +22,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 pub use certificate::{renewal_rule, test_objects};
+pub use conversion::conversion_stanza;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
-pub use conversion::conversion_stanza;
 pub use webhook::{Admitted, Webhooks};
 
 pub use crate::project::{Namespaces, ResourceType};
@@ -91,7 +91,11 @@ pub fn manifests(operator: &Operator) -> Manifests {
     let controlled = operator.controllers.iter();
     let controlled = controlled.filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
     let others = operator.samples.iter().map(|(resource, it)| (resource, it));
-    objects.extend(controlled.chain(others).map(|(resource, it)| sample(resource, it)));
+    objects.extend(
+        controlled
+            .chain(others)
+            .map(|(resource, it)| sample(resource, it)),
+    );
 
     let mut crds = operator.crds.clone();
     crds.sort_unstable();

@@ -271,7 +271,12 @@ mod tests {
 
     #[test]
     fn features_of_both_sides_are_joined() {
-        let dependency = |features: &str| BASE.replace("kube = \"5\"", &format!("kube = {{ version = \"5\"{features} }}"));
+        let dependency = |features: &str| {
+            BASE.replace(
+                "kube = \"5\"",
+                &format!("kube = {{ version = \"5\"{features} }}"),
+            )
+        };
         let (none, ours) = (dependency(""), dependency(", features = [\"otel\"]"));
         let theirs = dependency(", features = [\"webhook\"]");
         let joined = dependency(", features = [\"otel\", \"webhook\"]");

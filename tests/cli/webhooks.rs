@@ -50,12 +50,14 @@ fn a_wrong_entry_is_an_error_with_its_line_and_a_cure() {
             "only webhooks that mutate are called again",
         ),
         (
-            "webhooks = [\"validate\", { webhook = \"validate\", operations = [\"delete\"] }]".to_owned(),
+            "webhooks = [\"validate\", { webhook = \"validate\", operations = [\"delete\"] }]"
+                .to_owned(),
             "the webhook `validate` is listed twice",
             "distinguish them by `request.operation`",
         ),
         (
-            "webhooks = [{ webhook = \"mutate\", operations = [\"create\", \"delete\"] }]".to_owned(),
+            "webhooks = [{ webhook = \"mutate\", operations = [\"create\", \"delete\"] }]"
+                .to_owned(),
             "a webhook that mutates cannot have the operation `delete`",
             "a webhook that validates can refuse it",
         ),
@@ -95,7 +97,11 @@ fn a_wrong_entry_is_an_error_with_its_line_and_a_cure() {
         let failed = run(&p, "regenerate");
         assert_eq!(failed.code, 2, "{text}: {}", failed.stderr);
         for part in [message, cure, &format!("operator.toml:{line}:")] {
-            assert!(failed.stderr.contains(part), "{text}: {part}: {}", failed.stderr);
+            assert!(
+                failed.stderr.contains(part),
+                "{text}: {part}: {}",
+                failed.stderr
+            );
         }
     }
 }
@@ -107,8 +113,16 @@ fn a_wrong_kind_of_a_table_is_an_error_with_its_line_and_a_cure() {
     let before = fs::read_to_string(p.join("operator.toml")).unwrap();
     let line = before.lines().count() + 3;
     for (kind, message, cure) in [
-        ("v1/Pods", "there is no built-in kind `v1/Pods`", "write \"v1/Pod\""),
-        ("Pod", "is not of the form GROUP/VERSION/KIND", "write \"v1/Pod\""),
+        (
+            "v1/Pods",
+            "there is no built-in kind `v1/Pods`",
+            "write \"v1/Pod\"",
+        ),
+        (
+            "Pod",
+            "is not of the form GROUP/VERSION/KIND",
+            "write \"v1/Pod\"",
+        ),
         (
             "example.com/v1/Widget",
             "`example.com/v1/Widget` is a kind of the project",
@@ -126,16 +140,29 @@ fn a_wrong_kind_of_a_table_is_an_error_with_its_line_and_a_cure() {
         ),
     ] {
         fs::write(p.join("operator.toml"), &before).unwrap();
-        append(&p, &format!("\n[[webhook]]\nkind = {kind:?}\nwebhooks = [\"validate\"]"));
+        append(
+            &p,
+            &format!("\n[[webhook]]\nkind = {kind:?}\nwebhooks = [\"validate\"]"),
+        );
         let failed = run(&p, "regenerate");
         assert_eq!(failed.code, 2, "{kind}: {}", failed.stderr);
         for part in [message, cure, &format!("operator.toml:{line}:")] {
-            assert!(failed.stderr.contains(part), "{kind}: {part}: {}", failed.stderr);
+            assert!(
+                failed.stderr.contains(part),
+                "{kind}: {part}: {}",
+                failed.stderr
+            );
         }
     }
     for (table, message) in [
-        ("[webhook]\nkind = \"v1/Pod\"\nwebhooks = []", "write the webhooks of each kind as their own table: [[webhook]]"),
-        ("[[webhook]]\nkind = \"v1/Pod\"\nwebhooks = []", "v1/Pod: the table has no webhooks"),
+        (
+            "[webhook]\nkind = \"v1/Pod\"\nwebhooks = []",
+            "write the webhooks of each kind as their own table: [[webhook]]",
+        ),
+        (
+            "[[webhook]]\nkind = \"v1/Pod\"\nwebhooks = []",
+            "v1/Pod: the table has no webhooks",
+        ),
         ("[[webhook]]\nkind = \"v1/Pod\"", "missing field `webhooks`"),
         (
             "[[webhook]]\nkind = \"v1/Pod\"\nwebhooks = [{ webhook = \"validate\", subresources = [\"eviction\"] }]",
@@ -154,7 +181,11 @@ fn a_wrong_kind_of_a_table_is_an_error_with_its_line_and_a_cure() {
         append(&p, &format!("\n{table}"));
         let failed = run(&p, "regenerate");
         assert_eq!(failed.code, 2, "{table}: {}", failed.stderr);
-        assert!(failed.stderr.contains(message), "{table}: {}", failed.stderr);
+        assert!(
+            failed.stderr.contains(message),
+            "{table}: {}",
+            failed.stderr
+        );
     }
 }
 
@@ -165,19 +196,55 @@ fn wrong_arguments_are_errors_and_change_nothing() {
     ok(&p, "add-webhook Widget --validate");
     let before = files(&p);
     for (args, message, cure) in [
-        ("Widget", "neither --validate nor --mutate", "pass --validate"),
-        ("Pod --mutate", "the project has no kind Pod", "write v1/Pod for the built-in kind"),
-        ("Gadget --mutate", "the project has no kind Gadget", "such as v1/Pod"),
-        ("v1/Binding --mutate", "`v1/Binding` is not stored", "choose another kind"),
-        ("Widget --validate --mutate", "Widget.example.com already has the webhook `validate`", "edit its options"),
-        ("Widget --mutate --as other", "--as applies to built-in kinds", "leave it out"),
-        ("v1/Pod --mutate --as widget", "the module `widget` of the webhooks of v1/Pod is already in use by those of Widget.example.com", "`as`"),
-        ("v1/Pod --mutate --as crate", "`crate` is not a module name", "lower-case"),
+        (
+            "Widget",
+            "neither --validate nor --mutate",
+            "pass --validate",
+        ),
+        (
+            "Pod --mutate",
+            "the project has no kind Pod",
+            "write v1/Pod for the built-in kind",
+        ),
+        (
+            "Gadget --mutate",
+            "the project has no kind Gadget",
+            "such as v1/Pod",
+        ),
+        (
+            "v1/Binding --mutate",
+            "`v1/Binding` is not stored",
+            "choose another kind",
+        ),
+        (
+            "Widget --validate --mutate",
+            "Widget.example.com already has the webhook `validate`",
+            "edit its options",
+        ),
+        (
+            "Widget --mutate --as other",
+            "--as applies to built-in kinds",
+            "leave it out",
+        ),
+        (
+            "v1/Pod --mutate --as widget",
+            "the module `widget` of the webhooks of v1/Pod is already in use by those of Widget.example.com",
+            "`as`",
+        ),
+        (
+            "v1/Pod --mutate --as crate",
+            "`crate` is not a module name",
+            "lower-case",
+        ),
     ] {
         let failed = run(&p, &format!("add-webhook {args}"));
         assert_eq!(failed.code, 2, "{args}: {}", failed.stderr);
         for part in [message, cure] {
-            assert!(failed.stderr.contains(part), "{args}: {part}: {}", failed.stderr);
+            assert!(
+                failed.stderr.contains(part),
+                "{args}: {part}: {}",
+                failed.stderr
+            );
         }
     }
     assert!(files(&p) == before);
@@ -201,7 +268,9 @@ fn webhooks_are_added_inspected_and_removed() {
         assert!(registry.contains(part), "{part}: {registry}");
     }
     assert!(made["src/controllers/mod.rs"].contains("controllers().webhooks(webhooks::all())"));
-    assert!(made["Cargo.toml"].contains("operator-runtime = { path = \"crates/operator-runtime\", features = [\"webhook\"] }"));
+    assert!(made["Cargo.toml"].contains(
+        "operator-runtime = { path = \"crates/operator-runtime\", features = [\"webhook\"] }"
+    ));
     assert!(made["src/webhooks/pod.rs"].contains("impl Mutate for PodWebhook"));
     assert!(!made["src/webhooks/pod.rs"].contains("Validate"));
     for path in [
@@ -239,7 +308,10 @@ fn webhooks_are_added_inspected_and_removed() {
     }
     // so does one that is no longer declared
     edit(&p.join("operator.toml"), |text| {
-        text.replace("webhooks = [\"validate\", \"mutate\"]", "webhooks = [\"validate\"]")
+        text.replace(
+            "webhooks = [\"validate\", \"mutate\"]",
+            "webhooks = [\"validate\"]",
+        )
     });
     let regenerated = ok(&p, "regenerate").stderr;
     let part = "src/webhooks/widget.rs implements `Mutate`, but operator.toml has no webhook `mutate` of example.com/v1/Widget";
@@ -255,7 +327,10 @@ fn webhooks_are_added_inspected_and_removed() {
     }
     assert!(!after.contains_key("src/webhooks/mod.rs"));
     let failed = run(&p, "remove Widget --webhooks").stderr;
-    assert!(failed.contains("Widget.example.com has no webhooks"), "{failed}");
+    assert!(
+        failed.contains("Widget.example.com has no webhooks"),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -278,7 +353,10 @@ fn cert_manager_is_chosen_for_the_whole_project() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("operator.toml"), |text| {
-        text.replace("namespaces =", "certificates = \"cert-manager\"\nnamespaces =")
+        text.replace(
+            "namespaces =",
+            "certificates = \"cert-manager\"\nnamespaces =",
+        )
     });
     ok(&p, "add-webhook Widget --validate");
     let made = files(&p);
