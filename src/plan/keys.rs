@@ -112,7 +112,7 @@ fn tables(
 }
 
 /// Adds the features of a dependency that are new to those that the user has, and removes those that are gone. Their order has no meaning,
-/// so both sides may have changed the list. Returns whether all three are lists.
+/// so both sides may have changed the list. Returns whether it could.
 fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
     let names = |item: Option<&Item>| -> Vec<String> {
         let items = item.and_then(Item::as_array).into_iter().flatten();
@@ -120,7 +120,9 @@ fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
         names.map(str::to_owned).collect()
     };
     let (before, after) = (names(old), names(Some(new)));
+    // where a comment stands among the features, the user decides
     let is_list = old.is_none_or(Item::is_array) && new.is_array();
+    let is_list = is_list && comments_within(present).is_empty();
     let Some(list) = present.as_array_mut().filter(|_| is_list) else {
         return false;
     };

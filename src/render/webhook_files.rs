@@ -47,7 +47,8 @@ pub fn add_webhook_files(
     let text = fill(&format!("{path}.j2"), &registry(project, admissions));
     tree.insert(path, Owner::Tool, text);
     for (admission, sample) in admissions.iter().zip(samples) {
-        let sample = sample.as_ref();
+        // a test of a webhook that selects objects is the user's to write
+        let sample = sample.as_ref().filter(|_| gets_sample(project, admission));
         let sample = sample.and_then(|_| sample_file(project, &admission.resource));
         let (types, root) = type_of(admission, made);
         let operations = |type_| admission.webhook(type_).map(operations);
@@ -72,6 +73,18 @@ pub fn add_webhook_files(
             tree.insert(path, Owner::User, test);
         }
     }
+}
+
+/// Whether the API server calls the webhooks of a kind for every object, and so for the sample.
+fn gets_sample(project: &Project, admission: &Admission<'_>) -> bool {
+    let is_namespace = admission.resource.name() == "namespaces";
+    let is_watched = !is_namespace || project.state.namespaces == Namespaces::All;
+    let selects = |webhook: &Webhook| {
+        webhook.object_selector.is_some()
+            || webhook.namespace_selector.is_some()
+            || !webhook.match_conditions.is_empty()
+    };
+    is_watched && !admission.webhooks.iter().any(selects)
 }
 
 fn operations(webhook: &Webhook) -> Operations {
