@@ -2,7 +2,8 @@
 //!
 //! A case is a list of requests in a namespace of its own; see [`case`] for its form. `recorded/` holds the whole answers of the real
 //! server but for what [`mask`] hides; `UPDATE=1` writes them, on the real server only. Where the server in memory is known to
-//! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose name has these words; `SHOW=1` prints all answers, also those of
+//! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose group and name (`crud: generateName
+//! makes a name`) have these words; `SHOW=1` prints all answers, also those of
 //! cases that are not recorded.
 
 mod ask;
@@ -84,7 +85,7 @@ async fn every_response_equals_that_of_the_real_server() {
     }
     let total = cases.len();
     let mut failures = check_differences(&known, &cases);
-    cases.retain(|(_, case)| case.case.contains(&wanted));
+    cases.retain(|(group, case)| format!("{group}: {}", case.case).contains(&wanted));
     let ran = cases.len();
     let mut running = stream::iter(cases.into_iter().enumerate())
         .map(|(number, (group, case))| {

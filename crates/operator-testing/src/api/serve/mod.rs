@@ -8,5 +8,5 @@ mod method;
 mod openapi;
 mod review;
 pub(crate) mod route;
-mod scale;
+pub(crate) mod scale;
 mod subresource;

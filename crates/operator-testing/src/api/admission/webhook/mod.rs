@@ -39,7 +39,7 @@ impl Admission {
         let is_stored = kind.verbs.iter().any(|verb| verb == "get");
         let is_asked = match (path.subresource.as_deref(), verb) {
             (None, _) => is_stored,
-            (Some("status"), "update" | "patch") | (Some("finalize"), "update") => true,
+            (Some("status" | "scale"), "update" | "patch") | (Some("finalize"), "update") => true,
             _ => false,
         };
         if is_asked {

@@ -42,6 +42,14 @@ impl State {
 }
 
 impl Question {
+    /// The kind of the objects in the reviews, if it is not that of the resource.
+    #[must_use]
+    pub fn of_kind(mut self, kind: &Kind) -> Self {
+        self.attributes.name_kind(kind);
+        self.kind = kind.clone();
+        self
+    }
+
     /// Calls the mutating webhooks.
     pub async fn mutate(&self, call: &mut Call, object: Value) -> Result<Mutated> {
         let mut warnings = Vec::new();

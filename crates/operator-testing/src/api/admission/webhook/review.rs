@@ -7,7 +7,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::api::model::failure::Failure;
-#[cfg(feature = "cel")]
 use crate::api::model::kind::Kind;
 use crate::api::request::call::User;
 use crate::api::request::resource::Request;
@@ -82,6 +81,13 @@ impl Attributes {
             namespace_labels,
             is_dry_run: subject.is_dry_run,
         }
+    }
+
+    /// Names the kind of the body of a subresource.
+    pub fn name_kind(&mut self, kind: &Kind) {
+        let kind = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+        self.request["requestKind"] = kind.clone();
+        self.request["kind"] = kind;
     }
 
     /// Sets the version of the kind and resource that the webhook gets.

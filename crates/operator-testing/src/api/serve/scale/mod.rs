@@ -30,49 +30,77 @@ const UNREGISTERED: &str =
 /// The value that marks a scale without replicas, so that a patch that sets none is recognized.
 const UNSET: i32 = i32::MIN;
 
+/// A new scale, and the object that gets it.
+pub(crate) struct ScaleDraft {
+    live: Value,
+    pub scale: Value,
+    managers: Managers,
+}
+
 impl State {
     pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
         let kind = request.kind;
-        let paths = paths(kind)?;
-        let sent = request.sent_scale(verb)?;
-        let live = self
-            .live(request)?
-            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let has_replicas =
-            kind.custom.is_none() || !read(&live, &paths.spec_replicas_path).is_null();
-        let mut scale = show(&live, &paths);
         if verb == "get" {
-            if !has_replicas {
+            let paths = paths(kind)?;
+            let live = self.scalable(request)?;
+            if !has_replicas(kind, &live, &paths) {
                 let path = &paths.spec_replicas_path;
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Failure::broken(&text));
             }
-            return Ok(Reply::ok(scale));
+            return Ok(Reply::ok(show(&live, &paths)));
         }
-        if !has_replicas {
+        let draft = self.propose_scale(request, verb)?;
+        let prepared = self.scaled_object(request, draft)?;
+        let reply = self.finish(request, prepared)?;
+        scale_reply(kind, reply)
+    }
+
+    fn scalable(&self, request: &Request<'_>) -> Result<Value> {
+        let live = self.live(request)?;
+        live.ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
+    }
+
+    /// Computes the new scale from a write.
+    pub(crate) fn propose_scale(&self, request: &Request<'_>, verb: &str) -> Result<ScaleDraft> {
+        let kind = request.kind;
+        let paths = paths(kind)?;
+        let sent = request.sent_scale(verb)?;
+        let live = self.scalable(request)?;
+        let mut scale = show(&live, &paths);
+        if !has_replicas(kind, &live, &paths) {
             scale["spec"]["replicas"] = UNSET.into();
         }
-        let parent = Parent::of(kind, &live);
-        let managers = parent.to_scale();
+        let managers = Parent::of(kind, &live).to_scale();
         metadata::set(&mut scale, "managedFields", managers.write_or_null());
-        let (wanted, managers) = self.scaled(request, sent, &scale, managers)?;
-        let mut object = with_replicas(request, &live, &wanted, &paths)?;
+        let (scale, managers) = self.scaled(request, sent, &scale, managers)?;
+        Ok(ScaleDraft {
+            live,
+            scale,
+            managers,
+        })
+    }
+
+    /// The object with its new scale.
+    pub(crate) fn scaled_object(
+        &self,
+        request: &Request<'_>,
+        draft: ScaleDraft,
+    ) -> Result<Prepared> {
+        let kind = request.kind;
+        let live = draft.live;
+        let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
         let written = object.clone();
         let mut lost = request.normalize(&mut object)?;
         // The scaled object is not decoded; defaults are set with the next write.
         lost.is_untidy = kind.custom.is_some() && written != object;
+        let managers = Parent::of(kind, &live).with(draft.managers);
         let draft = Draft {
             object,
-            managers: parent.with(managers),
+            managers,
             lost,
         };
-        match self.finish(request, Prepared::new(Base::Live(live), draft))? {
-            Reply::Object { code, object } => Ok(Reply::Object {
-                code,
-                object: show(&object, &paths),
-            }),
-            other => Ok(other),
-        }
+        Ok(Prepared::new(Base::Live(live), draft))
     }
 
     /// Computes the new scale from a write and the live scale, and the owners of its fields.
@@ -145,6 +173,38 @@ impl State {
         }
         Ok((draft.object, draft.managers))
     }
+}
+
+impl ScaleDraft {
+    /// The scale that webhooks get, before and after the write.
+    pub fn shown(&self, kind: &Kind) -> Result<(Value, Value)> {
+        let mut before = show(&self.live, &paths(kind)?);
+        let managers = Parent::of(kind, &self.live).to_scale();
+        metadata::set(&mut before, "managedFields", managers.write_or_null());
+        let mut after = self.scale.clone();
+        metadata::set(&mut after, "managedFields", self.managers.write_or_null());
+        Ok((before, after))
+    }
+}
+
+/// The scale of an object.
+pub(crate) fn scale_of(kind: &Kind, object: &Value) -> Result<Value> {
+    Ok(show(object, &paths(kind)?))
+}
+
+/// The answer to a write of a scale, from that to a write of its object.
+pub(crate) fn scale_reply(kind: &Kind, reply: Reply) -> Result<Reply> {
+    match reply {
+        Reply::Object { code, object } => Ok(Reply::Object {
+            code,
+            object: scale_of(kind, &object)?,
+        }),
+        other => Ok(other),
+    }
+}
+
+fn has_replicas(kind: &Kind, live: &Value, paths: &Scale) -> bool {
+    kind.custom.is_none() || !read(live, &paths.spec_replicas_path).is_null()
 }
 
 /// Checks that the uid in a patched scale is that of the object, or missing.
@@ -223,7 +283,7 @@ fn with_replicas(
 }
 
 /// The kind Scale, as the kind of a resource's subresource.
-fn scale_kind(kind: &Kind) -> Kind {
+pub(crate) fn scale_kind(kind: &Kind) -> Kind {
     Kind {
         group: "autoscaling".into(),
         version: "v1".into(),

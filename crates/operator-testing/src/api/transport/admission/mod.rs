@@ -5,6 +5,7 @@
 //! [GuaranteedUpdate]: https://github.com/kubernetes/apiserver/blob/master/pkg/storage/etcd3/store.go
 
 mod delete;
+mod scale;
 mod write;
 
 use super::service::ApiServer;
@@ -26,6 +27,9 @@ impl ApiServer {
         match verb {
             "delete" => self.admit_delete(call, &path).await,
             "deletecollection" => self.admit_delete_collection(call, &path).await,
+            _ if path.subresource.as_deref() == Some("scale") => {
+                self.admit_scale(call, &path, verb).await
+            }
             _ => self.admit_write(call, &path, verb).await,
         }
     }

@@ -127,7 +127,7 @@ impl Prepared {
 }
 
 /// The options of a write, from its query.
-fn options(call: &Call, operation: &str) -> Value {
+pub(super) fn options(call: &Call, operation: &str) -> Value {
     let kind = match operation {
         "CREATE" => "CreateOptions",
         _ => "UpdateOptions",
