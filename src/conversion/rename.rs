@@ -180,13 +180,12 @@ fn counterpart(path: &Path, renames: &[Rename]) -> Path {
 }
 
 fn unkeyed(path: &Path) -> Path {
-    let steps = path.steps().iter().fold(Path::default(), |path, step| {
+    path.steps().iter().fold(Path::default(), |path, step| {
         path.with(match step {
             Step::Items(_) => Step::Items(vec![]),
             step => step.clone(),
         })
-    });
-    steps
+    })
 }
 
 /// The existing paths that a wrong one may mean, most similar first.

@@ -83,7 +83,6 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
         controllers,
         ensured_crds: vec![],
         migrated_crds: vec![],
-        migrated_crds: vec![],
         samples: vec![],
         webhooks: None,
     }

@@ -260,7 +260,8 @@ impl Hook<'_> {
             namespaced,
             ..
         } = &self.kind.resource;
-        if !namespaced && !(group.is_empty() && kind == "Namespace") {
+        let is_namespace = group.is_empty() && kind == "Namespace";
+        if !namespaced && !is_namespace {
             return selector;
         }
         let own = self.operator.namespace().to_owned();

@@ -30,7 +30,7 @@ pub struct Admission<'a> {
 #[error("{problem}")]
 pub struct AdmissionError {
     pub place: WebhookPlace,
-    pub problem: AdmissionProblem,
+    pub problem: Box<AdmissionProblem>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -167,9 +167,9 @@ impl Project {
         let of_kinds = of_kinds.map(|(index, (kind, api))| of_kind(index, kind, api));
         let tables = self.state.webhooks.iter().enumerate();
         let others = tables.map(|(index, table)| {
-            let place = |problem| AdmissionError {
+            let place = |problem: AdmissionProblem| AdmissionError {
                 place: at("webhook", index),
-                problem,
+                problem: problem.into(),
             };
             let resource = self.resolve_admitted(&table.kind).map_err(place)?;
             let admission = Admission {
@@ -233,7 +233,7 @@ fn of_kind<'a>(
 ) -> Result<Admission<'a>, AdmissionError> {
     let version = admitted_version(kind, api).ok_or_else(|| AdmissionError {
         place: at("kind", index),
-        problem: AdmissionProblem::NotServed(kind.full_name()),
+        problem: AdmissionProblem::NotServed(kind.full_name()).into(),
     })?;
     let admission = Admission {
         module: kind.module_name(),
@@ -285,6 +285,7 @@ fn check_subresources(
                 key: Some(("subresources", Some(item))),
                 ..at(table, index)
             };
+            let problem = problem.into();
             return Err(AdmissionError { place, problem });
         }
     }

@@ -67,7 +67,7 @@ pub enum StateError {
         place: WebhookPlace,
         /// Whose webhook it is.
         subject: String,
-        problem: WebhookProblem,
+        problem: Box<WebhookProblem>,
     },
     #[error("the module `{0}` of the webhooks of {1} is already in use by those of {2}")]
     WebhookModule(String, String, String),
@@ -308,7 +308,7 @@ impl State {
                 return Err(StateError::Webhook {
                     place,
                     subject,
-                    problem,
+                    problem: problem.into(),
                 });
             }
             if webhooks.is_empty() {

@@ -33,7 +33,7 @@ pub struct Spoke<'a> {
 pub struct ConversionError {
     /// `KIND.GROUP`.
     pub kind: String,
-    pub problem: Problem,
+    pub problem: Box<Problem>,
     /// The keys that lead to the place in the kind's table.
     keys: Vec<Key>,
 }
@@ -66,7 +66,7 @@ pub enum Problem {
 
 impl ConversionError {
     pub fn help(&self) -> String {
-        match &self.problem {
+        match &*self.problem {
             Problem::NoVersion { .. } => "choose one of these, or remove the entry if the version was removed".into(),
             Problem::OfHub(_) => "write the version that has the other path".into(),
             Problem::NoHub(_) => "write the version that all others are converted to and from, such as `hub = \"v1\"`".into(),
@@ -109,7 +109,7 @@ pub fn conversions<'a>(
 ) -> Result<Option<Conversions<'a>>, ConversionError> {
     let failed = |problem: Problem, keys: &[Key]| ConversionError {
         kind: kind.full_name(),
-        problem,
+        problem: problem.into(),
         keys: keys.to_vec(),
     };
     let of = |key| [Key::Name(key)];

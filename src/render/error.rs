@@ -8,15 +8,27 @@ pub enum RenderError {
     #[error(transparent)]
     Resource(#[from] ResourceError),
     #[error(transparent)]
-    Admission(#[from] AdmissionError),
+    Admission(Box<AdmissionError>),
     #[error(transparent)]
-    Conversion(#[from] ConversionError),
+    Conversion(Box<ConversionError>),
     #[error(transparent)]
     Manifests(#[from] crate::package::Error),
     #[error(
         "operator.toml names the version `{version}` of {kind}, but its spec has no such version"
     )]
     Version { kind: String, version: String },
+}
+
+impl From<AdmissionError> for RenderError {
+    fn from(error: AdmissionError) -> Self {
+        Self::Admission(Box::new(error))
+    }
+}
+
+impl From<ConversionError> for RenderError {
+    fn from(error: ConversionError) -> Self {
+        Self::Conversion(Box::new(error))
+    }
 }
 
 impl RenderError {

@@ -98,7 +98,7 @@ fn a_new_authority_issues_only_after_clients_trust_it() {
         world.pass();
     }
     assert!((3650 * 2 / 3..3650 * 2 / 3 + 60).contains(&days), "{days}");
-    assert_eq!(world.material().older, [first.clone()]);
+    assert_eq!(world.material().older, std::slice::from_ref(&first));
     let old = world.material().serving.certificate.clone();
     let signed_by = |world: &World, authority| {
         let serving = &world.material().serving;
@@ -182,7 +182,8 @@ fn what_a_replica_remembers_counts_only_if_the_secret_is_damaged() {
         next.material.authority.certificate,
         memory.authority.certificate
     );
-    assert_eq!(next.material.older, [memory.authority.certificate.clone()]);
+    let older = std::slice::from_ref(&memory.authority.certificate);
+    assert_eq!(next.material.older, older);
     assert_eq!(
         next.material.serving.certificate,
         memory.serving.certificate
