@@ -182,27 +182,22 @@ async fn a_dry_run_is_admitted_and_not_stored() {
     assert_eq!(found.code, 404);
 }
 
-/// The real server rejects such a configuration in `v1`, but asks those that are older.
 #[tokio::test]
-async fn a_webhook_with_side_effects_is_not_called_for_a_dry_run() {
-    let server = server_in_memory().await;
-    let asked = answer(&server, |_, _| async { allow() });
-    let (client, path) = (server.client(), format!("{WIDGETS_PATH}?dryRun=All"));
-    let hooks = hook(
-        "judge",
-        &rule("CREATE", "widgets"),
-        "failurePolicy: Ignore,",
-    );
+async fn a_webhook_with_side_effects_is_not_accepted() {
+    let server = server().await;
+    let hooks = hook("judge", &rule("CREATE", "widgets"), "");
     let hooks = hooks.replace("sideEffects: None,", "sideEffects: Some,");
-    let changed = configuration("Mutating", "judge", &[hooks]);
-    server.install(&changed).await;
-    let refused = send(&client, "POST", &path, &widget(json!({}))).await;
-    assert_eq!(refused.code, 400);
-    assert_eq!(
-        refused.message(),
-        "admission webhook \"judge.example.com\" does not support dry run"
+    let configuration = configuration("Mutating", "judge", &[hooks]);
+    let configuration = server.addressed(&configuration);
+    let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    let refused = send(&server.client(), "POST", path, &configuration).await;
+    assert_eq!(refused.code, 422);
+    let expected = "webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \"NoneOnDryRun\"";
+    assert!(
+        refused.message().ends_with(expected),
+        "{}",
+        refused.message()
     );
-    assert!(asked.all().is_empty());
 }
 
 #[tokio::test]

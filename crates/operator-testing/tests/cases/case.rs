@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::ask::Answer;
 
@@ -42,7 +42,7 @@ pub struct Step {
     pub answers: Option<BTreeMap<String, Value>>,
     /// Records the whole reviews that webhooks got, and not only what they are about.
     #[serde(default)]
-    reviews: bool,
+    pub reviews: bool,
 }
 
 /// The kinds that short paths name.
@@ -186,32 +186,6 @@ impl Step {
             None if goal.starts_with('/') => answer.body.pointer(&goal).is_some(),
             None => goal == answer.code.to_string(),
         }
-    }
-
-    /// What webhooks were asked: what it was about, or the whole review. Those that are called all at once are sorted.
-    pub fn asked(&self, mut asked: Vec<(String, Value)>, validating: &[String]) -> Vec<Value> {
-        let is_validating = |(hook, _): &(String, Value)| validating.contains(hook);
-        for calls in asked.chunk_by_mut(|one, other| is_validating(one) && is_validating(other)) {
-            calls.sort_by(|(one, _), (other, _)| one.cmp(other));
-        }
-        let about = |(hook, request): (String, Value)| {
-            if self.reviews {
-                return json!({hook: request});
-            }
-            let text = |field: &str| request[field].as_str().unwrap_or_default();
-            let kind = &request["kind"];
-            let kind = format!("{}/{}", kind["version"], kind["kind"]).replace('"', "");
-            let parts = [
-                hook.as_str(),
-                text("operation"),
-                &kind,
-                text("subResource"),
-                text("name"),
-            ];
-            let parts = parts.into_iter().filter(|part| !part.is_empty());
-            parts.collect::<Vec<_>>().join(" ").into()
-        };
-        asked.into_iter().map(about).collect()
     }
 
     pub fn save(

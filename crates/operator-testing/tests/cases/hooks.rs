@@ -12,7 +12,7 @@ use operator_testing::Server;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::case::fill;
+use crate::case::{Step, fill};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +69,34 @@ impl Hooks {
     pub fn validating(&self) -> Vec<String> {
         let hooks = self.validating.values().flatten();
         hooks.map(|hook| name(hook).to_owned()).collect()
+    }
+}
+
+impl Step {
+    /// What webhooks were asked: what it was about, or the whole review. Those that are called all at once are sorted.
+    pub fn asked(&self, mut asked: Vec<(String, Value)>, validating: &[String]) -> Vec<Value> {
+        let is_validating = |(hook, _): &(String, Value)| validating.contains(hook);
+        for calls in asked.chunk_by_mut(|one, other| is_validating(one) && is_validating(other)) {
+            calls.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        let about = |(hook, request): (String, Value)| {
+            if self.reviews {
+                return json!({hook: request});
+            }
+            let text = |field: &str| request[field].as_str().unwrap_or_default();
+            let kind = &request["kind"];
+            let kind = format!("{}/{}", kind["version"], kind["kind"]).replace('"', "");
+            let parts = [
+                hook.as_str(),
+                text("operation"),
+                &kind,
+                text("subResource"),
+                text("name"),
+            ];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            parts.collect::<Vec<_>>().join(" ").into()
+        };
+        asked.into_iter().map(about).collect()
     }
 }
 

@@ -161,7 +161,8 @@ async fn run(
     service.set(&namespace, filled(&case.hooks.answers, &values));
     case.hooks.install(server, &folder(), &values).await?;
     let sent = serde_yaml::to_string(&case.steps).unwrap();
-    let mut masks = Masks::new(namespace.clone(), service.host.clone(), sent);
+    let mut masks = Masks::new(namespace.clone(), sent);
+    masks.hooks = Some(service.host.clone());
     let outcome = steps(
         server,
         service,

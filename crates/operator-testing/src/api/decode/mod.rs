@@ -140,8 +140,32 @@ pub(crate) fn as_validated<'a>(
     Cow::Owned(whole)
 }
 
-/// A stored custom object in the form of a schema: pruned, with defaults.
-pub(crate) fn conform(schema: &Schema, object: &mut Value) {
+/// A stored custom object in the form of a schema: pruned, with defaults. Returns whether it lacked some of these.
+pub(crate) fn conform(schema: &Schema, object: &mut Value) -> bool {
     operator_schema::prune(schema, object);
+    let before = object.clone();
     operator_schema::apply_defaults(schema, object);
+    before != *object
+}
+
+/// Decodes an object that a webhook changed. A custom object keeps its unknown fields until it is stored, and loses metadata of the wrong
+/// type.
+pub(crate) fn complete(kind: &Kind, object: &mut Value) -> Result<Normalized, Undecodable> {
+    let Some(custom) = &kind.custom else {
+        return normalize(kind, object);
+    };
+    drop_malformed(object);
+    let is_less = round(object);
+    operator_schema::apply_defaults(&custom.schema, object);
+    Ok(Normalized {
+        is_less,
+        ..Normalized::default()
+    })
+}
+
+/// Removes the unknown fields of an object that a webhook changed.
+pub(crate) fn prune(kind: &Kind, object: &mut Value) {
+    if let Some(custom) = &kind.custom {
+        operator_schema::prune(&custom.schema, object);
+    }
 }

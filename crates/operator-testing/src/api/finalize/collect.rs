@@ -198,7 +198,7 @@ impl State {
         } else if object != live {
             let stored = match is_converted {
                 true => Ok(object),
-                false => self.to_storage(&kind, object),
+                false => self.to_storage(&kind, object).map(|(stored, _)| stored),
             };
             if let Ok(stored) = stored {
                 self.put(key.clone(), stored);

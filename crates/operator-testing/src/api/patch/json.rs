@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use json_patch::jsonptr::PointerBuf;
+use json_patch::jsonptr::{Pointer, PointerBuf};
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use operator_schema::pointer;
 use serde_json::Value;
@@ -26,84 +26,166 @@ pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
             go_type(&patch)
         )));
     }
-    let refused =
-        || Failure::unprocessable("the server rejected our request due to an error in our request");
-    let patch = with_values(patch);
     let operations = patch.as_array().map_or(0, Vec::len);
     if operations > MOST {
         return Err(Failure::too_many_operations(MOST, operations));
     }
+    let refused = "the server rejected our request due to an error in our request";
+    apply_or_explain(live, patch).map_err(|_| Failure::unprocessable(refused))
+}
+
+/// Applies the operations of a list to an object. An error has the library's reason.
+pub(crate) fn apply_or_explain(live: &Value, patch: Value) -> Result<Value, String> {
+    let patch = with_values(patch);
     let mut object = live.clone();
     let mut copied = 0;
-    for mut operation in patch.as_array().into_iter().flatten().cloned() {
-        let op = operation["op"].as_str().unwrap_or_default().to_owned();
-        let mut before = Cow::Borrowed(&object);
-        if let ("move" | "copy", Some(from)) = (op.as_str(), operation["from"].as_str()) {
-            let from = as_go_reads(&object, from, false).ok_or_else(refused)?;
-            if op == "move" {
-                let path = PointerBuf::parse(from.as_str()).map_err(|_| refused())?;
-                let remove = PatchOperation::Remove(RemoveOperation { path });
-                // A missing value is rejected below.
-                let _gone = json_patch::patch(before.to_mut(), &[remove]);
-            }
-            operation["from"] = from.into();
+    for operation in patch.as_array().into_iter().flatten() {
+        if step(&mut object, operation.clone(), &mut copied).is_none() {
+            return Err(explain(&object, operation));
         }
-        // A replacement and a test may be of the whole object.
-        let is_whole = matches!(op.as_str(), "replace" | "test") && operation["path"] == "";
-        if is_whole
-            && op == "replace"
-            && !matches!(operation["value"], Value::Object(_) | Value::Array(_))
-        {
-            return Err(refused());
-        }
-        if let Some(path) = operation["path"].as_str().filter(|_| !is_whole) {
-            let adds = matches!(op.as_str(), "add" | "copy" | "move");
-            operation["path"] = as_go_reads(&before, path, adds).ok_or_else(refused)?.into();
-        }
-        let operation: PatchOperation = serde_json::from_value(operation).map_err(|_| refused())?;
-        // To the API server, a path that is absent has the value null.
-        if let PatchOperation::Test(test) = &operation
-            && test.value.is_null()
-            && object.pointer(test.path.as_str()).is_none()
-            && is_in_object(&object, &test.path)
-        {
-            continue;
-        }
-        // To it, there is a null where an object has nothing.
-        if let PatchOperation::Copy(copy) = &operation
-            && object.pointer(copy.from.as_str()).is_none()
-            && is_in_object(&object, &copy.from)
-        {
-            let add = AddOperation {
-                path: copy.path.clone(),
-                value: Value::Null,
-            };
-            json_patch::patch(&mut object, &[PatchOperation::Add(add)]).map_err(|_| refused())?;
-            continue;
-        }
-        // To it, replacing a field that is absent adds it.
-        let operation = match operation {
-            PatchOperation::Replace(replace)
-                if object.pointer(replace.path.as_str()).is_none()
-                    && is_in_object(&object, &replace.path) =>
-            {
-                PatchOperation::Add(AddOperation {
-                    path: replace.path,
-                    value: replace.value,
-                })
-            }
-            other => other,
-        };
-        if let PatchOperation::Copy(copy) = &operation {
-            let source = object.pointer(copy.from.as_str());
-            copied += source.map_or(0, |source| source.to_string().len());
-            if copied > MOST_COPIED {
-                return Err(refused());
-            }
-        }
-        json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
     }
     Ok(object)
+}
+
+/// Applies one operation. Returns `None`, and changes nothing, if it does not apply.
+fn step(object: &mut Value, operation: Value, copied: &mut usize) -> Option<()> {
+    let Some(operation) = as_read(object, operation, copied)? else {
+        return Some(());
+    };
+    json_patch::patch(object, &[operation]).ok()
+}
+
+/// An operation as the API server's library reads it, in the form of ours; `Some(None)` if there is nothing to do.
+fn as_read(
+    object: &Value,
+    mut operation: Value,
+    copied: &mut usize,
+) -> Option<Option<PatchOperation>> {
+    let op = operation["op"].as_str().unwrap_or_default().to_owned();
+    let mut before = Cow::Borrowed(object);
+    if let ("move" | "copy", Some(from)) = (op.as_str(), operation["from"].as_str()) {
+        let from = as_go_reads(object, from, false)?;
+        if op == "move" {
+            let path = PointerBuf::parse(from.as_str()).ok()?;
+            let remove = PatchOperation::Remove(RemoveOperation { path });
+            // A missing value is rejected below.
+            let _gone = json_patch::patch(before.to_mut(), &[remove]);
+        }
+        operation["from"] = from.into();
+    }
+    // A replacement and a test may be of the whole object.
+    let is_whole = matches!(op.as_str(), "replace" | "test") && operation["path"] == "";
+    if is_whole
+        && op == "replace"
+        && !matches!(operation["value"], Value::Object(_) | Value::Array(_))
+    {
+        return None;
+    }
+    if let Some(path) = operation["path"].as_str().filter(|_| !is_whole) {
+        let adds = matches!(op.as_str(), "add" | "copy" | "move");
+        operation["path"] = as_go_reads(&before, path, adds)?.into();
+    }
+    let operation: PatchOperation = serde_json::from_value(operation).ok()?;
+    let is_field =
+        |path| object.pointer(Pointer::as_str(path)).is_none() && is_in_object(object, path);
+    let add = |path: &PointerBuf, value: Value| {
+        let path = path.clone();
+        PatchOperation::Add(AddOperation { path, value })
+    };
+    let operation = match operation {
+        // To the API server, a path that is absent has the value null.
+        PatchOperation::Test(test) if test.value.is_null() && is_field(&test.path) => {
+            return Some(None);
+        }
+        // To it, there is a null where an object has nothing.
+        PatchOperation::Copy(copy) if is_field(&copy.from) => add(&copy.path, Value::Null),
+        // To it, replacing a field that is absent adds it.
+        PatchOperation::Replace(replace) if is_field(&replace.path) => {
+            add(&replace.path, replace.value)
+        }
+        other => other,
+    };
+    if let PatchOperation::Copy(copy) = &operation {
+        let source = object.pointer(copy.from.as_str());
+        *copied += source.map_or(0, |source| source.to_string().len());
+        if *copied > MOST_COPIED {
+            return None;
+        }
+    }
+    Some(Some(operation))
+}
+
+/// The reason why an operation does not apply, as the [library](https://github.com/evanphx/json-patch) gives it.
+fn explain(object: &Value, operation: &Value) -> String {
+    let text = |field: &str| operation[field].as_str().unwrap_or_default();
+    let (path, from) = (text("path"), text("from"));
+    let missing = |path: &str| {
+        let parent = path
+            .rsplit_once('/')
+            .and_then(|(parent, _)| object.pointer(parent));
+        !parent.is_some_and(|parent| parent.is_object() || parent.is_array())
+    };
+    let unusable = |path: &str, what: &str| {
+        let (parent, key) = path.rsplit_once('/').unwrap_or_default();
+        let key = pointer::unescape(key);
+        match object.pointer(parent) {
+            Some(Value::Array(_)) if go::parse_int(&key).is_ok() => {
+                format!("Unable to access invalid index: {key}: invalid index referenced")
+            }
+            Some(Value::Array(_)) => format!("strconv.Atoi: parsing {key:?}: invalid syntax"),
+            _ => format!("Unable to {what} nonexistent key: {key}: missing value"),
+        }
+    };
+    let last = |path: &str| {
+        path.rsplit('/')
+            .next()
+            .map(|key| pointer::unescape(key).into_owned())
+    };
+    match text("op") {
+        op @ ("add" | "remove") if missing(path) => {
+            format!("{op} operation does not apply: doc is missing path: {path:?}: missing value")
+        }
+        op @ ("add" | "remove") => {
+            format!("error in {op} for path: '{path}': {}", unusable(path, op))
+        }
+        "replace" if missing(path) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        "replace" => {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        }
+        "test" if missing(path) => {
+            format!("test operation does not apply: is missing path: {path}: missing value")
+        }
+        "test" => format!("testing value {path} failed: test failed"),
+        op @ ("move" | "copy") if missing(from) => {
+            format!(
+                "{op} operation does not apply: doc is missing from path: {from}: missing value"
+            )
+        }
+        "move" if object.pointer(from).is_none() => {
+            let key = last(from).unwrap_or_default();
+            format!(
+                "error in move for path: '{key}': {}",
+                unusable(from, "remove")
+            )
+        }
+        op @ ("move" | "copy") if missing(path) => {
+            format!(
+                "{op} operation does not apply: doc is missing destination path: {path}: missing value"
+            )
+        }
+        "move" => format!(
+            "error in move for path: '{path}': {}",
+            unusable(path, "add")
+        ),
+        "copy" => format!(
+            "error while adding value during copy: {}",
+            unusable(path, "add")
+        ),
+        "" => "Unexpected kind: unknown".to_owned(),
+        other => format!("Unexpected kind: {other}"),
+    }
 }
 
 /// Parses a path as the API server's library does: it ignores text before the first slash, and list indexes may have leading zeros, or
@@ -135,7 +217,7 @@ fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
 }
 
 /// Whether a path leads to an object field, which may be absent.
-fn is_in_object(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
+fn is_in_object(object: &Value, path: &Pointer) -> bool {
     path.parent()
         .and_then(|parent| object.pointer(parent.as_str()))
         .is_some_and(Value::is_object)

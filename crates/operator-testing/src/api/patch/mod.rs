@@ -6,7 +6,7 @@ mod json;
 mod merge;
 mod strategic;
 
-pub(crate) use self::json::{apply_operations, check_operations};
+pub(crate) use self::json::{apply_operations, apply_or_explain, check_operations};
 pub(crate) use self::merge::merged;
 pub(crate) use self::strategic::merge as merge_strategically;
 

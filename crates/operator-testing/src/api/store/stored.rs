@@ -55,18 +55,20 @@ impl State {
         }
     }
 
-    /// Converts an object of a version of its kind to its stored form.
-    pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<Value> {
+    /// Converts an object of a version of its kind to its stored form, and says whether the real server stores it without all of its
+    /// defaults, which reading then adds.
+    pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<(Value, bool)> {
+        let mut is_less = false;
         let mut object = event::to_storage(kind, object);
         if let Some(custom) = &kind.custom {
             let storage = &custom.crd.storage;
             let form = custom.crd.versions.get(storage);
             if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
                 object = self.convert(&custom.crd, object, storage)?;
-                decode::conform(&form.schema, &mut object);
+                is_less = decode::conform(&form.schema, &mut object);
             }
         }
-        Ok(object)
+        Ok((object, is_less))
     }
 }
 

@@ -73,7 +73,10 @@ async fn send(
         current_context: Some(NAME.into()),
         ..Kubeconfig::default()
     };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let mut config =
+        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // A webhook that fails is not called again.
+    config.default_retry = false;
     let client = Client::try_from(config)?;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path_and_query().map(ToString::to_string);

@@ -8,13 +8,14 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::api::go::read_json;
+use crate::api::go::{go_type, read_json};
+use crate::api::model::kind::group_version;
 use crate::api::store::endpoint::Endpoint;
 
 /// The address of a webhook, and the service that answers there.
 pub(crate) type Target = (Uri, Endpoint);
 
-/// Sends a review, and reads the answer. Errors have the messages of Go's client.
+/// Sends a review, and reads the answer. Errors have the messages of Go's client and decoder.
 pub(crate) async fn post(
     (url, endpoint): Target,
     user_agent: &str,
@@ -35,10 +36,60 @@ pub(crate) async fn post(
         .map_err(|_| unreached(&"context deadline exceeded"))?
         .map_err(|error| unreached(&error))?;
     let (code, body) = (response.status().as_u16(), response.body());
+    let media = response.headers().get(header::CONTENT_TYPE);
+    let media = media.map_or("", |media| media.to_str().unwrap_or_default());
     if !(200..=206).contains(&code) {
-        return Err(complaint(code, body));
+        let is_text = media.is_empty() || media.starts_with("text/");
+        return Err(complaint(code, if is_text { body } else { b"" }));
     }
-    read_json(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+    if body.is_empty() {
+        return Err(format!(
+            "0-length response with status code: {code} and content type: {media}"
+        ));
+    }
+    let answer = decoded(body)?;
+    check_kind(review, &answer)?;
+    Ok(answer)
+}
+
+/// Decodes an object, which may be YAML.
+fn decoded(body: &[u8]) -> Result<Value, String> {
+    const TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let found = read_json(body).or_else(|error| serde_yaml::from_slice(body).map_err(|_| error));
+    let wrong = match found {
+        Ok(found @ (Value::Object(_) | Value::Null)) => return Ok(found),
+        Ok(other) => {
+            let found = go_type(&other);
+            format!("json: cannot unmarshal {found} into Go value of type {TYPE}")
+        }
+        Err(error) => error,
+    };
+    Err(format!(
+        "couldn't get version/kind; json parse error: {wrong}"
+    ))
+}
+
+/// Checks that an answer that names its kind is a review that the decoder knows.
+fn check_kind(review: &Value, answer: &Value) -> Result<(), String> {
+    let said = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (said(answer, "apiVersion"), said(answer, "kind"));
+    let (wanted, expected) = (said(review, "apiVersion"), said(review, "kind"));
+    if version.is_empty() || kind.is_empty() || (&version, &kind) == (&wanted, &expected) {
+        return Ok(());
+    }
+    let (group, wanted) = group_version(&wanted);
+    let other = match wanted {
+        "v1" => "v1beta1",
+        _ => "v1",
+    };
+    if kind == expected && version == format!("{group}/{other}") {
+        return Err(format!(
+            "converting ({other}.{kind}) to ({wanted}.{kind}): unknown conversion"
+        ));
+    }
+    Err(format!(
+        "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    ))
 }
 
 /// The message of Go's client for an [error response].

@@ -55,6 +55,9 @@ pub(crate) async fn convert(wanted: &Wanted, endpoints: &Endpoints) -> Result<Va
         ))
     };
     let converted = converted.map_err(|why| said(format!("failed: {why}")))?;
+    if let Some(why) = converted.iter().find_map(undecodable) {
+        return Err(Failure::internal(why));
+    }
     accept(wanted, converted).map_err(said)
 }
 
@@ -71,6 +74,10 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let expected = format!("{GROUP}/{version}, Kind=ConversionReview");
     let (group, found) = (said(&review["apiVersion"]), said(&review["kind"]));
+    let group = match group.contains('/') {
+        true => group,
+        false => format!("/{group}"),
+    };
     let found = format!("{group}, Kind={found}");
     let response = &review["response"];
     if version == "v1" && found != expected {
@@ -98,6 +105,38 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     match review["response"]["convertedObjects"].take() {
         Value::Array(objects) => Ok(objects),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// The reason why a converted object is none.
+fn undecodable(object: &Value) -> Option<String> {
+    match object {
+        Value::Null => Some("unexpected end of JSON input".to_owned()),
+        Value::Object(_) if text_of(object, "kind").is_empty() => {
+            Some(format!("Object 'Kind' is missing in '{object}'"))
+        }
+        Value::Object(_) => None,
+        other => Some(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go::go_type(other)
+        )),
+    }
+}
+
+fn text_of<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or_default()
+}
+
+/// The type of a decoded value in Go.
+fn unstructured(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }
 
@@ -148,7 +187,7 @@ fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> 
         None => return Err("missing metadata in converted object".into()),
         Some(Value::Object(answered)) => answered.clone(),
         Some(other) => {
-            let type_ = go::go_type(other);
+            let type_ = unstructured(other);
             return Err(format!(
                 "invalid metadata of type {type_} in converted object"
             ));
@@ -156,12 +195,16 @@ fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> 
     };
     converted["metadata"] = given["metadata"].clone();
     let check_labels: fn(&str, &Value, &mut Vec<Cause>) = labels;
-    for (field, check) in [("labels", check_labels), ("annotations", annotations)] {
+    for (field, place, check) in [
+        ("labels", "metadata.labels", check_labels),
+        // The real server calls it so.
+        ("annotations", "metadata.annotation", annotations),
+    ] {
         let value = match answered.get(field) {
             None | Some(Value::Null) => Value::Null,
             Some(Value::Object(entries)) => {
                 if let Some((key, value)) = entries.iter().find(|(_, value)| !value.is_string()) {
-                    let type_ = go::go_type(value);
+                    let type_ = unstructured(value);
                     return Err(format!(
                         "metadata.{field}[{key}] must be a string, but is {type_} in converted object"
                     ));
@@ -169,7 +212,7 @@ fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> 
                 Value::Object(entries.clone())
             }
             Some(other) => {
-                let type_ = go::go_type(other);
+                let type_ = unstructured(other);
                 return Err(format!(
                     "invalid metadata.{field} of type {type_} in converted object"
                 ));
@@ -177,7 +220,7 @@ fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> 
         };
         let mut causes = Vec::new();
         if value != given["metadata"][field] {
-            check(&format!("metadata.{field}"), &value, &mut causes);
+            check(place, &value, &mut causes);
         }
         if let Some(cause) = causes.first() {
             return Err(format!("{}: {}", cause.field, cause.message));

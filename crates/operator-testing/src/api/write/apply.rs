@@ -11,6 +11,7 @@ use super::{Base, Draft, Prepared, last_applied, take_version};
 use crate::api::apply::{
     Conflict, Managers, Operation, Refusal, Repeats, Writer, node, undeclared, without_managers,
 };
+use crate::api::decode::Lost;
 use crate::api::decode::body::yaml;
 use crate::api::go::go_type;
 use crate::api::model::failure::{Cause, Failure, Result};
@@ -72,7 +73,12 @@ impl State {
             metadata::set(&mut applied, "creationTimestamp", Value::Null);
         }
         let (mut object, managers) = self.merge(request, live, &applied, &sent)?;
-        let lost = request.normalize(&mut object)?;
+        // What only changes its managers is not decoded.
+        let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
+        let lost = match is_same && self.converter(kind).is_some() {
+            true => Lost::default(),
+            false => request.normalize(&mut object)?,
+        };
         let uid = text(&applied, "uid");
         if live.is_none() && !uid.is_empty() {
             let why = format!(

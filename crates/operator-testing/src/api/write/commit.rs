@@ -125,7 +125,7 @@ impl State {
                 is_untidy,
             });
         }
-        let mut stored = self.to_storage(kind, object)?;
+        let (mut stored, is_less) = self.to_storage(kind, object)?;
         if !is_dry_run {
             let version = self.store.next_version().to_string();
             stored["metadata"]["resourceVersion"] = version.into();
@@ -134,7 +134,7 @@ impl State {
         Ok(Form {
             stored,
             shown,
-            is_untidy,
+            is_untidy: is_untidy || is_less && !is_dry_run,
         })
     }
 
@@ -154,8 +154,12 @@ impl State {
     fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
         let is_job = kind.is("batch", "jobs");
-        let storage = kind.custom.as_ref().map(|custom| &*custom.crd.storage);
-        self.untidy.contains(key)
+        let crd = kind.custom.as_ref().map(|custom| &custom.crd);
+        let storage = crd.map(|crd| &*crd.storage);
+        // The conversion of another version drops what reading drops.
+        let is_converted = crd.is_some_and(|crd| crd.webhook.is_some())
+            && storage.is_some_and(|storage| storage != kind.api_version());
+        self.untidy.contains(key) && !is_converted
             || lost.is_untidy
             || stored.is_some_and(|stored| {
                 is_job && stored["metadata"]["labels"].is_null()

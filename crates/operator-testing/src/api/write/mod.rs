@@ -29,9 +29,10 @@ pub(crate) use self::draft::check_identity;
 use serde_json::Value;
 
 use crate::api::apply::Managers;
-use crate::api::decode::Lost;
+use crate::api::decode::{self, Lost};
 use crate::api::model::failure::Result;
 use crate::api::model::key::Key;
+use crate::api::model::kind::Kind;
 use crate::api::model::metadata;
 use crate::api::read::reply::Reply;
 use crate::api::request::resource::Request;
@@ -72,6 +73,13 @@ pub(crate) struct Checked {
     lost: Lost,
     /// Whether the list of rules was empty; an empty list is not stored.
     has_empty_rules: bool,
+}
+
+impl Checked {
+    /// Removes the unknown fields that a webhook added.
+    pub fn prune(&mut self, kind: &Kind) {
+        decode::prune(kind, &mut self.object);
+    }
 }
 
 impl Base {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::hook::Hook;
-use super::review::{Attributes, Verdict, read};
+use super::review::{Attributes, Unreadable, Verdict, read};
 use crate::api::model::failure::Failure;
 use crate::api::model::metadata;
 use crate::api::webhook::client::post;
@@ -41,11 +41,6 @@ async fn call(
     is_mutating: bool,
 ) -> Result<Verdict, Missing> {
     let target = hook.target().map_err(Missing::Refused)?;
-    if attributes.is_dry_run() && !hook.has_no_side_effects {
-        let name = &hook.name;
-        let text = format!("admission webhook {name:?} does not support dry run");
-        return Err(Missing::Refused(Failure::bad_request(text)));
-    }
     if !hook.versions.iter().any(|version| version == "v1") {
         return Err(Missing::Failed("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)".into()));
     }
@@ -54,5 +49,11 @@ async fn call(
     let answer = post(target, "kube-apiserver-admission", hook.timeout, &review).await;
     let answer = answer.map_err(|why| Missing::Failed(format!("failed to call webhook: {why}")))?;
     let verdict = read(&hook.name, &uid, is_mutating, &answer);
-    verdict.map_err(|why| Missing::Failed(format!("received invalid webhook response: {why}")))
+    verdict.map_err(|unreadable| {
+        Missing::Failed(match unreadable {
+            Unreadable::Undecodable(why) => format!("failed to call webhook: {why}"),
+            Unreadable::Invalid(why) => format!("received invalid webhook response: {why}"),
+            Unreadable::Patch(why) => why,
+        })
+    })
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::hook::Hook;
 use super::mutate::Mutated;
 use super::review::Attributes;
-use crate::api::decode::Lost;
+use crate::api::decode::{self, Lost};
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::store::conversion::Wanted;
@@ -100,6 +100,8 @@ impl Hook {
             mutated.object = equivalent
                 .convert(&seen.object, &kind.api_version())
                 .await?;
+            // The objects of a kind are never undecodable, as both versions are custom.
+            let _normalized = decode::complete(kind, &mut mutated.object);
             mutated.lost = Some(Lost::default());
         }
         Ok(is_changed)

@@ -27,8 +27,6 @@ pub(crate) struct Hook {
     /// Whether a failed call is ignored.
     pub ignores_failure: bool,
     pub is_reinvoked: bool,
-    /// Whether the webhook may be called for a dry run.
-    pub has_no_side_effects: bool,
     /// The versions of AdmissionReview that the webhook supports.
     pub versions: Vec<String>,
     namespace_selector: Value,
@@ -62,7 +60,6 @@ impl Hook {
             timeout: Duration::from_secs(seconds),
             ignores_failure: text("failurePolicy") == "Ignore",
             is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
-            has_no_side_effects: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
             versions: versions.collect(),
             namespace_selector: webhook["namespaceSelector"].clone(),
             object_selector: webhook["objectSelector"].clone(),

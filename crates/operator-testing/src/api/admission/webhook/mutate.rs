@@ -10,6 +10,7 @@ use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
 use crate::api::decode::{self, Lost};
+use crate::api::go::sorted;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::patch;
@@ -73,7 +74,7 @@ pub(crate) async fn admit_deletion(
         };
         warnings.extend(verdict.warnings);
         let operations = verdict.patch?;
-        if operations.is_some_and(|operations| operations != serde_json::json!([])) {
+        if operations.is_some() {
             return Err(Failure::broken(&format!(
                 "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
                 hook.name
@@ -83,14 +84,30 @@ pub(crate) async fn admit_deletion(
     Ok(())
 }
 
+/// Checks the kind of an object that a webhook changed. Another version of a custom object counts as that of the request.
+fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
+    let is_missing = object["kind"].as_str().unwrap_or_default().is_empty();
+    if kind.custom.is_some() {
+        if is_missing {
+            let why = format!("Object 'Kind' is missing in '{}'", sorted(object));
+            return Err(Failure::broken(&why));
+        }
+        object["apiVersion"] = kind.api_version().into();
+    }
+    decode::identify(kind, object).map_err(|failure| match failure.code {
+        422 => failure,
+        _ => Failure::broken(&failure.message),
+    })
+}
+
 impl Mutated {
     /// Applies a patch. Returns whether it changed the object.
     pub(super) fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
-        let broken = |failure: Failure| Failure::broken(&failure.message);
-        let mut object = patch::apply_operations(&self.object, operations).map_err(broken)?;
-        decode::identify(kind, &mut object).map_err(broken)?;
+        let object = patch::apply_or_explain(&self.object, operations);
+        let mut object = object.map_err(|why| Failure::broken(&why))?;
+        identify(kind, &mut object)?;
         let sent = object.clone();
-        let normalized = decode::normalize(kind, &mut object);
+        let normalized = decode::complete(kind, &mut object);
         let normalized = normalized.map_err(|wrong| Failure::broken(&wrong.decoded))?;
         if object == self.object {
             return Ok(false);

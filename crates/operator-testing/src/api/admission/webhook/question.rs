@@ -50,6 +50,11 @@ impl Question {
         self
     }
 
+    /// The kind of the objects in the request.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
     /// Calls the mutating webhooks.
     pub async fn mutate(&self, call: &mut Call, object: Value) -> Result<Mutated> {
         let mut warnings = Vec::new();

@@ -2,10 +2,11 @@
 //!
 //! [AdmissionReview]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/request/admissionreview.go
 
-use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
+use crate::api::go::{go_type, read_json};
 use crate::api::model::failure::Failure;
 use crate::api::model::kind::Kind;
 use crate::api::request::call::User;
@@ -21,7 +22,6 @@ pub(crate) struct Attributes {
     pub old: Option<Value>,
     /// The labels of the request's namespace.
     pub namespace_labels: Option<Value>,
-    is_dry_run: bool,
 }
 
 /// The operation of a request.
@@ -40,6 +40,17 @@ pub(crate) struct Verdict {
     pub warnings: Vec<String>,
     /// The patch operations, or the denial.
     pub patch: Result<Option<Value>, Failure>,
+}
+
+/// Why an answer is no verdict.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// It cannot be decoded.
+    Undecodable(String),
+    /// It breaks a rule for responses.
+    Invalid(String),
+    /// Its patch is unusable.
+    Patch(String),
 }
 
 impl Attributes {
@@ -79,7 +90,6 @@ impl Attributes {
             request: review,
             old: subject.old,
             namespace_labels,
-            is_dry_run: subject.is_dry_run,
         }
     }
 
@@ -120,10 +130,6 @@ impl Attributes {
         Failure::forbidden(&kind, &name, message)
     }
 
-    pub fn is_dry_run(&self) -> bool {
-        self.is_dry_run
-    }
-
     /// Whether the request writes a namespace, so that selectors match the labels in the request.
     pub fn is_of_namespace(&self) -> bool {
         let resource = &self.request["resource"];
@@ -150,7 +156,62 @@ pub(crate) fn read(
     uid: &str,
     is_mutating: bool,
     review: &Value,
-) -> Result<Verdict, String> {
+) -> Result<Verdict, Unreadable> {
+    let response = &review["response"];
+    let patch = decode(response).map_err(Unreadable::Undecodable)?;
+    check(review, uid, is_mutating, &patch).map_err(Unreadable::Invalid)?;
+    let warnings = response["warnings"].as_array().into_iter().flatten();
+    let warnings = warnings.map(|it| it.as_str().unwrap_or_default().to_owned());
+    let warnings = warnings.collect();
+    if response["allowed"] != true {
+        let patch = Err(Failure::denied(webhook, &response["status"]));
+        return Ok(Verdict { warnings, patch });
+    }
+    let patch = operations(response, &patch).map_err(Unreadable::Patch)?;
+    Ok(Verdict {
+        warnings,
+        patch: Ok(patch),
+    })
+}
+
+/// Checks the types of a response, and decodes its patch.
+fn decode(response: &Value) -> Result<Vec<u8>, String> {
+    let mistyped = |found: &Value, field: &str, type_: &str| {
+        let found = go_type(found);
+        format!("json: cannot unmarshal {found} into Go struct field {field} of type {type_}")
+    };
+    if !response.is_object() && !response.is_null() {
+        let type_ = "v1.AdmissionResponse";
+        return Err(mistyped(response, "AdmissionReview.response", type_));
+    }
+    for (field, type_, fits) in [
+        ("uid", "types.UID", Value::is_string as fn(&Value) -> bool),
+        ("allowed", "bool", Value::is_boolean),
+        ("status", "v1.Status", Value::is_object),
+        ("patch", "[]uint8", Value::is_string),
+        ("patchType", "v1.PatchType", Value::is_string),
+        ("warnings", "[]string", Value::is_array),
+    ] {
+        let found = &response[field];
+        if !found.is_null() && !fits(found) {
+            let field = format!("AdmissionResponse.response.{field}");
+            return Err(mistyped(found, &field, type_));
+        }
+    }
+    let patch = response["patch"].as_str().unwrap_or_default();
+    STANDARD.decode(patch).map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => {
+                at
+            }
+            _ => patch.len(),
+        };
+        format!("illegal base64 data at input byte {at}")
+    })
+}
+
+/// Checks a response as a whole.
+fn check(review: &Value, uid: &str, is_mutating: bool, patch: &[u8]) -> Result<(), String> {
     let response = &review["response"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if response.is_null() {
@@ -162,52 +223,46 @@ pub(crate) fn read(
     }
     let (api_version, kind) = (text(&review["apiVersion"]), text(&review["kind"]));
     if (api_version.as_str(), kind.as_str()) != (API_VERSION, "AdmissionReview") {
+        let slash = if api_version.contains('/') { "" } else { "/" };
         return Err(format!(
-            "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
+            "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {slash}{api_version}, Kind={kind}"
         ));
     }
-    let (patch, patch_type) = (text(&response["patch"]), &response["patchType"]);
-    match (is_mutating, patch.is_empty(), patch_type.as_str()) {
-        (false, false, _) => return Err("validating webhook may not return response.patch".into()),
-        (false, _, Some(_)) => {
-            return Err("validating webhook may not return response.patchType".into());
-        }
-        (true, false, None) => {
-            return Err("webhook returned response.patch but not response.patchType".into());
-        }
-        (true, true, Some(_)) => {
-            return Err("webhook returned response.patchType but not response.patch".into());
-        }
-        _ => {}
-    }
-    let warnings = response["warnings"].as_array().into_iter().flatten();
-    let warnings = warnings.map(text).collect();
-    if response["allowed"] != true {
-        let patch = Err(Failure::denied(webhook, &response["status"]));
-        return Ok(Verdict { warnings, patch });
+    let wrong = match (
+        is_mutating,
+        patch.is_empty(),
+        response["patchType"].as_str(),
+    ) {
+        (false, false, _) => "validating webhook may not return response.patch",
+        (false, _, Some(_)) => "validating webhook may not return response.patchType",
+        (true, false, None) => "webhook returned response.patch but not response.patchType",
+        (true, true, Some(_)) => "webhook returned response.patchType but not response.patch",
+        (true, _, Some("")) => "webhook returned invalid response.patchType of \"\"",
+        _ => return Ok(()),
+    };
+    Err(wrong.into())
+}
+
+/// The operations of a patch; `None` if there are none.
+fn operations(response: &Value, patch: &[u8]) -> Result<Option<Value>, String> {
+    if patch.is_empty() {
+        return Ok(None);
     }
     let undecodable =
         |why: String| format!("received undecodable patch in webhook response: {why}");
-    let patch = match (patch.is_empty(), patch_type.as_str()) {
-        (true, _) => None,
-        (false, Some("JSONPatch")) => {
-            let patch = STANDARD
-                .decode(patch)
-                .map_err(|error| undecodable(error.to_string()))?;
-            let operations: Value =
-                serde_json::from_slice(&patch).map_err(|error| undecodable(error.to_string()))?;
-            if !operations.is_array() {
-                return Err(undecodable("it is no list of operations".into()));
-            }
-            Some(operations)
-        }
-        (false, other) => {
-            let other = other.unwrap_or_default();
-            return Err(format!("unsupported patch type {other:?}"));
+    let operations = match read_json(patch).map_err(undecodable)? {
+        Value::Null => return Ok(None),
+        Value::Array(operations) if operations.is_empty() => return Ok(None),
+        operations @ Value::Array(_) => operations,
+        other => {
+            let found = go_type(&other);
+            return Err(undecodable(format!(
+                "json: cannot unmarshal {found} into Go value of type jsonpatch.Patch"
+            )));
         }
     };
-    Ok(Verdict {
-        warnings,
-        patch: Ok(patch),
-    })
+    match response["patchType"].as_str().unwrap_or_default() {
+        "JSONPatch" => Ok(Some(operations)),
+        other => Err(format!("unsupported patch type {other:?}")),
+    }
 }

@@ -37,6 +37,7 @@ impl Failure {
         let code = code.filter(|code| *code >= 400).unwrap_or(400);
         let message = format!("admission webhook {webhook:?} denied the request{why}");
         let mut failure = Self::new(code, text("reason"), message);
+        failure.token = status["metadata"]["continue"].as_str().map(str::to_owned);
         failure.details = status["details"].as_object().cloned().map(Box::new);
         failure
     }

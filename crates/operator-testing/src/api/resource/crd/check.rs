@@ -79,6 +79,11 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     }
     causes.extend(fixed);
     if spec["preserveUnknownFields"] == true {
+        if spec["conversion"]["strategy"] == "Webhook" {
+            let text =
+                "Invalid value: \"Webhook\": must be None if spec.preserveUnknownFields is true";
+            causes.push(Cause::invalid("spec.conversion.strategy", text));
+        }
         let text = "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         causes.push(Cause::invalid("spec.preserveUnknownFields", text));
     }

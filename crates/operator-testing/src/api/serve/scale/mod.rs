@@ -178,9 +178,7 @@ impl State {
 impl ScaleDraft {
     /// The scale that webhooks get, before and after the write.
     pub fn shown(&self, kind: &Kind) -> Result<(Value, Value)> {
-        let mut before = show(&self.live, &paths(kind)?);
-        let managers = Parent::of(kind, &self.live).to_scale();
-        metadata::set(&mut before, "managedFields", managers.write_or_null());
+        let before = show(&self.live, &paths(kind)?);
         let mut after = self.scale.clone();
         metadata::set(&mut after, "managedFields", self.managers.write_or_null());
         Ok((before, after))

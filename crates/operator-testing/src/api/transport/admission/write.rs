@@ -35,7 +35,7 @@ impl ApiServer {
                 .await?;
             let mutated = question.mutate(call, prepared.shown()).await?;
             let mut checking = Some((prepared, mutated));
-            let checked = self
+            let mut checked = self
                 .locked(call, path, |state, request| {
                     // This stage needs no conversion, so it runs once.
                     let (mut prepared, mutated) = checking.take().ok_or_else(unanswered)?;
@@ -44,6 +44,7 @@ impl ApiServer {
                 })
                 .await?;
             question.validate(call, &checked.object).await?;
+            checked.prune(question.kind());
             let reply = self
                 .locked(call, path, |state, request| {
                     if !state.is_current(request, &checked) {
@@ -113,7 +114,9 @@ impl Prepared {
         {
             let text = format!("Invalid value: {:?}: field is immutable", name(&object));
             let cause = Cause::invalid("metadata.name", text);
-            return Err(Failure::invalid(request.kind, name(&object), vec![cause]));
+            // It is checked for all kinds, and then for this one.
+            let causes = vec![cause.clone(), cause];
+            return Err(Failure::invalid(request.kind, name(&object), causes));
         }
         match Managers::read(&object["metadata"]["managedFields"]) {
             Some(managers) => self.draft.managers = managers,

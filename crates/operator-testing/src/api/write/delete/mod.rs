@@ -172,7 +172,7 @@ impl State {
                 Some(_) => object,
                 None => {
                     let object = self.present(kind, &object)?;
-                    self.to_storage(kind, object)?
+                    self.to_storage(kind, object)?.0
                 }
             };
             object = Value::clone(&*self.put(key.clone(), marked));
