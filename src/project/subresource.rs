@@ -49,7 +49,7 @@ const OF_OTHERS: [(&str, &str, &[&str]); 8] = [
 ];
 
 /// The built-in kinds without the subresource `status`.
-const WITHOUT_STATUS: [(&str, &str); 32] = [
+const WITHOUT_STATUS: [(&str, &str); 33] = [
     ("", "configmaps"),
     ("", "endpoints"),
     ("", "events"),
@@ -92,6 +92,7 @@ const WITHOUT_STATUS: [(&str, &str); 32] = [
     ("scheduling.k8s.io", "priorityclasses"),
     ("storage.k8s.io", "csidrivers"),
     ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"),
     ("storage.k8s.io", "storageclasses"),
     ("storage.k8s.io", "volumeattributesclasses"),
 ];

@@ -7,7 +7,7 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec, state or templates.
-const NEED_A_PAST: [&str; 10] = [
+const NEED_A_PAST: [&str; 11] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -18,6 +18,7 @@ const NEED_A_PAST: [&str; 10] = [
     "unknown-resource",
     "edited-file",
     "merge-conflict",
+    "open-conversion",
 ];
 
 /// A definition's keys; those that an example has too yield to it.
