@@ -1,10 +1,12 @@
 //! Clients of all versions, and objects that were stored before the storage version changed. Runs on an API server in memory, or on a
 //! real one with OPERATOR_TEST_SERVER=assets.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use kube::{
     Api, Error,
-    api::{Patch, PatchParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use versions::api::database::{v1, v1alpha1, v1beta1};
@@ -108,5 +110,46 @@ async fn a_webhook_judges_requests_of_all_versions() -> Result<()> {
     first
         .patch("orders", &PatchParams::default(), &patch)
         .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_object_loses_its_finalizer_while_the_operator_is_down() -> Result<()> {
+    let mut handle = None;
+    let server = support::start_with(|operator| {
+        handle = Some(operator.shutdown_handle());
+        operator
+    })
+    .await?;
+    let databases: Api<v1::Database> = Api::default_namespaced(server.client());
+    let kept: v1::Database = serde_json::from_value(json!({
+        "apiVersion": "programs.example.com/v1",
+        "kind": "Database",
+        "metadata": {"name": "kept", "finalizers": ["example.com/kept"]},
+        "spec": {"engine": {"name": "postgres", "version": "16.2"}},
+    }))?;
+    databases.create(&PostParams::default(), &kept).await?;
+    databases.delete("kept", &DeleteParams::default()).await?;
+    handle.context("the operator was started")?.shutdown();
+
+    // its webhooks answer until its last request is done
+    let mut next = kept;
+    for number in 0.. {
+        next.metadata.name = Some(format!("next-{number}"));
+        match databases.create(&PostParams::default(), &next).await {
+            Ok(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            Err(error) => {
+                assert!(
+                    error.to_string().contains("failed calling webhook"),
+                    "{error}"
+                );
+                break;
+            }
+        }
+    }
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let parameters = PatchParams::default();
+    databases.patch("kept", &parameters, &patch).await?;
+    assert!(databases.get_opt("kept").await?.is_none());
     Ok(())
 }
