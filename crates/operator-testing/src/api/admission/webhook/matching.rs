@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::equivalent::Equivalent;
 use super::hook::Hook;
 use super::list;
-use super::rule::fits;
+use super::rule::{fits, has};
 use crate::api::model::failure::{Failure, Result};
+use crate::api::model::key::Key;
 use crate::api::model::kind::Kind;
 use crate::api::model::label::selects;
 use crate::api::model::metadata::name;
@@ -113,28 +114,27 @@ impl State {
         request: &Request<'_>,
         operations: &[&str],
     ) -> bool {
-        let labels = self.namespace_labels(request);
-        if labels.is_some_and(|labels| !selects(&matcher["namespaceSelector"], &labels)) {
-            return false;
-        }
         let kind = request.kind;
         let is_exact = matcher["matchPolicy"] == "Exact";
         // By default, the rules of other versions of a kind count, too.
         let of_other_version = |rule: &Value| {
             let mut others = self.registry.all();
             !is_exact
+                && has(rule, "apiGroups", &kind.group)
                 && others.any(|other| {
                     other.is(&kind.group, &kind.plural) && fits(rule, request, other, operations)
                 })
         };
         let mut rules = list(matcher, rules).iter();
         rules.any(|rule| fits(rule, request, kind, operations) || of_other_version(rule))
+            && self
+                .namespace_labels(request)
+                .is_none_or(|labels| selects(&matcher["namespaceSelector"], &labels))
     }
 
     /// The labels of the namespace of a request; `None` for a request without a namespace.
     pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
-        let mut namespaces = self.store.of_kind("", "namespaces", "");
-        let own = namespaces.find(|(key, _)| key.name == request.path.namespace);
-        own.map(|(_, namespace)| namespace["metadata"]["labels"].clone())
+        let own = self.store.find(&Key::of_namespace(&request.path.namespace));
+        own.map(|namespace| namespace["metadata"]["labels"].clone())
     }
 }
