@@ -94,7 +94,7 @@ impl Side {
             admin: server.client(),
             server: server.clone(),
             values: BTreeMap::from([("ns".to_owned(), namespace.to_owned())]),
-            masks: Masks::new(namespace.to_owned(), "no webhooks".to_owned(), sent),
+            masks: Masks::new(namespace.to_owned(), sent),
         };
         for furniture in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
             let step = serde_json::json!({"get": furniture, "eventually": "200"});
