@@ -224,7 +224,7 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
     }
     assert!(
         made["src/api/mod.rs"]
-            .contains("    pub mod conversion;\n    mod versions;\n    pub use versions::*;\n")
+            .contains("    pub mod conversion;\n    mod versions;\n    pub use self::versions::*;\n")
     );
     assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
     assert!(

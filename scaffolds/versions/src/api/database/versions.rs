@@ -32,6 +32,10 @@ fn v1beta1() -> Spoke {
 }
 
 /// What the schemas of v1beta1 and v1alpha1 leave open.
+#[allow(
+    clippy::type_complexity,
+    reason = "the functions have the types of both versions"
+)]
 pub struct V1beta1Answers {
     /// v1beta1 `spec.mode` and v1alpha1 `spec.mode` have different values.
     pub spec_mode: Values,
@@ -65,6 +69,10 @@ fn v1() -> Spoke {
 }
 
 /// What the schemas of v1 and v1alpha1 leave open.
+#[allow(
+    clippy::type_complexity,
+    reason = "the functions have the types of both versions"
+)]
 pub struct V1Answers {
     /// v1 `spec.engine` is an object, v1alpha1 `spec.engine` is a string.
     pub spec_engine: Both<fn(super::v1::DatabaseSpecEngine) -> Result<String>, fn(String) -> Result<super::v1::DatabaseSpecEngine>>,
