@@ -223,8 +223,9 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
         assert!(versions.contains(part), "{part}: {versions}");
     }
     assert!(
-        made["src/api/mod.rs"]
-            .contains("    pub mod conversion;\n    mod versions;\n    pub use self::versions::*;\n")
+        made["src/api/mod.rs"].contains(
+            "    pub mod conversion;\n    mod versions;\n    pub use self::versions::*;\n"
+        )
     );
     assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
     assert!(

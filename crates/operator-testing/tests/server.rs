@@ -256,10 +256,10 @@ async fn nested_kustomizations_are_applied() {
     server.install_kustomization(&folder).await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(server.client(), "sys");
     maps.get("a").await.unwrap();
-    write("kustomization.yaml", "resources: []\npatches: []\n");
+    write("kustomization.yaml", "resources: []\ncomponents: []\n");
     let error = server.install_kustomization(&folder).await.unwrap_err();
     assert!(
-        error.to_string().contains("`patches` is not supported"),
+        error.to_string().contains("`components` is not supported"),
         "{error}"
     );
     std::fs::remove_dir_all(&folder).unwrap();

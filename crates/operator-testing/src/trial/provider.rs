@@ -157,8 +157,8 @@ impl Trial {
             };
             let mut states = vec![];
             let life = async {
-                server.await_webhooks().await;
                 let before = server.objects().await;
+                server.await_webhooks().await;
                 let done = server.install_patiently(&sample.text).await;
                 done.unwrap_or_else(|error| panic!("the sample: {error}"));
                 if scenario == Scenario::DeleteEarly {

@@ -153,8 +153,8 @@ impl Trial {
         options: &RunOptions<'_>,
         reports: bool,
     ) -> (Vec<Value>, usize, Option<String>) {
-        server.await_webhooks().await;
         let before = server.objects().await;
+        server.await_webhooks().await;
         let expect_ok =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
         let sample = options.sample.text.as_str();

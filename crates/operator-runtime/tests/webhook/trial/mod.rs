@@ -6,7 +6,7 @@ use std::path::Path;
 
 use operator_testing::Trial;
 
-use self::operator::{AfterRefusal, start};
+use self::operator::{AfterRefusal, start, start_with_certificates};
 
 const MANIFESTS: &str = include_str!("manifests.yaml");
 
@@ -76,7 +76,7 @@ fn an_operator_with_webhooks_conforms() {
 
 #[test]
 fn the_permissions_of_an_operator_with_webhooks_are_needed() {
-    let operator = start(AfterRefusal::Retry);
+    let operator = start_with_certificates();
     // certificates are renewed after months
     let renewal = r#"{"apiGroups": [""], "resources": ["secrets"], "verbs": ["patch"]}"#;
     trial("permissions").assert_permissions_are_needed(&[renewal], operator);

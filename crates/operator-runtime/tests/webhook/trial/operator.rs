@@ -108,11 +108,28 @@ pub fn start(
     after_refusal: AfterRefusal,
 ) -> impl Fn(Client, Outcomes, WebhookCalls) -> futures::future::BoxFuture<'static, anyhow::Result<()>>
 {
-    move |client, outcomes, calls| Box::pin(run(after_refusal, client, outcomes, calls))
+    let settings = Settings::for_tests();
+    move |client, outcomes, calls| {
+        let running = run(after_refusal, settings.clone(), client, outcomes, calls);
+        Box::pin(running)
+    }
+}
+
+/// With certificates, which belong to a server of its own.
+pub fn start_with_certificates()
+-> impl Fn(Client, Outcomes, WebhookCalls) -> futures::future::BoxFuture<'static, anyhow::Result<()>>
+{
+    let mut settings = Settings::for_tests();
+    settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
+    move |client, outcomes, calls| {
+        let settings = settings.clone();
+        Box::pin(run(AfterRefusal::Retry, settings, client, outcomes, calls))
+    }
 }
 
 async fn run(
     after_refusal: AfterRefusal,
+    settings: Settings,
     client: Client,
     outcomes: Outcomes,
     calls: WebhookCalls,
@@ -125,7 +142,7 @@ async fn run(
     let controllers = Controllers::new()
         .add(async |_: Setup| Ok(widgets), |it| it.owns::<ConfigMap>())
         .webhooks(webhooks());
-    let operator = Operator::new("shop", Settings::for_tests(), client)
+    let operator = Operator::new("shop", settings, client)
         .register(controllers)
         .on_reconciled(move |it| {
             outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);

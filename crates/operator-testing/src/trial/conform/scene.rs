@@ -38,8 +38,8 @@ impl<'a> Scene<'a> {
         let server = stage.server(trial);
         let faults = Faults::new(Schedule::default(), &trial.user, &server);
         server.run(operator.start(server.faulty_client(&trial.user, &faults), &server));
-        server.await_webhooks().await;
         let before = server.objects().await;
+        server.await_webhooks().await;
         Self {
             server,
             faults,

@@ -149,11 +149,13 @@ impl Trial {
                 let before = server.objects().await;
                 server.await_webhooks().await;
                 let create = async || server.install(&sample.text).await;
-                user.insist("creation of the sample", create).await?;
+                user.insist(&server, "creation of the sample", create)
+                    .await?;
                 for phase in [Phase::WithSample, Phase::Deleted] {
                     if phase == Phase::Deleted {
                         let delete = async || server.uninstall(&sample.text).await;
-                        user.insist("deletion of the sample", delete).await?;
+                        user.insist(&server, "deletion of the sample", delete)
+                            .await?;
                     }
                     if phase == Phase::WithSample {
                         user.read_in_each_version(&server, &sample.text).await?;

@@ -22,7 +22,7 @@ impl User {
                 let path = server.path_of(&mut object).await;
                 let path = path.map_err(|error| format!("the sample in {version}: {error}"))?;
                 let read = async || read(server, &path).await;
-                self.insist(&format!("reading of the sample in {version}"), read)
+                self.insist(server, &format!("reading of the sample in {version}"), read)
                     .await?;
             }
         }

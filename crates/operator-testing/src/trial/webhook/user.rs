@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use crate::error::Error;
 use crate::fault::is_of_webhook;
+use crate::server::Server;
 use crate::trial::state::mask_uids;
 
 /// The pause before a request is repeated.
@@ -38,6 +39,7 @@ impl User {
     /// Makes a request until no webhook fails. Returns why it cannot succeed.
     pub async fn insist(
         &mut self,
+        server: &Server,
         what: &str,
         request: impl AsyncFn() -> crate::Result<()>,
     ) -> Result<(), String> {
@@ -50,6 +52,9 @@ impl User {
             };
             last = message(&error);
             answers.refuse(&last);
+            if let Some(reason) = server.ended().clone() {
+                return Err(format!("the operator ended: {reason}"));
+            }
             if !is_of_webhook(&last) {
                 break;
             }
