@@ -1,6 +1,10 @@
 //! The sources that projects carry are those of `crates/`. `UPDATE=1 cargo test --test packed_crates` packs them again.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 const PACKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/render/crates.json");
 
@@ -29,6 +33,41 @@ fn the_packed_crates_are_current() {
         packed == text,
         "crates/ has changed: run `UPDATE=1 cargo test --test packed_crates`"
     );
+}
+
+/// Cargo would change the lock file of a new project, which is refused where it is built with `--locked`, as in its image.
+#[test]
+fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/Cargo.lock");
+    let lock: toml_edit::DocumentMut = fs::read_to_string(lock).unwrap().parse().unwrap();
+    let packages = lock["package"].as_array_of_tables().unwrap();
+    for name in ["operator-runtime", "operator-schema", "operator-testing"] {
+        let locked = packages.iter().find(|it| it["name"].as_str() == Some(name));
+        let locked = locked.unwrap()["dependencies"].as_array().unwrap();
+        // with a version where there are several of it
+        let locked = locked
+            .iter()
+            .filter_map(|it| it.as_str()?.split(' ').next());
+        let locked: BTreeSet<&str> = locked.collect();
+        let manifest =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("crates/{name}/Cargo.toml"));
+        let manifest: toml_edit::DocumentMut =
+            fs::read_to_string(manifest).unwrap().parse().unwrap();
+        let needed = manifest["dependencies"].as_table().unwrap().iter();
+        let needed: BTreeSet<&str> = needed
+            .map(|(key, value)| {
+                value
+                    .get("package")
+                    .and_then(|it| it.as_str())
+                    .unwrap_or(key)
+            })
+            .collect();
+        let missing: Vec<_> = needed.difference(&locked).collect();
+        assert!(
+            missing.is_empty(),
+            "templates/Cargo.lock: {name} lacks {missing:?}; see \"Change the dependencies of a project\" in docs/CONTRIBUTING.md"
+        );
+    }
 }
 
 /// A project does not run the tests of the crates, so it need not resolve what they need.
