@@ -1,6 +1,6 @@
 //! Cargo, as tests call it for projects that they make.
 
-use std::{env, process::Command};
+use std::{env, fs, path::Path, process::Command};
 
 /// Cargo without the variables in which the cargo that runs this test describes the test's package. The build script of ring asks for some
 /// of them: it would run again here and in the next build outside of a test, and all that needs ring be compiled again, twice.
@@ -14,4 +14,18 @@ pub fn command() -> Command {
         }
     }
     command
+}
+
+/// What `tests/cargo/share` does, without a shell: the project is built with the dependencies of this workspace, which are compiled already.
+#[allow(dead_code, reason = "not each test that calls cargo makes a project")]
+pub fn share(project: &Path) {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = project.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let (before, after) = text.split_once("[dependencies]\n").unwrap();
+    let features = repository.join("tests/cargo/workspace-features");
+    let text =
+        format!("{before}[dependencies]\nworkspace-features = {{ path = {features:?} }}\n{after}");
+    fs::write(&manifest, text).unwrap();
+    fs::copy(repository.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
 }

@@ -82,9 +82,11 @@ pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
     }
     fs::create_dir_all(folder.join("tests/all")).unwrap();
     fs::write(folder.join("tests/all/main.rs"), all).unwrap();
-    // those of this repository, which are compiled already
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
-    fs::copy(lock, folder.join("Cargo.lock")).unwrap();
+    crate::cargo::share(folder);
+    // a flag for the compiler would be one for the dependencies as well, and compile them again
+    let manifest = folder.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text + "\n[lints.rust]\nwarnings = \"deny\"\n").unwrap();
 }
 
 /// Runs the test `all` of a project.
@@ -92,7 +94,6 @@ pub fn test(folder: &Path) {
     let status = crate::cargo::command()
         .args(["test", "--quiet", "--offline", "--test", "all"])
         .current_dir(folder)
-        .env("RUSTFLAGS", "-D warnings")
         // that of the tests, which has most dependencies already
         .env(
             "CARGO_TARGET_DIR",

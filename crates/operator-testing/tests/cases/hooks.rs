@@ -28,6 +28,10 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    pub fn are_any(&self) -> bool {
+        self.crd.is_some() || !self.mutating.is_empty() || !self.validating.is_empty()
+    }
+
     /// Creates what the case declares. A real server gets some time to see it.
     pub async fn install(
         &self,

@@ -1,0 +1,369 @@
+//! Children come from a cache: what that spares the API server, and that a cache which is out of date costs nobody anything.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::support::{
+    OPERATOR, Running, Widget, Widgets, create, event, patch, ready, rest, server,
+};
+use futures::StreamExt;
+use http_body_util::{BodyExt, StreamBody};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, ResourceQuota, ResourceQuotaSpec, ServiceAccount},
+    apimachinery::pkg::api::resource::Quantity,
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
+    client::Body,
+};
+use operator_runtime::{
+    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup, Watches,
+};
+use operator_testing::{Request, Server};
+use serde_json::json;
+use tokio::sync::watch;
+
+/// Makes a ServiceAccount for each Widget, with its size.
+struct Accounts;
+
+impl Reconciler for Accounts {
+    type Resource = Widget;
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        let size = [("size".to_owned(), widget.spec.size.to_string())];
+        let account = ServiceAccount {
+            metadata: ObjectMeta {
+                annotations: Some(size.into()),
+                ..cx.child_metadata(&*widget, widget.name_any())
+            },
+            ..ServiceAccount::default()
+        };
+        let account = cx.apply(&account).await?;
+        assert_eq!(account.name_any(), widget.name_any());
+        let generation = widget.metadata.generation;
+        let mut status = widget.status.clone().unwrap_or_default();
+        Condition::new("Ready", true, "Applied", "the child is there")
+            .set_in(status.conditions.get_or_insert_default(), generation)?;
+        cx.update_status(&*widget, &status).await?;
+        Ok(Action::await_change())
+    }
+}
+
+/// Makes a ResourceQuota for each Widget, with its size in a form that the API server changes.
+struct Quotas;
+
+impl Reconciler for Quotas {
+    type Resource = Widget;
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        let cpu = Quantity(format!("{}000m", widget.spec.size));
+        let quota = ResourceQuota {
+            metadata: cx.child_metadata(&*widget, widget.name_any()),
+            spec: Some(ResourceQuotaSpec {
+                hard: Some([("cpu".to_owned(), cpu)].into()),
+                ..ResourceQuotaSpec::default()
+            }),
+            ..ResourceQuota::default()
+        };
+        cx.apply(&quota).await?;
+        Ok(Action::await_change())
+    }
+}
+
+/// What the operator hears of ServiceAccounts: nothing, until it is opened.
+#[derive(Clone)]
+struct Gate(Arc<watch::Sender<bool>>);
+
+impl Gate {
+    fn set(&self, is_open: bool) {
+        self.0.send_replace(is_open);
+    }
+
+    /// A client of the server whose lists and watches wait while the gate is closed.
+    fn client(&self, server: &Server) -> Client {
+        let (pass, gate) = (server.client(), self.0.clone());
+        let service = tower::service_fn(move |mut request: http::Request<Body>| {
+            let agent = http::HeaderValue::from_static(OPERATOR);
+            request.headers_mut().insert("user-agent", agent);
+            let (pass, mut gate) = (pass.clone(), gate.subscribe());
+            async move {
+                if !request.uri().path().ends_with("/serviceaccounts") {
+                    let answer = pass.send(request).await?;
+                    return Ok::<_, kube::Error>(answer.map(BodyExt::boxed_unsync));
+                }
+                gate.wait_for(|is_open| *is_open).await.unwrap();
+                let answer = pass.send(request).await?;
+                Ok(answer.map(|body| {
+                    let frames = body.into_data_stream().then(move |data| {
+                        let mut gate = gate.clone();
+                        async move {
+                            gate.wait_for(|is_open| *is_open).await.unwrap();
+                            data.map(http_body::Frame::data)
+                        }
+                    });
+                    StreamBody::new(frames).boxed_unsync()
+                }))
+            }
+        });
+        Client::new(service, server.client().default_namespace())
+    }
+}
+
+/// An operator that has made the child of the Widget `a`, and the gate that its watch has.
+async fn running(server: &Server) -> (Running, Gate) {
+    let gate = Gate(Arc::new(watch::channel(true).0));
+    let accounts = Controllers::new().add(
+        async |_: Setup| Ok(Accounts),
+        |c| c.owns::<ServiceAccount>(),
+    );
+    let running = Running::start(gate.client(server), Settings::for_tests(), accounts).await;
+    create(server, "first", "ok").await;
+    ready(server, "first").await;
+    rest(server).await;
+    (running, gate)
+}
+
+fn accounts(server: &Server) -> Api<ServiceAccount> {
+    Api::default_namespaced(server.client())
+}
+
+/// Somebody else's account.
+async fn foreign(server: &Server, name: &str) -> ServiceAccount {
+    let metadata = ObjectMeta {
+        name: Some(name.into()),
+        ..ObjectMeta::default()
+    };
+    let account = ServiceAccount {
+        metadata,
+        ..ServiceAccount::default()
+    };
+    let parameters = PostParams::default();
+    accounts(server)
+        .create(&parameters, &account)
+        .await
+        .unwrap()
+}
+
+/// What the operator asked of ServiceAccounts from a point on, other than to list and to watch, with the codes of the answers.
+fn asked(requests: &[Request]) -> Vec<(&'static str, u16)> {
+    let of_operator = requests.iter().filter(|request| {
+        request.agent.starts_with(OPERATOR) && request.resource == "serviceaccounts"
+    });
+    let single = of_operator.filter(|request| !request.name.is_empty());
+    single.map(|request| (request.verb, request.code)).collect()
+}
+
+async fn size(server: &Server, name: &str) -> BTreeMap<String, String> {
+    let account = accounts(server).get(name).await.unwrap();
+    let annotations = account.metadata.annotations.unwrap_or_default();
+    let of_size = annotations.into_iter().filter(|(key, _)| key == "size");
+    of_size.collect()
+}
+
+#[tokio::test]
+async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
+    let server = server().await;
+    let (_running, _gate) = running(&server).await;
+    let before = server.requests().len();
+    create(&server, "a", "ok").await;
+    ready(&server, "a").await;
+    rest(&server).await;
+    assert_eq!(asked(&server.requests()[before..]), [("patch", 201)]);
+
+    let before = server.requests().len();
+    let noted = json!({ "metadata": { "annotations": { "note": "new" } } });
+    patch(&server, "a", noted.clone()).await;
+    let parameters = PatchParams::default();
+    let api = accounts(&server);
+    api.patch("a", &parameters, &Patch::Merge(noted))
+        .await
+        .unwrap();
+    rest(&server).await;
+    let since = server.requests();
+    let of_operator = since[before..].iter();
+    let of_operator = of_operator.filter(|request| request.agent.starts_with(OPERATOR));
+    assert_eq!(of_operator.collect::<Vec<_>>(), [] as [&Request; 0]);
+
+    let before = server.requests().len();
+    let changed = json!({ "metadata": { "annotations": { "size": "9" } } });
+    api.patch("a", &parameters, &Patch::Merge(changed))
+        .await
+        .unwrap();
+    server
+        .eventually("the child is as it should be", async || {
+            (size(&server, "a").await["size"] == "1").then_some(())
+        })
+        .await;
+    assert_eq!(asked(&server.requests()[before..]), [("patch", 200)]);
+}
+
+/// The ConfigMaps that an operator read while it made one and was then woken without a change.
+async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
+    let server = server().await;
+    let setup = async |_: Setup| Ok(Widgets::<false>(Arc::default()));
+    let controllers = Controllers::new().add(setup, owned);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "ok").await;
+    ready(&server, "a").await;
+    let noted = json!({ "metadata": { "annotations": { "note": "new" } } });
+    patch(&server, "a", noted).await;
+    rest(&server).await;
+    let requests = server.requests();
+    let reads = requests
+        .iter()
+        .filter(|request| request.resource == "configmaps" && request.verb == "get");
+    reads.count()
+}
+
+#[tokio::test]
+async fn the_content_of_config_maps_is_cached_if_requested() {
+    assert_ne!(config_maps_read(|c| c.owns::<ConfigMap>()).await, 0);
+    let cached = config_maps_read(|c| c.owns_with_content::<ConfigMap>()).await;
+    assert_eq!(cached, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_in_use_is_refused_without_a_write() {
+    let server = server().await;
+    let gate = Gate(Arc::new(watch::channel(false).0));
+    let owned = Controllers::new().add(
+        async |_: Setup| Ok(Accounts),
+        |c| c.owns::<ServiceAccount>(),
+    );
+    let _running = Running::start(gate.client(&server), Settings::for_tests(), owned).await;
+
+    let mut untouched = vec![];
+    for (name, expected) in [
+        ("unlisted", vec![("get", 200)]),
+        ("known", vec![("get", 200)]),
+        ("unheard", vec![("patch", 409), ("get", 200)]),
+    ] {
+        gate.set(name == "known");
+        untouched.push(foreign(&server, name).await);
+        if name == "known" {
+            create(&server, "first", "ok").await;
+            ready(&server, "first").await;
+            rest(&server).await;
+        }
+        let before = server.requests().len();
+        create(&server, name, "ok").await;
+        let note = event(&server, name, "ChildTaken").await;
+        assert!(note.contains(name), "{note}");
+        let asked = asked(&server.requests()[before..]);
+        assert_eq!(asked[..expected.len()], expected, "{name}");
+        assert!(
+            asked
+                .iter()
+                .all(|(verb, code)| *verb == "get" || *code == 409)
+        );
+    }
+    for account in untouched {
+        let name = account.name_any();
+        assert_eq!(accounts(&server).get(&name).await.unwrap(), account);
+    }
+}
+
+#[tokio::test]
+async fn a_child_released_during_a_silent_watch_is_not_taken_back() {
+    let server = server().await;
+    let (_running, gate) = running(&server).await;
+    gate.set(false);
+    let orphan = json!({ "metadata": { "ownerReferences": null } });
+    let (api, parameters) = (accounts(&server), PatchParams::default());
+    let orphan = api
+        .patch("first", &parameters, &Patch::Merge(orphan))
+        .await
+        .unwrap();
+    patch(&server, "first", json!({ "spec": { "size": 2 } })).await;
+    event(&server, "first", "ChildTaken").await;
+    assert_eq!(api.get("first").await.unwrap(), orphan);
+}
+
+#[tokio::test]
+async fn a_child_deleted_during_a_silent_watch_is_recreated() {
+    let server = server().await;
+    let (_running, gate) = running(&server).await;
+    gate.set(false);
+    accounts(&server)
+        .delete("first", &Default::default())
+        .await
+        .unwrap();
+    patch(&server, "first", json!({ "spec": { "size": 2 } })).await;
+    server
+        .eventually("it is there again", async || {
+            let account = accounts(&server).get_opt("first").await.unwrap()?;
+            (account.annotations()["size"] == "2").then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn own_writes_are_known_before_the_watch_reports_them() {
+    let server = server().await;
+    let (_running, gate) = running(&server).await;
+    gate.set(false);
+    let before = server.requests().len();
+    for wanted in ["2", "1", "3", "1"] {
+        let to = json!({ "spec": { "size": wanted.parse::<i32>().unwrap() } });
+        patch(&server, "first", to).await;
+        server
+            .eventually("it has the size", async || {
+                (size(&server, "first").await["size"] == wanted).then_some(())
+            })
+            .await;
+    }
+    gate.set(true);
+    rest(&server).await;
+    assert_eq!(size(&server, "first").await["size"], "1");
+    assert_eq!(asked(&server.requests()[before..]), [("patch", 200); 4]);
+}
+
+#[tokio::test]
+async fn a_write_without_a_response_is_not_taken_for_a_failed_one() {
+    let server = server().await;
+    let (pass, is_lossy) = (server.client(), Arc::new(AtomicBool::default()));
+    let loses = is_lossy.clone();
+    let lossy = tower::service_fn(move |mut request: http::Request<Body>| {
+        let agent = http::HeaderValue::from_static(OPERATOR);
+        request.headers_mut().insert("user-agent", agent);
+        let is_lost = request.method() == "PATCH" && loses.load(Ordering::SeqCst);
+        let pass = pass.clone();
+        async move {
+            let answer = pass.send(request).await?;
+            match is_lost {
+                false => Ok::<_, kube::Error>(answer),
+                true => Err(kube::Error::Service("the answer was lost".into())),
+            }
+        }
+    });
+    let client = Client::new(lossy, server.client().default_namespace());
+    let quotas = Controllers::new().add(async |_: Setup| Ok(Quotas), |c| c.owns::<ResourceQuota>());
+    let _running = Running::start(client, Settings::for_tests(), quotas).await;
+    let api: Api<ResourceQuota> = Api::default_namespaced(server.client());
+    let has = async |cpu: &str| {
+        let hard = api.get_opt("a").await.unwrap()?.spec?.hard?;
+        (hard["cpu"].0 == cpu).then_some(())
+    };
+    create(&server, "a", "ok").await;
+    server
+        .eventually("it is made", async || has("1").await)
+        .await;
+    rest(&server).await;
+
+    is_lossy.store(true, Ordering::SeqCst);
+    patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
+    server
+        .eventually("it is changed", async || has("2").await)
+        .await;
+    patch(&server, "a", json!({ "spec": { "size": 1 } })).await;
+    is_lossy.store(false, Ordering::SeqCst);
+    server
+        .eventually("it is changed back", async || has("1").await)
+        .await;
+}

@@ -1,0 +1,20 @@
+//! Operators on an API server: one program, because linking one takes seconds. What needs a process of its own is beside it.
+
+mod children;
+mod context;
+mod controller;
+mod crds;
+mod dashboards;
+mod declarative;
+mod expiry;
+mod external;
+mod failures;
+mod lifecycle;
+mod migration;
+mod process;
+mod scope;
+mod status;
+mod strategies;
+#[path = "../support/mod.rs"]
+mod support;
+mod unlisted;

@@ -1,0 +1,205 @@
+//! The leader rewrites stored objects in the storage version of their CRD, and then forgets the other versions.
+
+use crate::support::*;
+
+use std::{sync::Arc, time::Duration};
+
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use operator_runtime::Settings;
+use operator_testing::Server;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const NAME: &str = "gadgets.test.example.com";
+
+/// A CRD of two versions, the first or the second of which is stored.
+fn crd(storage: &str) -> Value {
+    let version = |name: &str| {
+        json!({
+            "name": name, "served": true, "storage": name == storage,
+            "schema": { "openAPIV3Schema": {
+                "type": "object",
+                "properties": { "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+            } },
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": NAME },
+        "spec": {
+            "group": "test.example.com", "scope": "Namespaced",
+            "names": { "kind": "Gadget", "plural": "gadgets", "singular": "gadget" },
+            "versions": [version("v1"), version("v2")],
+        },
+    })
+}
+
+fn gadgets(server: &Server, version: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("test.example.com", version, "Gadget");
+    Api::default_namespaced_with(server.client(), &ApiResource::from_gvk(&kind))
+}
+
+async fn create_gadget(server: &Server, name: &str) {
+    let gadget = json!({
+        "apiVersion": "test.example.com/v1", "kind": "Gadget",
+        "metadata": { "name": name, "namespace": "default" }, "spec": { "of": name },
+    });
+    server.install(&gadget.to_string()).await.unwrap();
+}
+
+async fn crds(server: &Server) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    Api::all_with(server.client(), &ApiResource::from_gvk(&kind))
+}
+
+async fn stored_versions(server: &Server) -> Value {
+    let crd = crds(server).await.get(NAME).await.unwrap();
+    crd.data["status"]["storedVersions"].clone()
+}
+
+/// Starts an operator that migrates the Gadgets.
+async fn start(server: &Server) -> Running {
+    let controllers = widgets::<false>(&Arc::default()).migrate_storage(&[NAME]);
+    Running::start(server.client(), Settings::for_tests(), controllers).await
+}
+
+/// Waits until the storage version counts as settled, and a little longer.
+async fn is_migrated(server: &Server) {
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(stored_versions(server).await, json!(["v2"]));
+}
+
+/// Two objects that are stored in a version before the storage version.
+async fn with_old_objects() -> Server {
+    let server = server().await;
+    server.install(&crd("v1").to_string()).await.unwrap();
+    create_gadget(&server, "a").await;
+    create_gadget(&server, "b").await;
+    server.install(&crd("v2").to_string()).await.unwrap();
+    assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
+    server
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_stored_object_is_written_once_and_the_former_version_is_forgotten() {
+    let server = with_old_objects().await;
+    let before: Vec<_> = gadgets(&server, "v2")
+        .list(&Default::default())
+        .await
+        .unwrap()
+        .items;
+    let running = start(&server).await;
+    is_migrated(&server).await;
+    let after: Vec<_> = gadgets(&server, "v2")
+        .list(&Default::default())
+        .await
+        .unwrap()
+        .items;
+    for (before, after) in before.iter().zip(&after) {
+        assert_ne!(
+            before.resource_version(),
+            after.resource_version(),
+            "it was stored again"
+        );
+        assert_eq!((&before.data, before.uid()), (&after.data, after.uid()));
+        assert_eq!(before.metadata.generation, after.metadata.generation);
+    }
+    let crd = crds(&server).await.get(NAME).await.unwrap();
+    let annotations = crd.annotations();
+    assert!(
+        annotations.keys().all(|key| !key.contains("migration")),
+        "{annotations:?}"
+    );
+
+    // nothing is left to do
+    let count = server
+        .requests()
+        .iter()
+        .filter(|request| request.verb == "patch")
+        .count();
+    sleep(Duration::from_secs(900)).await;
+    let later = server
+        .requests()
+        .iter()
+        .filter(|request| request.verb == "patch")
+        .count();
+    assert_eq!(count, later);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_migration_that_was_interrupted_goes_on_where_it_was() {
+    let server = with_old_objects().await;
+    // the replica before has begun now, and rewritten the first object
+    let list = gadgets(&server, "v2")
+        .list_metadata(&Default::default())
+        .await
+        .unwrap();
+    let record = json!({
+        "storageVersion": "v2",
+        "resourceVersion": list.metadata.resource_version,
+    });
+    let annotation = json!({ "metadata": { "annotations": {
+        "widget-operator/storage-migration": record.to_string(),
+    } } });
+    let parameters = PatchParams::default();
+    crds(&server)
+        .await
+        .patch(NAME, &parameters, &Patch::Merge(annotation))
+        .await
+        .unwrap();
+    let nothing = Patch::Merge(json!({}));
+    let first = gadgets(&server, "v2")
+        .patch("a", &parameters, &nothing)
+        .await
+        .unwrap();
+
+    let running = start(&server).await;
+    is_migrated(&server).await;
+    let again = gadgets(&server, "v2").get("a").await.unwrap();
+    assert_eq!(first.resource_version(), again.resource_version());
+    let patched = server.requests();
+    let patched = patched
+        .iter()
+        .filter(|it| it.verb == "patch" && it.resource == "gadgets");
+    let names: Vec<_> = patched.map(|it| it.name.clone()).collect();
+    assert_eq!(
+        names.len(),
+        2,
+        "the one above, and the other object: {names:?}"
+    );
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_written_keeps_its_version_stored() {
+    let server = with_old_objects().await;
+    let user = "system:serviceaccount:default:migrator";
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": { "name": "all-but-gadgets" },
+        "rules": [
+            { "apiGroups": ["apiextensions.k8s.io"], "resources": ["*"], "verbs": ["*"] },
+            { "apiGroups": ["test.example.com"], "resources": ["widgets", "widgets/status"], "verbs": ["*"] },
+            { "apiGroups": ["test.example.com"], "resources": ["gadgets"], "verbs": ["list"] },
+        ],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": { "name": "migrator" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "all-but-gadgets" },
+        "subjects": [{ "kind": "ServiceAccount", "name": "migrator", "namespace": "default" }],
+    });
+    server.install(&role.to_string()).await.unwrap();
+    server.install(&binding.to_string()).await.unwrap();
+    let controllers = widgets::<false>(&Arc::default()).migrate_storage(&[NAME]);
+    let client = server.client_as(user);
+    let running = Running::start(client, Settings::for_tests(), controllers).await;
+    sleep(Duration::from_secs(1800)).await;
+    assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
+    running.stop().await.unwrap();
+}
