@@ -307,6 +307,10 @@ pub enum Fatal {
         /// `--retry-period`
         period: Duration,
     },
+    /// A certificate of webhooks would expire before it can be renewed, or in the far future.
+    #[cfg(feature = "webhook")]
+    #[error("--webhook-certificate-lifetime must be between 10s and 87600h, not {0:?}")]
+    WebhookCertificateLifetime(Duration),
     /// The address for health and metrics cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {

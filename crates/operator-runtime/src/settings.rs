@@ -115,6 +115,7 @@ pub struct Settings {
         value_name = "NUMBER"
     )]
     pub migration_rate: NonZeroU16,
+
     /// Address that serves admission and conversion webhooks over TLS; `None` serves only
     /// [`Operator::webhook_service`](crate::Operator::webhook_service)
     #[cfg(feature = "webhook")]
@@ -136,6 +137,11 @@ pub struct Settings {
     #[arg(long, env = "WEBHOOK_CERTIFICATES", value_name = "FOLDER")]
     pub webhook_certificates: Option<PathBuf>,
 
+    /// How long a certificate that the operator issues for its webhooks is valid, from 10s to 87600h; it is renewed after two thirds of that time
+    #[cfg(feature = "webhook")]
+    #[arg(long, env = "WEBHOOK_CERTIFICATE_LIFETIME", value_parser = duration, default_value = "2160h", value_name = "TIME")]
+    pub webhook_certificate_lifetime: Duration,
+
     /// Whether [`Operator::run`](crate::Operator::run) ends on SIGTERM and SIGINT; a program that embeds
     /// the operator turns it off, and uses [`Operator::shutdown_handle`](crate::Operator::shutdown_handle)
     #[arg(skip = true)]
@@ -144,6 +150,11 @@ pub struct Settings {
 
 /// The log messages of kube repeat the errors that the runtime reports, so most of them are off by default.
 const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=off,kube_runtime=error,kube_runtime::watcher=off";
+
+/// Certificates know only whole seconds, and the operator looks at them ten times in their life.
+#[cfg(feature = "webhook")]
+const CERTIFICATE_LIFETIMES: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(10)..=Duration::from_secs(87_600 * 3600);
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -181,6 +192,8 @@ impl Default for Settings {
             webhook_url: None,
             #[cfg(feature = "webhook")]
             webhook_certificates: None,
+            #[cfg(feature = "webhook")]
+            webhook_certificate_lifetime: Duration::from_secs(2160 * 3600),
             handle_signals: true,
         }
     }
@@ -235,15 +248,20 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), Fatal> {
         let (duration, deadline, period) =
             (self.lease_duration, self.renew_deadline, self.retry_period);
-        if duration > deadline && deadline > period {
-            Ok(())
-        } else {
-            Err(Fatal::LeaseTimes {
+        if duration <= deadline || deadline <= period {
+            return Err(Fatal::LeaseTimes {
                 duration,
                 deadline,
                 period,
-            })
+            });
         }
+        #[cfg(feature = "webhook")]
+        if !CERTIFICATE_LIFETIMES.contains(&self.webhook_certificate_lifetime) {
+            return Err(Fatal::WebhookCertificateLifetime(
+                self.webhook_certificate_lifetime,
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -357,5 +375,24 @@ mod tests {
             ..Settings::default()
         };
         assert!(matches!(settings.check(), Err(Fatal::LeaseTimes { .. })));
+    }
+
+    #[cfg(feature = "webhook")]
+    #[test]
+    fn a_certificate_must_live_long_enough_to_be_renewed() {
+        for (lifetime, is_accepted) in [
+            ("9s", false),
+            ("10s", true),
+            ("87600h", true),
+            ("87601h", false),
+        ] {
+            let settings = parse(&[&format!("--webhook-certificate-lifetime={lifetime}")]);
+            assert_eq!(settings.check().is_ok(), is_accepted, "{lifetime}");
+        }
+        let settings = parse(&["--webhook-certificate-lifetime=9s"]);
+        assert_eq!(
+            settings.check().unwrap_err().to_string(),
+            "--webhook-certificate-lifetime must be between 10s and 87600h, not 9s"
+        );
     }
 }

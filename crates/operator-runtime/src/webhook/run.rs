@@ -161,7 +161,7 @@ fn certificates(setup: &Setup, webhooks: &Webhooks) -> Result<Certificates, Fata
         crds: webhooks.crds().map(str::to_owned).collect(),
         url: settings.webhook_url.clone(),
         hosts: vec![],
-        lifetimes: Lifetimes::default(),
+        lifetimes: Lifetimes::of_serving(settings.webhook_certificate_lifetime),
         clock: system_clock(),
     };
     Certificates::managed(config).map_err(|error| Fatal::WebhookUrl(error.to_string()))

@@ -203,3 +203,33 @@ async fn an_object_that_cannot_be_written_keeps_its_version_stored() {
     assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
     running.stop().await.unwrap();
 }
+
+/// The server in memory keeps no versions apart; a real one writes an object that does not change only if it was stored in another version.
+#[tokio::test]
+async fn on_a_real_server_objects_are_stored_again_and_the_former_version_can_be_removed() {
+    if std::env::var("OPERATOR_TEST_SERVER").is_err() {
+        eprintln!("set OPERATOR_TEST_SERVER=assets: this takes a minute");
+        return;
+    }
+    let server = with_old_objects().await;
+    let before = gadgets(&server, "v2").get("a").await.unwrap();
+    let _running = start(&server).await;
+    let began = std::time::Instant::now();
+    while stored_versions(&server).await != json!(["v2"]) {
+        assert!(began.elapsed() < Duration::from_secs(120));
+        sleep(Duration::from_secs(1)).await;
+    }
+    let after = gadgets(&server, "v2").get("a").await.unwrap();
+    assert_ne!(before.resource_version(), after.resource_version());
+    let mut only = crd("v2");
+    only["spec"]["versions"].as_array_mut().unwrap().remove(0);
+    let parameters = PatchParams::apply("test").force();
+    let crds = crds(&server).await;
+    crds.patch(NAME, &parameters, &Patch::Apply(&only))
+        .await
+        .unwrap();
+    for name in ["a", "b"] {
+        let gadget = gadgets(&server, "v2").get(name).await.unwrap();
+        assert_eq!(gadget.data["spec"]["of"], name);
+    }
+}

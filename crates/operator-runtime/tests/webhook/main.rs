@@ -5,6 +5,7 @@ mod admission;
 mod bad_input;
 mod conversion;
 mod life;
+mod renewal;
 mod served;
 mod tls;
 mod trial;

@@ -54,15 +54,23 @@ pub(crate) struct Lifetimes {
     pub poll: Duration,
 }
 
-impl Default for Lifetimes {
-    fn default() -> Self {
+impl Lifetimes {
+    /// Those that fit serving certificates of a lifetime between 10 seconds and 10 years.
+    pub fn of_serving(serving: Duration) -> Self {
         const DAY: Duration = Duration::from_secs(24 * 3600);
         Self {
-            serving: 90 * DAY,
-            authority: 3650 * DAY,
+            serving,
+            authority: (3650 * DAY).max(serving * 3),
             propagation: Duration::from_secs(300),
-            poll: Duration::from_secs(30),
+            poll: Duration::from_secs(30).min(serving / 10),
         }
+    }
+}
+
+#[cfg(test)]
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self::of_serving(crate::Settings::default().webhook_certificate_lifetime)
     }
 }
 
