@@ -30,6 +30,7 @@ pub fn reports(
         let Some(text) =
             planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))?
         else {
+            reports.push(missing_file(open, kind));
             continue;
         };
         let Some(file) = conversion_file(&text) else {
@@ -60,6 +61,22 @@ pub fn reports(
         }
     }
     Ok(reports)
+}
+
+fn missing_file(open: &OpenProject, kind: &Converted) -> Report {
+    let path = disk::shown(&open.root.join(&kind.path));
+    Report {
+        severity: Severity::Warning,
+        code: Some(Code::OpenConversion),
+        subject: Some(kind.full_name.clone()),
+        message: format!("{path} is missing, which answers what does not follow from the schemas"),
+        location: None,
+        instead: Some("the project does not compile".into()),
+        help: Some(format!(
+            "restore it, or make it again: cargo operator regenerate --reset {}",
+            kind.path
+        )),
+    }
 }
 
 struct FileOfKind<'a> {

@@ -351,8 +351,7 @@ fn candidates<'a>(spoke: &[(&'a str, &Schema)], hub: &[(&'a str, &Schema)]) -> V
                     && is_constrained(of_spoke)
                     && are_unique(&|field| field == *of_spoke);
             let likeness = likeness(before, after);
-            // names that share a word have others that distinguish them
-            if is_unique && likeness == 0.0 || likeness > 0.5 || count(of_spoke) >= 2 {
+            if is_unique || likeness > 0.5 || count(of_spoke) >= 2 {
                 pairs.push((likeness, [before, after]));
             }
         }

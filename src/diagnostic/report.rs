@@ -124,7 +124,7 @@ pub fn hint(reports: &[Report]) -> Option<String> {
 
 /// Shortens a text from an input, and escapes characters that would move the cursor or change the writing direction.
 fn plain(text: &str) -> String {
-    const MOST: usize = 2_000;
+    const MOST: usize = 50_000;
     let cut = text.char_indices().nth(MOST).map(|(at, _)| &text[..at]);
     let ellipsis = if cut.is_some() { "..." } else { "" };
     cut.unwrap_or(text)

@@ -71,7 +71,11 @@ fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRul
         bundles.push(named(
             "apiextensions.k8s.io",
             "customresourcedefinitions",
-            webhooks.converted.clone(),
+            webhooks
+                .converted
+                .iter()
+                .map(|it| it.name.clone())
+                .collect(),
             &["get", "patch"],
         ));
     }
@@ -83,6 +87,15 @@ pub fn renewal_rule(operator: &str) -> PolicyRule {
     PolicyRule {
         resource_names: Some(vec![format!("{operator}-webhook")]),
         ..rule("", &["secrets"], &["patch"])
+    }
+}
+
+/// The annotations of a CRD in which cert-manager sets the CA's certificate; none if the operator does that.
+pub fn crd_annotations(operator: &Operator) -> BTreeMap<String, String> {
+    let certificates = operator.webhooks.as_ref().map(|it| it.certificates);
+    match certificates {
+        Some(Certificates::CertManager) => inject(operator),
+        _ => BTreeMap::new(),
     }
 }
 

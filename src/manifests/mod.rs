@@ -22,13 +22,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-pub use certificate::{renewal_rule, test_objects};
+pub use certificate::{crd_annotations, renewal_rule, test_objects};
 pub use conversion::conversion_stanza;
 pub use grant::WATCHED;
 pub use migration::migration_rules;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
-pub use webhook::{Admitted, Webhooks};
+pub use webhook::{Admitted, ConvertedCrd, Webhooks};
 
 pub use crate::project::{Namespaces, ResourceType};
 

@@ -37,8 +37,15 @@ pub struct Webhooks {
     pub certificates: Certificates,
     /// The kinds that have admission webhooks.
     pub admitted: Vec<Admitted>,
-    /// The names of the CRDs whose objects the operator converts.
-    pub converted: Vec<String>,
+    /// The CRDs whose objects the operator converts.
+    pub converted: Vec<ConvertedCrd>,
+}
+
+/// A CRD whose objects the operator converts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvertedCrd {
+    pub name: String,
+    pub has_annotations: bool,
 }
 
 /// A kind with its admission webhooks.

@@ -7,9 +7,31 @@ use super::{
     state::{Kind, Source},
 };
 use crate::{
-    conversion::{self, Derivation, End, Path, RenameError, derive, resolve},
+    conversion::{self, Derivation, End, Path, Rename, RenameError, derive, resolve},
     crd::{Api, Version},
 };
+
+/// Adds the fields of a version that a rename makes of the sensitive fields of another.
+fn carry<'a>(
+    sensitive: &mut Vec<(&'a str, Path)>,
+    rename: &Rename,
+    (end, version): (End, &str),
+    (other_end, other): (End, &'a str),
+) {
+    let is_sensitive = |path: &Path| {
+        let mut of_version = sensitive.iter().filter(|(of, _)| *of == version);
+        of_version.any(|(_, it)| it.is_within(path) || path.is_within(it))
+    };
+    if !rename.at(end).iter().any(is_sensitive) {
+        return;
+    }
+    for path in rename.at(other_end) {
+        let mut known = sensitive.iter();
+        if !known.any(|(of, it)| *of == other && path.is_within(it)) {
+            sensitive.push((other, path.clone()));
+        }
+    }
+}
 
 /// The conversions of a kind whose versions have different schemas.
 #[derive(Clone, Debug)]
@@ -60,6 +82,8 @@ pub enum Problem {
     Empty(&'static str),
     #[error("the module of the version `{0}` has a name that is in use")]
     Module(String),
+    #[error("nothing is converted, because the schemas of all versions are equal")]
+    Equal,
     #[error(transparent)]
     Rename(#[from] RenameError),
 }
@@ -72,6 +96,7 @@ impl ConversionError {
             Problem::NoHub(_) => "write the version that all others are converted to and from, such as `hub = \"v1\"`".into(),
             Problem::NoTypes(version) => format!("add {version:?} to `versions`"),
             Problem::Foreign => "remove `hub`, or set `scaffold` if the kind is this operator's own".into(),
+            Problem::Equal => "remove the entry until the schemas differ: the API server carries each field to the one of its name".into(),
             Problem::Empty(_) => "name at least one field".into(),
             Problem::Module(_) => "give the version another name, such as `v1`".into(),
             Problem::Rename(error) => error.help(),
@@ -153,7 +178,7 @@ pub fn conversions<'a>(
             }
         }
     }
-    let mut spokes = vec![];
+    let (mut spokes, mut renamed) = (vec![], vec![]);
     for version in conversion::spokes(api, &hub.name) {
         let of_version = kind.renames.iter().enumerate();
         let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = of_version
@@ -185,6 +210,11 @@ pub fn conversions<'a>(
             version,
             derivation: derive(version, hub, &renames),
         });
+        renamed.push((version, renames));
+    }
+    if spokes.is_empty() && !kind.renames.is_empty() {
+        let keys = [Key::Name("renames"), Key::Index(0)];
+        return Err(failed(Problem::Equal, &keys));
     }
     let all = || spokes.iter().map(|spoke| spoke.version).chain([hub]);
     let mut sensitive = vec![];
@@ -200,6 +230,22 @@ pub fn conversions<'a>(
             found.push(resolve(hub).map_err(|error| failed(error.into(), &keys))?);
         }
         sensitive.extend(found);
+    }
+    // first all that the hub has, also from one version for another
+    for end in [End::Hub, End::Spoke] {
+        for (version, renames) in &renamed {
+            let (of_spoke, of_hub) = (
+                (End::Spoke, version.name.as_str()),
+                (End::Hub, hub.name.as_str()),
+            );
+            let (from, to) = match end {
+                End::Hub => (of_spoke, of_hub),
+                End::Spoke => (of_hub, of_spoke),
+            };
+            for rename in renames {
+                carry(&mut sensitive, rename, from, to);
+            }
+        }
     }
     if spokes.is_empty() {
         return Ok(None);

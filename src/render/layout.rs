@@ -19,7 +19,7 @@ use super::{
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
-    manifests::{self, conversion_stanza},
+    manifests::{self, conversion_stanza, crd_annotations},
     package::{self, kustomize},
     plan::Tree,
     project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
@@ -249,8 +249,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         let crds = ensured.iter().map(|api| {
             let mut definition = api.definition();
             let converted = operator.webhooks.iter().flat_map(|it| &it.converted);
-            if converted.into_iter().any(|name| *name == api.name()) {
+            if converted.into_iter().any(|it| it.name == api.name()) {
                 definition["spec"]["conversion"] = conversion_stanza(&state.name);
+                for (name, value) in crd_annotations(&operator) {
+                    definition["metadata"]["annotations"][name] = value.into();
+                }
             }
             definition
         });

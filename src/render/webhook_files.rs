@@ -180,7 +180,10 @@ pub fn manifest_webhooks(
         converted: project
             .kinds()
             .filter(|(kind, api)| kind.is_converted(api))
-            .map(|(_, api)| api.name())
+            .map(|(_, api)| manifests::ConvertedCrd {
+                name: api.name(),
+                has_annotations: api.definition()["metadata"]["annotations"].is_object(),
+            })
             .collect(),
     })
 }

@@ -431,3 +431,67 @@ fn another_storage_version_breaks_nobody_if_the_operator_converts() {
         run.stderr
     );
 }
+
+#[test]
+fn renames_without_a_conversion_are_refused() {
+    let folder = converted(&[]);
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        let rename = "{ version = \"v2\", from = \"spec.size\", to = \"spec.replicas\" }";
+        text.replace(
+            "hub = \"v1\"",
+            &format!("hub = \"v1\"\nrenames = [{rename}]"),
+        )
+    });
+    let before = files(&p);
+    let run = run(&p, "regenerate");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for part in [
+        "nothing is converted, because the schemas of all versions are equal",
+        "operator.toml:",
+        "remove the entry until the schemas differ",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert_eq!(files(&p), before);
+}
+
+#[test]
+fn a_renamed_field_is_sensitive_under_both_names() {
+    for sensitive in ["spec.replicas", "spec.count"] {
+        let folder = converted(&[COUNT]);
+        let p = folder.path().join("p");
+        edit(&p.join("operator.toml"), |text| {
+            let rename = "{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }";
+            let entries =
+                format!("hub = \"v1\"\nrenames = [{rename}]\nsensitive = [{sensitive:?}]");
+            text.replace("hub = \"v1\"", &entries)
+        });
+        ok(&p, "regenerate");
+        let versions = fs::read_to_string(p.join("src/api/widget/versions.rs")).unwrap();
+        for part in [
+            ".sensitive(\"v1\", \"spec.replicas\")",
+            ".sensitive(\"v2\", \"spec.count\")",
+        ] {
+            assert!(versions.contains(part), "{part}: {versions}");
+        }
+    }
+}
+
+#[test]
+fn missing_answers_are_reported() {
+    let folder = converted(&[SCHEDULE]);
+    let p = folder.path().join("p");
+    ok(&p, "regenerate");
+    let path = "src/api/widget/conversion.rs";
+    fs::remove_file(p.join(path)).unwrap();
+    let run = ok(&p, "regenerate");
+    for part in [
+        format!("{path} is missing"),
+        format!("cargo operator regenerate --reset {path}"),
+    ] {
+        assert!(run.stderr.contains(&part), "{part}: {}", run.stderr);
+    }
+    ok(&p, &format!("regenerate --reset {path}"));
+    assert!(p.join(path).is_file());
+}

@@ -297,7 +297,10 @@ fn an_operator_that_makes_its_certificates_may_create_secrets_only_beside_itself
 fn an_operator_that_converts_may_change_those_crds() {
     let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, vec![]);
     let webhooks = operator.webhooks.as_mut().unwrap();
-    webhooks.converted = vec!["memcacheds.cache.example.com".to_owned()];
+    webhooks.converted = vec![ConvertedCrd {
+        name: "memcacheds.cache.example.com".to_owned(),
+        has_annotations: false,
+    }];
     let files = files(&operator);
     let permissions = of_role(&operator, &Role::CertificatePermissions);
     assert_eq!(
@@ -309,6 +312,33 @@ fn an_operator_that_converts_may_change_those_crds() {
     );
     assert!(files.contains_key("manifests/webhook/service.yaml"));
     assert!(!files.contains_key("manifests/webhook/validating.yaml"));
+}
+
+#[test]
+fn cert_manager_sets_the_bundle_of_a_crd_whether_it_has_annotations_or_not() {
+    for has_annotations in [false, true] {
+        for certificates in [Certificates::Managed, Certificates::CertManager] {
+            let mut operator = with_webhooks(Namespaces::All, certificates, vec![]);
+            operator.webhooks.as_mut().unwrap().converted = vec![ConvertedCrd {
+                name: "memcacheds.cache.example.com".to_owned(),
+                has_annotations,
+            }];
+            let files = files(&operator);
+            let kustomization = &files["crds/kustomization.yaml"];
+            let is_cert_manager = certificates == Certificates::CertManager;
+            assert_eq!(
+                kustomization.contains("memcached-operator/memcached-operator-webhook"),
+                is_cert_manager,
+                "{kustomization}"
+            );
+            let adds_one = "path: /metadata/annotations/cert-manager.io~1inject-ca-from";
+            assert_eq!(
+                kustomization.contains(adds_one),
+                is_cert_manager && has_annotations,
+                "{kustomization}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl Migration {
         let record = Record {
             storage_version: crd.resource.version.clone(),
             resource_version,
+            generation: crd.generation,
         };
         let record = serde_json::to_string(&record).expect("a struct of strings");
         self.annotate(crd, record.into()).await?;
@@ -122,7 +123,14 @@ impl Migration {
         let mut page = ListParams::default().limit(PAGE);
         let mut written = 0;
         loop {
-            let list = self.all(resource).list_metadata(&page).await?;
+            let list = match self.all(resource).list_metadata(&page).await {
+                // the list is no longer consistent; what was written already is newer than `started`
+                Err(error) if page.continue_token.is_some() && has_code(&error, &[410]) => {
+                    page = ListParams::default().limit(PAGE);
+                    continue;
+                }
+                list => list?,
+            };
             for object in list.items {
                 let version = object.metadata.resource_version.as_deref();
                 if version.map_or(0, number) <= started {
@@ -160,8 +168,17 @@ impl Migration {
             .await;
         match patched {
             Ok(_) => Ok(()),
-            // deleted, or written by another client
-            Err(error) if has_code(&error, &[404, 409]) => Ok(()),
+            Err(error) if has_code(&error, &[404, 409]) => {
+                // by a list, which is permitted
+                let named = ListParams::default().fields(&format!("metadata.name={name}"));
+                let found = api.list_metadata(&named).await?.items.pop();
+                let found = found.and_then(|it| it.metadata.resource_version);
+                // otherwise deleted, or written by another client; a webhook may refuse with these codes, too
+                match found.is_some() && found == object.resource_version {
+                    true => Err(Problem::Object(path, error)),
+                    false => Ok(()),
+                }
+            }
             Err(error) => Err(Problem::Object(path, error)),
         }
     }
@@ -173,14 +190,15 @@ impl Migration {
             return Ok(());
         };
         let version = &migrated.resource.version;
-        if crd.resource.version != *version {
+        // also if the storage version changed to another one and back
+        if crd.generation != migrated.generation {
             return Err(Problem::Changed);
         }
         self.annotate(&crd, Value::Null).await?;
         let Some(crd) = self.pending(name).await? else {
             return Ok(());
         };
-        if crd.resource.version != *version {
+        if crd.generation != migrated.generation {
             return Err(Problem::Changed);
         }
         let patch = json!({
@@ -232,9 +250,10 @@ impl Migration {
 struct Pending {
     name: String,
     resource_version: Option<String>,
+    generation: Option<i64>,
     /// Its kind, in the storage version.
     resource: ApiResource,
-    /// The resource version at which the migration to this storage version began.
+    /// The resource version at which the migration began, if the CRD has not changed since.
     started: Option<u64>,
 }
 
@@ -257,8 +276,10 @@ impl Pending {
         Some(Self {
             name: crd.metadata.name.clone()?,
             resource_version: crd.metadata.resource_version.clone(),
+            generation: crd.metadata.generation,
             started: record
                 .filter(|record| record.storage_version == version)
+                .filter(|record| record.generation == crd.metadata.generation)
                 .map(|record| number(&record.resource_version)),
             resource: ApiResource {
                 api_version: format!("{group}/{version}"),
@@ -277,6 +298,8 @@ impl Pending {
 struct Record {
     storage_version: String,
     resource_version: String,
+    /// That of the CRD: while it had another storage version, objects were stored in that.
+    generation: Option<i64>,
 }
 
 /// A resource version as a number; [those of one resource can be compared][versions].

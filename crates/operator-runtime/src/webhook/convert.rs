@@ -107,7 +107,11 @@ fn convert(object: &Value, desired: &str, conversions: &[Conversion]) -> Result<
     }
     let conversion =
         find(to, kind, conversions).ok_or("this operator does not convert the kind")?;
-    let converted = conversion.convert(object, desired)?;
+    let mut converted = conversion.convert(object, desired)?;
+    // The API server converts parts of applied objects, which may have no metadata, but takes back none without it.
+    if let Some(fields) = converted.as_object_mut() {
+        fields.entry("metadata").or_insert_with(|| json!({}));
+    }
     if converted["apiVersion"] != desired || converted["kind"] != kind {
         return Err(format!("was not converted to {desired}"));
     }

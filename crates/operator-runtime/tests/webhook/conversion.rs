@@ -51,6 +51,19 @@ async fn objects_are_converted_in_order() {
     assert_eq!(nothing["convertedObjects"], json!([]));
 }
 
+/// For an apply in another version than before, the API server has the fields converted that the manager no longer applies.
+#[tokio::test]
+async fn a_part_of_an_object_without_metadata_gets_some() {
+    let running = Running::serving(&Server::in_memory()).await;
+    let part = json!({"apiVersion": "test.example.com/v1", "kind": "Widget", "spec": {"size": 1}});
+    let review = conversion("test.example.com/v2", json!([part]));
+    let response = running.review("/convert", &review).await;
+    assert_eq!(response["result"]["status"], "Success", "{response}");
+    let converted = &response["convertedObjects"][0];
+    assert_eq!(converted["metadata"], json!({}));
+    assert_eq!(converted["spec"], json!({"count": 1}));
+}
+
 #[tokio::test]
 async fn a_failure_names_the_object_and_converts_none() {
     let running = Running::serving(&Server::in_memory()).await;

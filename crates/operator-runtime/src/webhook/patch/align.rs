@@ -114,12 +114,11 @@ fn match_places(origins: &mut [Option<usize>], is_used: &mut [bool]) {
         let after = start.checked_sub(1).and_then(|index| origins[index]);
         let first = after.map_or(0, |index| index + 1);
         let last = origins.get(end).copied().flatten().unwrap_or(is_used.len());
-        let free = |range: &[bool]| range.iter().take_while(|used| !**used).count();
-        let following = free(&is_used[first..]);
-        let reversed: Vec<_> = is_used[..last].iter().rev().copied().collect();
-        let begin = match following == count {
+        let following = is_used[first..].iter().take_while(|used| !**used);
+        let preceding = is_used[..last].iter().rev().take_while(|used| !**used);
+        let begin = match following.count() == count {
             true => Some(first),
-            false => (free(&reversed) == count).then(|| last - count),
+            false => (preceding.count() == count).then(|| last - count),
         };
         if let Some(begin) = begin {
             for offset in 0..count {
