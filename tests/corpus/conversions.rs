@@ -36,9 +36,6 @@ fn most_of_a_conversion_follows_from_the_schemas() {
     }
     if kinds > 0 {
         println!("{kinds} kinds: {:.1} % derived", share(fields, asked));
-    }
-    // of a small sample one question can be a tenth of the fields
-    if fields >= 1000 {
         assert!(share(fields, asked) > 90.0);
     }
 }
