@@ -99,7 +99,7 @@ impl Report {
             group = group.element(Level::NOTE.message(plain(instead)));
         }
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(plain(help)));
+            group = group.element(Level::HELP.message(shortened(help, MOST_HELP)));
         }
         Renderer::styled().render(&[group])
     }
@@ -124,8 +124,14 @@ pub fn hint(reports: &[Report]) -> Option<String> {
 
 /// Shortens a text from an input, and escapes characters that would move the cursor or change the writing direction.
 fn plain(text: &str) -> String {
-    const MOST: usize = 50_000;
-    let cut = text.char_indices().nth(MOST).map(|(at, _)| &text[..at]);
+    shortened(text, 2_000)
+}
+
+/// The most characters of a help, which may have the code of an answer for each field of a kind.
+const MOST_HELP: usize = 50_000;
+
+fn shortened(text: &str, most: usize) -> String {
+    let cut = text.char_indices().nth(most).map(|(at, _)| &text[..at]);
     let ellipsis = if cut.is_some() { "..." } else { "" };
     cut.unwrap_or(text)
         .chars()
