@@ -49,6 +49,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         args.storage,
     )?;
     let kind = open.state.state.kinds[index].clone();
+    let stored = args
+        .storage
+        .then(|| stored_at_once(&args.version, &kind.full_name()));
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| false)?;
     let outcome = Outcome {
@@ -56,8 +59,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         pending: vec![],
         evolution: Evolution::default(),
         root: &open.root,
-        reports: unusual(&args.version, &kind.full_name())
+        reports: [unusual(&args.version, &kind.full_name()), stored]
             .into_iter()
+            .flatten()
             .collect(),
         plan,
         summary: format!(
@@ -124,6 +128,7 @@ impl OpenProject {
             storage,
         };
         let hub = first.name.clone();
+        let source = from.name.clone();
         let edited = crd::add_version(api, text, new)
             .map_err(|error| at(api, "/spec/versions", &KindError::AddVersion(error)))?;
         let path = disk::shown(&self.root.join(&kind.spec));
@@ -140,6 +145,7 @@ impl OpenProject {
         if kind.hub.is_none() {
             self.state.set_hub(index, &hub);
         }
+        self.state.copy_renames(index, &source, version);
         self.state.state.check()?;
         Ok(index)
     }
@@ -154,6 +160,20 @@ fn at(api: &Api, pointer: &str, error: &KindError) -> Failure {
 
 /// A name that Kubernetes accepts, but does not order by its number:
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>
+fn stored_at_once(version: &str, kind: &str) -> Report {
+    Report {
+        severity: Severity::Warning,
+        code: None,
+        subject: Some(kind.to_owned()),
+        message: format!("objects are stored in {version} from its first release on"),
+        location: None,
+        instead: Some("a running release that does not know the version cannot read them, so it cannot be rolled back to".into()),
+        help: Some(format!(
+            "if a release is running, store objects in {version} only in the release after the next one"
+        )),
+    }
+}
+
 fn unusual(version: &str, kind: &str) -> Option<Report> {
     let number = |text: &str| -> Option<usize> {
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

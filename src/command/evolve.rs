@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::open::OpenProject;
 use crate::{
-    crd::{self, Api},
+    conversion::different_versions,
+    crd::{self, Api, Conversion},
     diagnostic::{Code, Location, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
     plan::{Change, Plan},
-    project::Source,
+    project::{Kind, Source},
     render::{RECORD, SPECS},
     rust::version_module,
 };
@@ -66,13 +67,25 @@ impl Evolution {
                     |api: &Api| api.names.kind == old.names.kind && api.group == old.group;
                 old.names.kind == kind.kind && !open.apis.iter().any(is_here)
             };
-            let Some(before) = old.iter().find(is_same).or(old.iter().find(is_moved)) else {
-                continue;
+            let unconverted = unconverted(open, kind, after);
+            let before = match old.iter().find(is_same).or(old.iter().find(is_moved)) {
+                Some(before) => before,
+                // the spec is as it was
+                None if unconverted.is_some() => after,
+                None => continue,
             };
             let mut differences = evolution::differences(before, after);
             if kind.is_converted(after) {
-                differences.iter_mut().for_each(Difference::convert);
+                let is_known = before.version(&after.storage_version().name).is_some();
+                for difference in &mut differences {
+                    if difference.change != evolution::Change::StorageMoved || is_known {
+                        difference.convert();
+                    } else {
+                        difference.message += "; the operator converts the objects, but its previous release does not, so it must not run any more";
+                    }
+                }
             }
+            differences.extend(unconverted);
             let of = |side: Side| {
                 differences
                     .iter()
@@ -234,6 +247,30 @@ impl Evolution {
         };
         self.kinds.iter().map(kind).collect()
     }
+}
+
+/// The end of the conversion between versions whose schemas still differ, for example because `hub` was removed.
+fn unconverted(open: &OpenProject, kind: &Kind, api: &Api) -> Option<Difference> {
+    let former = format!("src/api/{}/versions.rs", kind.module_name());
+    let is_last = open.lock.files.contains_key(&former) && !kind.is_converted(api);
+    if !is_last || api.conversion == Conversion::Webhook {
+        return None;
+    }
+    let versions = different_versions(api)?;
+    Some(Difference {
+        change: evolution::Change::ConversionByNone,
+        version: None,
+        pointer: "/spec/versions".into(),
+        side: Side::After,
+        path: vec![],
+        before: None,
+        after: None,
+        message: format!(
+            "the operator no longer converts between {}, because `hub` is missing in operator.toml",
+            versions.join(" and ")
+        ),
+        impact: evolution::Change::ConversionByNone.impact(),
+    })
 }
 
 /// `v1 spec.size: minimum 1 -> 0`.

@@ -1,13 +1,15 @@
-//! Reports the questions about the versions of kinds that the user's code does not answer, and answers to questions that no longer exist.
+//! Reports the questions about the versions of kinds that the user's code does not answer, answers to questions that no longer exist, and
+//! sensitive fields with which no object can be converted.
 
 use std::ops::Range;
 
 use super::{failure::Failure, open::OpenProject};
 use crate::{
+    conversion::Path,
     diagnostic::{Code, Location, Report, Severity},
     disk,
     plan::Plan,
-    render::{Converted, SpokeAnswers},
+    render::{Converted, SpokeAnswers, Unplaced},
     user_code::{Answers, conversion_file},
 };
 
@@ -48,6 +50,10 @@ pub fn reports(
                 None if file.functions.contains(&spoke.function) => {}
                 None => reports.push(file_of.missing_function(spoke)),
             }
+            let is_known = |path: &Path| is_argument(&text, path);
+            let unplaced = spoke.unplaced.iter();
+            let unplaced = unplaced.filter(|it| !is_known(&it.path) && !is_known(&it.only));
+            reports.extend(unplaced.map(|it| unplaced_field(open, kind, it)));
         }
         let is_known = |name: &String| kind.spokes.iter().any(|spoke| spoke.name == *name);
         for (name, answers) in &file.answers {
@@ -75,6 +81,37 @@ fn missing_file(open: &OpenProject, kind: &Converted) -> Report {
         help: Some(format!(
             "restore it, or make it again: cargo operator regenerate --reset {}",
             kind.path
+        )),
+    }
+}
+
+/// Whether a path is an argument in the user's code: of `Declared::lossy`, or of a rule.
+fn is_argument(text: &str, path: &Path) -> bool {
+    let text: String = text.split_whitespace().collect();
+    let path = format!("{:?}", path.to_string());
+    let mut arguments = text.match_indices(&path);
+    arguments.any(|(at, _)| text[..at].ends_with(['(', ',']))
+}
+
+fn unplaced_field(open: &OpenProject, kind: &Converted, field: &Unplaced) -> Report {
+    let Unplaced {
+        version,
+        other,
+        path,
+        ..
+    } = field;
+    Report {
+        severity: Severity::Warning,
+        code: Some(Code::OpenConversion),
+        subject: Some(kind.full_name.clone()),
+        message: format!(
+            "{version} `{path}` is sensitive, so its value is never kept, and {other} has no place for it"
+        ),
+        location: None,
+        instead: Some("the operator does not start, because it could convert no object".into()),
+        help: Some(format!(
+            "give {other} such a field, declare it in `renames`, or accept that the value is lost: add `Declared::lossy(\"{path}\", object)` to `declared` in {}",
+            disk::shown(&open.root.join(&kind.path))
         )),
     }
 }

@@ -33,5 +33,12 @@ pub fn spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a Version> {
     }
 }
 
+/// The names of two versions whose schemas differ; `None` if all are equal.
+pub fn different_versions(api: &Api) -> Option<[&str; 2]> {
+    let (first, others) = api.versions.split_first()?;
+    let other = others.iter().find(|other| !is_equal(first, other))?;
+    Some([&first.name, &other.name])
+}
+
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,7 @@ codes! {
     UnreadableRule = "unreadable-rule",
     /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
-    /// The spec declares a conversion webhook of its own.
+    /// The spec declares a conversion webhook of its own, or its versions need a conversion and nothing converts.
     ConversionNotServed = "conversion-not-served",
     /// The user's code does not answer a question about two versions, or answers one that no longer exists.
     OpenConversion = "open-conversion",

@@ -2,12 +2,13 @@
 
 use std::{fmt, ops::Range};
 
-use toml_edit::{Array, Document, DocumentMut, Item, Table, value};
+use toml_edit::{Array, Document, DocumentMut, Item, Table, Value, value};
 
 use super::{
     check::StateError,
     marker::is_marked,
     owned::Owned,
+    renamed::Renamed,
     state::{FORMAT, Kind, NamedController, State, ToolSource, WatchedCache},
     webhook::{Webhook, WebhookTable},
 };
@@ -202,6 +203,59 @@ impl StateFile {
             table.sort_values_by(|a, _, b, _| rank(a.get()).cmp(&rank(b.get())));
         }
         self.state.kinds[index].hub = Some(hub.to_owned());
+    }
+
+    /// Copies the renames of a version of the kind at `index` for a new one.
+    pub fn copy_renames(&mut self, index: usize, from: &str, version: &str) {
+        let copy = |renamed: &Renamed| Renamed {
+            version: version.to_owned(),
+            ..renamed.clone()
+        };
+        let renames = &mut self.state.kinds[index].renames;
+        let copies = renames.iter().filter(|it| it.version == from).map(copy);
+        let copies: Vec<Renamed> = copies.collect();
+        if copies.is_empty() {
+            return;
+        }
+        renames.extend(copies);
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        let table = tables.and_then(|tables| tables.get_mut(index));
+        match table.and_then(|table| table.get_mut("renames")) {
+            Some(Item::Value(Value::Array(renames))) => {
+                let of_version = |it: &Value| {
+                    let table = it.as_inline_table()?;
+                    (table.get("version")?.as_str()? == from).then(|| it.clone())
+                };
+                for mut copy in renames.iter().filter_map(of_version).collect::<Vec<_>>() {
+                    if let Some(name) = copy
+                        .as_inline_table_mut()
+                        .and_then(|it| it.get_mut("version"))
+                    {
+                        let decor = name.decor().clone();
+                        *name = version.into();
+                        *name.decor_mut() = decor;
+                    }
+                    renames.push_formatted(copy);
+                }
+            }
+            Some(Item::ArrayOfTables(renames)) => {
+                let of_version =
+                    |it: &&Table| it.get("version").and_then(Item::as_str) == Some(from);
+                for mut copy in renames
+                    .iter()
+                    .filter(of_version)
+                    .cloned()
+                    .collect::<Vec<_>>()
+                {
+                    copy["version"] = value(version);
+                    renames.push(copy);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Adds the child of the example controller to a kind without `owns`.

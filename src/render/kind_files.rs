@@ -14,6 +14,7 @@ use super::{
     sample::sample,
 };
 use crate::{
+    conversion::different_versions,
     crd::{Api, Conversion},
     diagnostic::{Code, Diagnostic, Severity},
     plan::Tree,
@@ -180,6 +181,26 @@ pub fn kind_files(
                     }
                     .into(),
                 ),
+            },
+        ));
+    }
+    let is_unconverted = conversions.is_none() && api.conversion == Conversion::None;
+    if kind.source() == Source::Own
+        && is_unconverted
+        && let Some([a, b]) = different_versions(api)
+    {
+        rendered.diagnostics.push((
+            kind.full_name(),
+            Diagnostic {
+                code: Code::ConversionNotServed,
+                severity: Severity::Warning,
+                pointer: "/spec/versions".into(),
+                message: format!("the schemas of {a} and {b} differ, and nothing converts between them"),
+                instead: Some("the API server changes only apiVersion, and prunes fields that a version does not have".into()),
+                help: Some(format!(
+                    "set `hub = \"{}\"` in the kind's table in operator.toml to derive the conversion",
+                    api.storage_version().name
+                )),
             },
         ));
     }

@@ -4,6 +4,7 @@ mod affected_code;
 mod bad_input;
 mod branches;
 mod controllers;
+mod conversions;
 mod current;
 mod dev;
 mod diagnostics;

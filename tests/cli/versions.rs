@@ -1,39 +1,10 @@
-//! Versions of a kind: `add-version`, the conversions that follow from the schemas, and what is asked.
+//! `add-version`: versions of a kind.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use tempfile::TempDir;
-
-use super::support::{WIDGET, commit, edit, files, folder, ok, project, run};
+use super::support::{WIDGET, edit, files, folder, ok, project, run};
 
 const CRD: &str = "crds/widgets.example.com.yaml";
-
-/// A project whose Widget has the version v2, changed by replacements in its text.
-fn converted(replacements: &[(&str, &str)]) -> TempDir {
-    let folder = project();
-    let p = folder.path().join("p");
-    ok(&p, "add-version Widget v2");
-    edit_v2(&p, replacements);
-    folder
-}
-
-fn edit_v2(p: &Path, replacements: &[(&str, &str)]) {
-    edit(&p.join(CRD), |text| {
-        let at = text.find("  - name: v2").unwrap();
-        let mut v2 = text[at..].to_owned();
-        for (before, after) in replacements {
-            assert!(v2.contains(before), "{before}");
-            v2 = v2.replacen(before, after, 1);
-        }
-        text[..at].to_owned() + &v2
-    });
-}
-
-const SCHEDULE: (&str, &str) = (
-    "              size:\n                description: How big it is.\n                type: integer\n                format: int32\n                minimum: 1\n",
-    "              size:\n                type: string\n",
-);
-const COUNT: (&str, &str) = ("              replicas:\n", "              count:\n");
 
 #[test]
 fn wrong_names_and_versions_are_refused_with_their_places() {
@@ -200,298 +171,52 @@ fn the_views_of_add_version_write_nothing() {
 }
 
 #[test]
-fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
-    let folder = converted(&[COUNT]);
+fn the_renames_of_a_version_are_copied_with_it() {
+    let folder = project();
     let p = folder.path().join("p");
-    edit(&p.join("operator.toml"), |text| {
-        text.replace(
-            "hub = \"v1\"\n",
-            "hub = \"v1\"\nrenames = [{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }]\nsensitive = [\"spec.size\"]\n",
-        )
+    ok(&p, "add-version Widget v2");
+    edit(&p.join(CRD), |text| {
+        let at = text.find("- name: v2").unwrap();
+        text[..at].to_owned() + &text[at..].replace("replicas:", "count:")
     });
-    let run = ok(&p, "regenerate");
-    assert!(!run.stderr.contains("question"), "{}", run.stderr);
-    assert!(!run.stderr.contains("breaks"), "{}", run.stderr);
-    let made = files(&p);
-    let versions = &made["src/api/widget/versions.rs"];
-    for part in [
-        "Conversion::new(\"widgets.example.com\", \"v1\")",
-        "conversion.sensitive(\"v2\", \"spec.size\")",
-        "spoke.moved(\"spec.count\", \"spec.replicas\")",
-        "pub struct V2Answers {\n    /// Adds rules of your own.\n",
-    ] {
-        assert!(versions.contains(part), "{part}: {versions}");
-    }
-    assert!(
-        made["src/api/mod.rs"].contains(
-            "    pub mod conversion;\n    mod versions;\n    pub use self::versions::*;\n"
-        )
-    );
-    assert!(!made["src/api/widget/conversion.rs"].contains("compile_error"));
-    assert!(
-        made["src/webhooks/mod.rs"]
-            .contains(".convert_kind(\"Widget\", crate::api::widget::conversion())")
-    );
-    assert!(made["tests/conversions.rs"].contains("p::api::widget::conversion()"));
-    let kustomization = &made["crds/kustomization.yaml"];
-    for part in [
-        "path: /spec/conversion",
-        "name: p-webhook",
-        "namespace: p",
-        "path: /convert",
-    ] {
-        assert!(kustomization.contains(part), "{part}: {kustomization}");
-    }
-    assert!(made["manifests/rbac/webhook.yaml"].contains("widgets.example.com"));
-    ok(&p, "regenerate --check");
-    // the CRDs that the operator applies itself have it as well
+    let rename = "{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }";
     edit(&p.join("operator.toml"), |text| {
-        text.replace("[[kind]]", "ensure-crds = true\n\n[[kind]]")
+        let renames = format!("hub = \"v1\"\nrenames = [\n    # one word less\n    {rename},\n]");
+        text.replace("hub = \"v1\"", &renames)
     });
     ok(&p, "regenerate");
-    let crds = fs::read_to_string(p.join("src/controllers/crds.json")).unwrap();
-    let crds: serde_json::Value = serde_json::from_str(&crds).unwrap();
-    assert_eq!(crds[0]["spec"]["conversion"]["strategy"], "Webhook");
-}
-
-#[test]
-fn questions_name_both_places_until_they_are_answered() {
-    let folder = converted(&[SCHEDULE]);
-    let p = folder.path().join("p");
-    let run = ok(&p, "regenerate");
-    for part in [
-        "Widget.example.com: an open question about v2 and v1: v2 `spec.size` is a string, v1 `spec.size` is an integer.",
-        "--> src/api/widget/conversion.rs:",
-        "replace each `compile_error!` by the answer",
-    ] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
-    }
-    let path = p.join("src/api/widget/conversion.rs");
-    let text = fs::read_to_string(&path).unwrap();
-    for part in [
-        "v2 `spec.size` (crds/widgets.example.com.yaml:",
-        "v1 `spec.size` (crds/widgets.example.com.yaml:28)",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let versions = fs::read_to_string(p.join("src/api/widget/versions.rs")).unwrap();
-    assert!(
-        versions
-            .contains("pub spec_size: Both<fn(String) -> Result<i32>, fn(i32) -> Result<String>>"),
-        "{versions}"
-    );
-    // answered
-    edit(&path, |_| {
-        "use operator_runtime::conversion::Both;\n\nuse super::V2Answers;\n\npub fn v2() -> V2Answers {\n    V2Answers {\n        spec_size: Both { to_hub: |size| Ok(size.parse()?), to_spoke: |size| Ok(size.to_string()) },\n        rules: |spoke| spoke,\n        declared: vec![],\n    }\n}\n".into()
-    });
-    assert!(!ok(&p, "regenerate").stderr.contains("question"));
-    commit(&p);
-    // another question appears, and the first one vanishes
-    edit_v2(
-        &p,
-        &[
-            (
-                "              size:\n                type: string\n",
-                SCHEDULE.0,
-            ),
-            COUNT,
-        ],
-    );
-    let run = ok(&p, "regenerate --allow-breaking");
-    for part in [
-        "a new question about v2 and v1: v2 `spec.count` and v1 `spec.replicas` are different fields, not one with two names.",
-        "add to `V2Answers`:",
-        "`spec_size` answers a question about v2 and v1 that no longer exists",
-        "remove it from `V2Answers`",
-    ] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
-    }
-    assert!(fs::read_to_string(&path).unwrap().contains("spec_size"));
-}
-
-#[test]
-fn entries_that_the_crd_contradicts_are_refused_with_their_lines() {
-    let folder = converted(&[COUNT]);
-    let p = folder.path().join("p");
+    ok(&p, "add-version Widget v3 --from v2");
     let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
-    let rename = |version: &str, from: &str, to: &str| {
-        format!("hub = \"v1\"\nrenames = [{{ version = {version:?}, from = {from}, to = {to} }}]")
-    };
-    for (entries, expected) in [
-        (
-            rename("v2", "\"spec.cont\"", "\"spec.replicas\""),
-            &[
-                "version `v2` has no field `spec.cont`",
-                "did you mean \"spec.count\"?",
-                "from = \"spec.cont\"",
-            ][..],
-        ),
-        (
-            rename("v2", "\"spec.count\"", "[\"spec.size\", \"spec.replica\"]"),
-            &[
-                "version `v1` has no field `spec.replica`",
-                "did you mean \"spec.replicas\"?",
-            ],
-        ),
-        (
-            rename("v3", "\"spec.count\"", "\"spec.replicas\""),
-            &["its CRD has no version `v3`; it has v1, v2"],
-        ),
-        (
-            rename("v1", "\"spec.count\"", "\"spec.replicas\""),
-            &["`v1` is the hub"],
-        ),
-        (
-            rename("v2", "[]", "\"spec.replicas\""),
-            &["`from` is an empty list"],
-        ),
-        (
-            "hub = \"v1\"\nsensitive = [\"spec.password\"]".into(),
-            &["version `v1` has no field `spec.password`", "sensitive = "],
-        ),
-        ("hub = \"v0\"".into(), &["its CRD has no version `v0`"]),
-        ("sensitive = [\"spec.size\"]".into(), &["`hub` is missing"]),
-        (
-            "hub = \"v1\"\nrenames = [{ version = \"v2\", from = 1, to = \"a\" }]".into(),
-            &["write a path, such as \"spec.size\""],
-        ),
-    ] {
-        let text = toml.replace("hub = \"v1\"", &entries);
-        fs::write(p.join("operator.toml"), &text).unwrap();
-        let before = files(&p);
-        let run = run(&p, "regenerate");
-        assert_eq!(run.code, 2, "{entries}: {}", run.stderr);
-        for part in expected {
-            assert!(
-                run.stderr.contains(part),
-                "{entries}: {part}\n{}",
-                run.stderr
-            );
-        }
-        assert!(
-            run.stderr.contains("operator.toml:"),
-            "{entries}: {}",
-            run.stderr
-        );
-        assert_eq!(files(&p), before);
-    }
-    fs::write(
-        p.join("operator.toml"),
-        toml.replace("[\"v1\", \"v2\"]", "[\"v1\"]"),
-    )
-    .unwrap();
-    let run = run(&p, "regenerate");
+    let copy = rename.replace("v2", "v3");
+    assert!(
+        toml.contains(&format!("# one word less\n    {rename},")),
+        "{toml}"
+    );
+    assert!(toml.contains(&copy), "{toml}");
+    let run = ok(&p, "regenerate");
+    assert!(!run.stderr.contains("different fields"), "{}", run.stderr);
+    // a copy of the hub needs none
+    ok(&p, "add-version Widget v4 --from v1");
+    let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
+    assert_eq!(toml.matches("spec.count").count(), 2, "{toml}");
+}
+
+#[test]
+fn a_version_that_is_stored_at_once_is_warned_about() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let run = ok(&p, "add-version Widget v2 --storage");
     assert!(
         run.stderr
-            .contains("`versions` lacks `v2`, which is converted"),
+            .contains("objects are stored in v2 from its first release on"),
         "{}",
         run.stderr
     );
-}
-
-#[test]
-fn a_conversion_in_the_spec_is_replaced_and_reported() {
-    let folder = converted(&[COUNT]);
-    let p = folder.path().join("p");
     edit(&p.join(CRD), |text| {
-        text.replace(
-            "  versions:\n",
-            "  conversion:\n    strategy: Webhook\n    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {url: \"https://example.com\"}\n  versions:\n",
-        )
+        let at = text.find("- name: v2").unwrap();
+        text[..at].to_owned() + &text[at..].replace("replicas:", "count:")
     });
-    let run = ok(&p, "regenerate");
-    for part in [
-        "warning[conversion-not-served]",
-        "crds/widgets.example.com.yaml:11:3",
-        "the CRD that is installed has the operator's webhook instead",
-        "remove `conversion` from the spec",
-    ] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
-    }
-}
-
-#[test]
-fn another_storage_version_breaks_nobody_if_the_operator_converts() {
-    let folder = converted(&[COUNT]);
-    let p = folder.path().join("p");
-    ok(&p, "regenerate");
-    let moved = |text: String| {
-        let text = text
-            .replace("storage: true", "storage: no")
-            .replace("storage: false", "storage: true");
-        text.replace("storage: no", "storage: false")
-    };
-    edit(&p.join(CRD), moved);
     let run = ok(&p, "regenerate --dry-run");
-    let expected = "objects are stored as v1 -> v2; the operator converts the objects\n";
-    assert!(
-        run.stderr.contains(expected) || run.stdout.contains(expected),
-        "{}{}",
-        run.stdout,
-        run.stderr
-    );
-}
-
-#[test]
-fn renames_without_a_conversion_are_refused() {
-    let folder = converted(&[]);
-    let p = folder.path().join("p");
-    edit(&p.join("operator.toml"), |text| {
-        let rename = "{ version = \"v2\", from = \"spec.size\", to = \"spec.replicas\" }";
-        text.replace(
-            "hub = \"v1\"",
-            &format!("hub = \"v1\"\nrenames = [{rename}]"),
-        )
-    });
-    let before = files(&p);
-    let run = run(&p, "regenerate");
-    assert_eq!(run.code, 2, "{}", run.stderr);
-    for part in [
-        "nothing is converted, because the schemas of all versions are equal",
-        "operator.toml:",
-        "remove the entry until the schemas differ",
-    ] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
-    }
-    assert_eq!(files(&p), before);
-}
-
-#[test]
-fn a_renamed_field_is_sensitive_under_both_names() {
-    for sensitive in ["spec.replicas", "spec.count"] {
-        let folder = converted(&[COUNT]);
-        let p = folder.path().join("p");
-        edit(&p.join("operator.toml"), |text| {
-            let rename = "{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }";
-            let entries =
-                format!("hub = \"v1\"\nrenames = [{rename}]\nsensitive = [{sensitive:?}]");
-            text.replace("hub = \"v1\"", &entries)
-        });
-        ok(&p, "regenerate");
-        let versions = fs::read_to_string(p.join("src/api/widget/versions.rs")).unwrap();
-        for part in [
-            ".sensitive(\"v1\", \"spec.replicas\")",
-            ".sensitive(\"v2\", \"spec.count\")",
-        ] {
-            assert!(versions.contains(part), "{part}: {versions}");
-        }
-    }
-}
-
-#[test]
-fn missing_answers_are_reported() {
-    let folder = converted(&[SCHEDULE]);
-    let p = folder.path().join("p");
-    ok(&p, "regenerate");
-    let path = "src/api/widget/conversion.rs";
-    fs::remove_file(p.join(path)).unwrap();
-    let run = ok(&p, "regenerate");
-    for part in [
-        format!("{path} is missing"),
-        format!("cargo operator regenerate --reset {path}"),
-    ] {
-        assert!(run.stderr.contains(&part), "{part}: {}", run.stderr);
-    }
-    ok(&p, &format!("regenerate --reset {path}"));
-    assert!(p.join(path).is_file());
+    let text = run.stdout + &run.stderr;
+    assert!(text.contains("its previous release does not"), "{text}");
 }

@@ -403,6 +403,13 @@ pub enum Fatal {
         /// The name of the CRD.
         crd: String,
     },
+    /// The rules of a conversion are wrong, so no object could be converted.
+    #[cfg(feature = "webhook")]
+    #[error("{problem}")]
+    Conversion {
+        /// The CRD, the version, and what is wrong.
+        problem: String,
+    },
     /// Another replica has taken the lease, or it could not be renewed in time.
     #[error("lost the lease {lease}: {reason}")]
     LeaseLost {

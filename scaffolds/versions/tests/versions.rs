@@ -88,6 +88,62 @@ async fn clients_of_all_versions_see_one_object() -> Result<()> {
 }
 
 #[tokio::test]
+async fn clients_apply_their_fields_in_different_versions() -> Result<()> {
+    let server = support::start().await?;
+    let first: Api<v1alpha1::Database> = Api::default_namespaced(server.client());
+    let second: Api<v1beta1::Database> = Api::default_namespaced(server.client());
+    let third: Api<v1::Database> = Api::default_namespaced(server.client());
+    let apply = |manager: &str| PatchParams::apply(manager);
+    let of = |version: &str, spec: Value| {
+        let api_version = format!("programs.example.com/{version}");
+        let metadata = json!({"name": "orders"});
+        Patch::Apply(
+            json!({"apiVersion": api_version, "kind": "Database", "metadata": metadata, "spec": spec}),
+        )
+    };
+
+    let all = json!({"engine": "postgres:16.2", "size": 3, "debug": true});
+    first
+        .patch("orders", &apply("one"), &of("v1alpha1", all))
+        .await?;
+    let all = json!({
+        "engine": "postgres", "engineVersion": "16.2",
+        "allowedNetworks": ["10.0.0.0/8"], "backup": {"schedule": "0 3 * * *"},
+    });
+    second
+        .patch("orders", &apply("two"), &of("v1beta1", all))
+        .await?;
+    let all = json!({"engine": {"name": "postgres", "version": "16.2"}});
+    third
+        .patch("orders", &apply("three"), &of("v1", all))
+        .await?;
+    // they give up fields, of which some are required, and the first one still applies them
+    let fewer = json!({"engine": "postgres", "allowedNetworks": ["10.0.0.0/8"]});
+    let applied = second
+        .patch("orders", &apply("two"), &of("v1beta1", fewer))
+        .await?;
+    let spec = serde_json::to_value(applied.spec)?;
+    let expected = json!({
+        "engine": "postgres", "engineVersion": "16.2", "replicas": 3, "debug": true,
+        "allowedNetworks": ["10.0.0.0/8"],
+    });
+    assert_eq!(spec, expected);
+    let fewer = json!({"engine": {"name": "postgres"}});
+    let applied = third
+        .patch("orders", &apply("three"), &of("v1", fewer))
+        .await?;
+    assert_eq!(applied.spec.engine.version, "16.2");
+    let fewer = json!({"engine": "postgres:16.2"});
+    let applied = first
+        .patch("orders", &apply("one"), &of("v1alpha1", fewer))
+        .await?;
+    let spec = serde_json::to_value(applied.spec)?;
+    let expected = json!({"engine": "postgres:16.2", "size": 1, "allowedNetwork": "10.0.0.0/8"});
+    assert_eq!(spec, expected);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_webhook_judges_requests_of_all_versions() -> Result<()> {
     let server = support::start().await?;
     let first: Api<v1alpha1::Database> = Api::default_namespaced(server.client());

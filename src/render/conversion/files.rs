@@ -8,9 +8,10 @@ use super::{
     statement::{statements, uses_empty, uses_values},
 };
 use crate::{
+    conversion::{End, Path, Rule},
     crd::Api,
     plan::Tree,
-    project::{Conversions, Kind, Owner, Project},
+    project::{Conversions, Kind, Owner, Project, Spoke},
     rust::version_module,
     rustfmt::{bracketed, import, is_wide, literal},
     template::fill,
@@ -43,8 +44,22 @@ pub struct SpokeAnswers {
     /// The name of the struct.
     pub name: String,
     pub answers: Vec<Answer>,
+    /// Sensitive fields that the other version has no place for.
+    #[serde(skip)]
+    pub unplaced: Vec<Unplaced>,
     #[serde(skip)]
     statements: String,
+}
+
+/// A sensitive field that one of two versions lacks.
+#[derive(Clone, Debug)]
+pub struct Unplaced {
+    /// The version that has the field.
+    pub version: String,
+    pub other: String,
+    pub path: Path,
+    /// The field, or the object it is in, that only this version has.
+    pub only: Path,
 }
 
 #[derive(Serialize)]
@@ -109,6 +124,7 @@ pub fn conversion_files(
             name: format!("{}Answers", version.name.to_upper_camel_case()),
             statements: statements(&spoke.derivation, &answers),
             answers,
+            unplaced: unplaced(spoke, conversions),
         }
     });
     let module = kind.module_name();
@@ -135,6 +151,31 @@ pub fn conversion_files(
         answers_file(&converted),
     );
     converted
+}
+
+fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Unplaced> {
+    let names = |end| match end {
+        End::Spoke => [&spoke.version.name, &conversions.hub.name],
+        End::Hub => [&conversions.hub.name, &spoke.version.name],
+    };
+    let only = spoke.derivation.rules.iter().filter_map(|rule| match rule {
+        Rule::Only(end, path) => Some((*end, path)),
+        _ => None,
+    });
+    let of_field = |(end, only): (End, &Path)| {
+        let [version, other] = names(end).map(String::clone);
+        let sensitive = conversions.sensitive.iter();
+        let sensitive = sensitive
+            .filter(|(of, path)| *of == version && (path.is_within(only) || only.is_within(path)));
+        let unplaced = sensitive.map(|(_, path)| Unplaced {
+            version: version.clone(),
+            other: other.clone(),
+            path: path.clone(),
+            only: only.clone(),
+        });
+        unplaced.collect::<Vec<_>>()
+    };
+    only.flat_map(of_field).collect()
 }
 
 /// The tool's file: the builder calls, and the structs of the answers.

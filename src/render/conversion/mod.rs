@@ -5,4 +5,6 @@ mod answer;
 mod files;
 mod statement;
 
-pub use files::{Converted, SpokeAnswers, conversion_files, conversion_tests, conversions};
+pub use files::{
+    Converted, SpokeAnswers, Unplaced, conversion_files, conversion_tests, conversions,
+};

@@ -1,4 +1,4 @@
-//! The text and the hash of a value, which do not depend on the order of its fields.
+//! The text and the hash of a value, which do not depend on the order of its fields and on how numbers are written.
 
 use serde_json::{Map, Value};
 
@@ -18,9 +18,37 @@ pub(super) fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A hash that is the same in every release: FNV-1a with 64 bits, of the sorted JSON, in hexadecimal.
+/// The value as all of its JSON texts have it: sorted, and `1.0` as `1`. The API server writes both as `1`.
+pub(super) fn canonical(value: &Value) -> Value {
+    let mut value = sorted(value);
+    write_integers(&mut value);
+    value
+}
+
+fn write_integers(value: &mut Value) {
+    // up to here, each integer is a double
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|it| it.fract() == 0.0);
+            if let Some(float) = float.filter(|it| it.abs() <= EXACT) {
+                *number = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(fields) => fields.values_mut().for_each(write_integers),
+        _ => {}
+    }
+}
+
+/// Whether two values are the same for the API server.
+pub(super) fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    a == b || a.map(canonical) == b.map(canonical)
+}
+
+/// A hash that is the same in every release: FNV-1a with 64 bits, of the canonical JSON, in hexadecimal.
 pub(super) fn hash(value: &Value) -> String {
-    let text = sorted(value).to_string();
+    let text = canonical(value).to_string();
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -41,6 +69,8 @@ mod tests {
             hash(&read(r#"{"b":{"d":3,"c":2},"a":1}"#))
         );
         assert_ne!(hash(&json!([1, 2])), hash(&json!([2, 1])));
+        assert_eq!(hash(&json!([1.0, 1e300])), hash(&json!([1, 1e300])));
+        assert_ne!(hash(&json!(1.5)), hash(&json!(1)));
         assert_eq!(hash(&json!("a")), "d4272417d7c77eea");
     }
 }

@@ -146,10 +146,8 @@ impl Conversion {
         kept.0.remove(spoke.versions.of(from));
         let mut converted = spoke.plain(object, to)?;
         self.name(&mut converted, spoke.versions.of(to));
-        if let Some(entries) = kept.0.remove(spoke.versions.of(to)) {
-            restore(spoke, to, &mut converted, object, &entries);
-        }
-        let back = spoke.plain(&converted, from)?;
+        let entries = kept.0.remove(spoke.versions.of(to)).unwrap_or_default();
+        let (mut converted, back) = restore(spoke, to, converted, object, &entries)?;
         let lost = Difference::of(spoke, from, object, &converted, &back)?;
         kept.0.insert(spoke.versions.of(from).clone(), lost);
         kept.write(&mut converted, &self.annotation)?;

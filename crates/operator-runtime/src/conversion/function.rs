@@ -12,8 +12,9 @@ pub(super) type Function = Box<
     dyn Fn(Vec<Option<Value>>) -> std::result::Result<Vec<Option<Value>>, Refused> + Send + Sync,
 >;
 
-/// Maps a whole object to the value of a field that only the other side has.
-pub(super) type Supply = Box<dyn Fn(&Value) -> std::result::Result<Value, Refused> + Send + Sync>;
+/// Maps a whole object to the value of a field that only the other side has; `None` if the object is only a part of one.
+pub(super) type Supply =
+    Box<dyn Fn(&Value) -> std::result::Result<Option<Value>, Refused> + Send + Sync>;
 
 /// Why a function has no result.
 #[derive(Debug)]
@@ -79,7 +80,10 @@ where
             Some(Value::Null) => return Ok(vec![Some(Value::Null)]),
             Some(value) => value,
         };
-        let answer = function(read(value)?).map_err(Refused::new)?;
+        let Some(value) = read(value)? else {
+            return Ok(vec![None]);
+        };
+        let answer = function(value).map_err(Refused::new)?;
         Ok(vec![present(written(answer)?)])
     })
 }
@@ -94,8 +98,17 @@ where
     B: Serialize,
 {
     Box::new(move |values| {
+        let is_absent: Vec<bool> = values.iter().map(Option::is_none).collect();
         let values = values.into_iter().map(Option::unwrap_or_default).collect();
-        let tuple = read(Value::Array(values)).map_err(of_one)?;
+        let tuple = match read(Value::Array(values)).map_err(of_one) {
+            Ok(Some(tuple)) => tuple,
+            Ok(None) => return Ok(vec![None; targets]),
+            // the function does not take `null` for it
+            Err(refused) if is_absent.get(refused.source) == Some(&true) => {
+                return Ok(vec![None; targets]);
+            }
+            Err(refused) => return Err(refused),
+        };
         let answers = written(function(tuple).map_err(Refused::new)?)?;
         match answers {
             Value::Array(answers) if answers.len() == targets => {
@@ -115,8 +128,10 @@ where
     T: Serialize,
 {
     Box::new(move |object| {
-        let object: S = read(object.clone())?;
-        written(function(&object).map_err(Refused::new)?)
+        let Some(object) = read::<S>(object.clone())? else {
+            return Ok(None);
+        };
+        written(function(&object).map_err(Refused::new)?).map(Some)
     })
 }
 
@@ -124,21 +139,29 @@ fn present(value: Value) -> Option<Value> {
     (!value.is_null()).then_some(value)
 }
 
-fn read<T: DeserializeOwned>(value: Value) -> std::result::Result<T, Refused> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let mut below = String::new();
-        for segment in error.path() {
-            match segment {
-                Segment::Seq { index } => below.push_str(&format!("[{index}]")),
-                Segment::Map { key } => below.push_str(&format!(".{key}")),
-                Segment::Enum { variant } => below.push_str(&format!(".{variant}")),
-                Segment::Unknown => {}
-            }
+/// Reads the argument of a function. `None` if a required field is missing: valid objects have it, but the API server also converts the
+/// [parts of objects](https://kubernetes.io/docs/reference/using-api/server-side-apply/) that an applied object no longer has.
+fn read<T: DeserializeOwned>(value: Value) -> std::result::Result<Option<T>, Refused> {
+    let error = match serde_path_to_error::deserialize(value) {
+        Ok(value) => return Ok(Some(value)),
+        Err(error) => error,
+    };
+    // the message of `serde::de::Error::missing_field`, which is its only trace
+    if error.inner().to_string().starts_with("missing field `") {
+        return Ok(None);
+    }
+    let mut below = String::new();
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => below.push_str(&format!("[{index}]")),
+            Segment::Map { key } => below.push_str(&format!(".{key}")),
+            Segment::Enum { variant } => below.push_str(&format!(".{variant}")),
+            Segment::Unknown => {}
         }
-        Refused {
-            below,
-            ..Refused::new(error.inner())
-        }
+    }
+    Err(Refused {
+        below,
+        ..Refused::new(error.inner())
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::canonical::{hash, sorted};
+use super::canonical::{canonical, hash};
 
 /// What identifies an item of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ fn by_keys(items: &[Value], keys: &[String]) -> Option<Vec<Identity>> {
     for item in items {
         let values = keys
             .iter()
-            .map(|key| Some((key.clone(), sorted(item.get(key)?))));
+            .map(|key| Some((key.clone(), canonical(item.get(key)?))));
         let values: BTreeMap<String, Value> = values.collect::<Option<_>>()?;
         let text = serde_json::to_string(&values).ok()?;
         seen.insert(text).then_some(())?;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::canonical::{hash, sorted};
+use super::canonical::{hash, is_same, sorted};
 use super::error::ConversionError;
 use super::item::Identity;
 
@@ -108,7 +108,7 @@ impl Entry {
         match (&self.hash, value) {
             (Some(written), Some(value)) => *written == hash(value),
             (Some(_), None) => false,
-            (None, value) => self.wrote.as_ref() == value,
+            (None, value) => is_same(self.wrote.as_ref(), value),
         }
     }
 

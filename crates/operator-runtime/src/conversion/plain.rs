@@ -162,6 +162,9 @@ impl Spoke {
                 }
                 self.refused(refused, to.other(), &[])
             })?;
+            let Some(value) = value else {
+                continue;
+            };
             for place in places {
                 let _ = place::set(target, &place, value.clone());
             }

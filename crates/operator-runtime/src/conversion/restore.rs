@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::canonical::hash;
+use super::canonical::{hash, is_same};
+use super::error::ConversionError;
 use super::item::{Identity, identities};
 use super::kept::{Entry, KeptStep};
 use super::path::is_meta;
@@ -12,42 +13,96 @@ use super::place::{self, Step, get};
 use super::side::Side;
 use super::spoke::Spoke;
 
-/// Restores the values in `object`, which was converted to `side` from `source`. Values of fields that were edited since, and of items
-/// that are gone, are ignored.
+/// Restores the values in `converted`, which was converted to `side` from `source`. Returns it, and what comes back of it.
+///
+/// Values of fields that were edited since, and of items that are gone, are ignored. So are values that do not lead back to what `source` has
+/// in their place: the annotation is not what a conversion wrote, and must neither contradict the object nor make its conversion fail.
 pub(super) fn restore(
     spoke: &Spoke,
     side: Side,
-    object: &mut Value,
+    converted: Value,
     source: &Value,
     entries: &[Entry],
-) {
+) -> Result<(Value, Value), ConversionError> {
+    let other = side.other();
     let mut items = Items {
         spoke,
         side,
-        converted: object.clone(),
+        converted,
         identities: BTreeMap::new(),
     };
+    let mut values: Vec<Restored<'_>> = Vec::new();
     for entry in entries {
         let Some(place) = items.find(entry) else {
             continue;
         };
         let counterparts = spoke.counterparts(&place, side);
-        let is_unedited = counterparts.is_none_or(|places| {
-            entry.is_unedited(spoke.written(source, &places, side.other()).as_ref())
-        });
-        if !is_unedited {
-            continue;
+        let places = counterparts.as_deref();
+        let written = places.map(|places| spoke.written(source, places, other));
+        let is_unedited = |written: &Option<Value>| entry.is_unedited(written.as_ref());
+        if written.as_ref().is_none_or(is_unedited) {
+            values.push(Restored {
+                entry,
+                place,
+                counterparts,
+            });
         }
-        match &entry.value {
-            None => {
-                let found = get(&items.converted, &place);
-                let is_the_same = |instead: &String| found.map(hash).as_ref() == Some(instead);
-                if entry.instead.as_ref().is_none_or(is_the_same) {
-                    place::remove(object, &place);
+    }
+    let converted = items.converted;
+    // a value may depend on another one that is dropped, but an annotation of thousands of values must not take thousands of rounds
+    const ROUNDS: usize = 3;
+    let mut round = 0;
+    loop {
+        round += 1;
+        let mut object = converted.clone();
+        for value in &values {
+            value.set(&mut object, &converted);
+        }
+        let count = values.len();
+        match spoke.plain(&object, other) {
+            Ok(back) => {
+                values.retain(|it| it.leads_back(spoke, other, &back, source));
+                if values.len() == count {
+                    return Ok((object, back));
+                }
+                if round == ROUNDS {
+                    values.clear();
                 }
             }
-            Some(value) => merge(object, &place, value),
+            Err(error) if values.is_empty() => return Err(error),
+            Err(_) => values.clear(),
         }
+    }
+}
+
+/// A value to restore.
+struct Restored<'a> {
+    entry: &'a Entry,
+    place: Vec<Step>,
+    /// The places on the other side where it is written; `None` if there are none.
+    counterparts: Option<Vec<Vec<Step>>>,
+}
+
+impl Restored<'_> {
+    fn set(&self, object: &mut Value, converted: &Value) {
+        match &self.entry.value {
+            None => {
+                let found = get(converted, &self.place);
+                let is_the_same = |instead: &String| found.map(hash).as_ref() == Some(instead);
+                if self.entry.instead.as_ref().is_none_or(is_the_same) {
+                    place::remove(object, &self.place);
+                }
+            }
+            Some(value) => merge(object, &self.place, value),
+        }
+    }
+
+    /// Whether the value is written as `source` has it. `back` is on the other side.
+    fn leads_back(&self, spoke: &Spoke, other: Side, back: &Value, source: &Value) -> bool {
+        self.counterparts.as_ref().is_none_or(|places| {
+            let of = |object| spoke.written(object, places, other);
+            is_same(of(back).as_ref(), of(source).as_ref())
+        })
     }
 }
 

@@ -142,7 +142,8 @@ impl Spoke {
     /// A field that the two versions write differently, with a function for each direction.
     ///
     /// The functions are called for values that are present and not `null`. If a function returns `None`, the field is absent. An error
-    /// refuses the conversion of the object.
+    /// refuses the conversion of the object. A function is not called, and the field is absent, if its argument lacks a required field: that
+    /// happens in parts of objects, which the API server converts when fields are applied in several versions.
     pub fn answer<A, B, C, D>(
         self,
         spoke: &str,
@@ -166,7 +167,8 @@ impl Spoke {
     /// Fields that the hub splits, merges or divides otherwise, with a function for each direction.
     ///
     /// The functions take and return tuples of as many values as there are paths, also if there is only one; an absent field is `null`.
-    /// They are called if at least one of the fields is present.
+    /// They are called if at least one of the fields is present. In parts of objects, which the API server converts when fields are applied
+    /// in several versions, also fields that are required may be absent: return `null` for what cannot be known.
     pub fn answer_all<A, B, C, D>(
         self,
         spoke: &[&str],

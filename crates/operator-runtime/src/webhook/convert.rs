@@ -19,6 +19,14 @@ pub trait Convert: Send + Sync + 'static {
     /// The name of the CRD, for example `memcacheds.cache.example.com`.
     fn crd(&self) -> &str;
 
+    /// Checks the rules, before the operator serves them.
+    ///
+    /// # Errors
+    /// What is wrong with the rules, if no object can be converted with them.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Converts an object to this `apiVersion`. Of the metadata, only labels and annotations may change.
     ///
     /// # Errors
@@ -29,6 +37,10 @@ pub trait Convert: Send + Sync + 'static {
 impl Convert for conversion::Conversion {
     fn crd(&self) -> &str {
         self.crd()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check().map_err(|error| error.to_string())
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {

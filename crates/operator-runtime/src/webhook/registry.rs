@@ -176,7 +176,7 @@ impl Webhooks {
         self.conversions.iter().map(|it| it.rules.crd())
     }
 
-    /// Checks that each path and each CRD is registered once.
+    /// Checks that each path and each CRD is registered once, and that the conversions can work.
     pub(super) fn check(&self) -> Result<(), Fatal> {
         let mut used = HashSet::new();
         for path in self.paths() {
@@ -189,11 +189,15 @@ impl Webhooks {
         }
         let mut converted = HashSet::new();
         let mut crds = self.crds();
-        match crds.find(|crd| !converted.insert(*crd)) {
-            Some(twice) => Err(Fatal::TwoConversions {
+        if let Some(twice) = crds.find(|crd| !converted.insert(*crd)) {
+            return Err(Fatal::TwoConversions {
                 crd: twice.to_owned(),
-            }),
-            None => Ok(()),
+            });
         }
+        let mut conversions = self.conversions.iter();
+        conversions.try_for_each(|it| {
+            let rules = it.rules.check();
+            rules.map_err(|problem| Fatal::Conversion { problem })
+        })
     }
 }

@@ -230,6 +230,78 @@ fn a_damaged_annotation_keeps_nothing_and_does_not_stop_the_conversion() {
 }
 
 #[test]
+fn a_forged_annotation_neither_contradicts_the_object_nor_makes_it_unreadable() {
+    let hub = convert(
+        &old(json!({"size": 1, "mode": "Legacy", "interval": "60s", "comment": null})),
+        "v2",
+    );
+    let annotation = hub["metadata"]["annotations"][KEPT].as_str().unwrap();
+    for (written, forged) in [
+        // `Fast` is another mode of v2 than the `Standard` that the object has
+        (r#""value":"Legacy""#, r#""value":"Standard2""#),
+        // an interval that the operator cannot read
+        (r#""value":"60s""#, r#""value":"soon""#),
+        (r#""value":"60s""#, r#""value":"61s""#),
+        (r#""value":"60s""#, r#""value":{"a":[]}"#),
+    ] {
+        let annotation = annotation.replace(written, forged);
+        assert_ne!(annotation, hub["metadata"]["annotations"][KEPT]);
+        let mut object = hub.clone();
+        object["metadata"]["annotations"][KEPT] = annotation.into();
+        let back = convert(&object, "v1");
+        let forged = forged.trim_start_matches("\"value\":").trim_matches('"');
+        assert!(!back["spec"].to_string().contains(forged), "{back}");
+        assert_eq!(convert(&back, "v2")["spec"], hub["spec"], "{back}");
+    }
+}
+
+#[test]
+fn numbers_that_the_api_server_writes_in_another_way_are_not_edited() {
+    let answer = Spoke::new("v1").answer(
+        "spec.ratio",
+        "spec.percent",
+        |ratio: f64| Ok(ratio.clamp(0.0, 1.0) * 100.0),
+        |percent: f64| Ok(percent / 100.0),
+    );
+    let conversion = Conversion::new("as.b.c", "v2").spoke(answer);
+    let before = json!({"apiVersion": "b.c/v1", "metadata": {}, "spec": {"ratio": 7}});
+    let mut hub = conversion.convert(&before, "b.c/v2").unwrap();
+    assert_eq!(hub["spec"], json!({"percent": 100.0}));
+    hub["spec"]["percent"] = json!(100);
+    let back = conversion.convert(&hub, "b.c/v1").unwrap();
+    assert_eq!(back["spec"], before["spec"]);
+}
+
+/// The API server converts such parts when a client applies an object in another version than before.
+#[test]
+fn a_part_of_an_object_is_converted_as_far_as_it_is_there() {
+    for (version, part, other, expected) in [
+        (
+            "v1",
+            json!({"host": "h"}),
+            "v2",
+            json!({"hosts": ["h"], "eviction": "lru"}),
+        ),
+        ("v2", json!({"endpoint": {"port": 1}}), "v1", json!({})),
+        (
+            "v2",
+            json!({"hosts": ["h"], "tier": "small"}),
+            "v3",
+            json!({"hosts": ["h"], "tier": "small"}),
+        ),
+        ("v1", json!({}), "v3", json!({})),
+    ] {
+        let api_version = format!("cache.example.com/{version}");
+        let part = json!({"apiVersion": api_version, "kind": "Cache", "spec": part});
+        let converted = convert(&part, other);
+        assert_eq!(converted["spec"], expected);
+        assert_eq!(convert(&converted, version)["spec"], part["spec"]);
+    }
+    let part = json!({"apiVersion": "cache.example.com/v1", "kind": "Cache"});
+    assert_eq!(convert(&convert(&part, "v2"), "v1"), part);
+}
+
+#[test]
 fn a_sensitive_value_is_never_kept() {
     let lossy = |spoke: Spoke| {
         Conversion::new("as.b.c", "v2")

@@ -10,14 +10,14 @@ pub fn v1beta1() -> V1beta1Answers {
     V1beta1Answers {
         spec_mode: Values::new().only_in_spoke("Paranoid", "Safe"),
         spec_engine: Both {
+            // one of them is missing only in a part of an object that a client applies
             to_hub: |(engine, version)| {
-                let engine = engine.context("spec.engine is required")?;
-                let version = version.context("spec.engineVersion is required")?;
-                Ok((Some(format!("{engine}:{version}")),))
+                let both = engine.zip(version);
+                Ok((both.map(|(engine, version)| format!("{engine}:{version}")),))
             },
             to_spoke: |(engine,)| {
-                let (name, version) = split(&engine.context("spec.engine is required")?)?;
-                Ok((Some(name), Some(version)))
+                let both = engine.as_deref().map(split).transpose()?;
+                Ok(both.unzip())
             },
         },
         rules: |spoke| spoke,
