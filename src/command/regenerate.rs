@@ -47,6 +47,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut pending = pending::reports(&open, &plan)?;
     pending.extend(pending_answers::reports(&open, &plan, &converted)?);
+    let next = match pending.is_empty() {
+        true => "cargo test",
+        false => "make the changes above, then cargo test",
+    };
     let outcome = Outcome {
         standing,
         pending,
@@ -55,7 +59,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports,
         plan,
         summary: format!("{}: regenerated", open.state.state.name),
-        next: "cargo test".into(),
+        next: next.into(),
         fix: FixCommand::Regenerate,
         warnings,
     };

@@ -31,8 +31,9 @@ use crate::{
 /// The path of the conversions.
 pub(super) const CONVERT: &str = "/convert";
 
-/// The most bytes of a review: an update of the largest object that the API server stores, before and after, and some more.
-pub(super) const MAX_BODY: usize = 7 << 20;
+/// The most bytes of a review: the object of the largest request, 3 MiB, in which Go writes `<`, `>` and `&` with six bytes, and the object
+/// before.
+pub(super) const MAX_BODY: usize = 20 << 20;
 
 /// The longest time that the API server waits for a webhook.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Settings, Setup,
     error::Fatal,
-    health::{self, Health},
+    health::{self, Health, Role},
     metrics::Metrics,
 };
 
@@ -47,6 +47,8 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Running {
     opened: Opened,
     stop: CancellationToken,
+    health: Arc<Health>,
+    notice: Duration,
     /// Cancelled once API servers have noticed the stop.
     noticed: CancellationToken,
     /// Cancelled to end the server.
@@ -82,14 +84,16 @@ impl Launch<'_> {
         };
         health.set_webhooks(health::Webhooks::Starting);
         let router = Arc::new(Router::new(&mut webhooks, &setup.metrics));
+        let notice = notice(&settings, listener.as_ref());
         let running = Running {
             opened: service.open(router.clone()),
             stop: stop.clone(),
+            health: health.clone(),
+            notice,
             noticed: CancellationToken::new(),
             closing: CancellationToken::new(),
             closed: CancellationToken::new(),
         };
-        let notice = notice(&settings, listener.as_ref());
         let noticed = running.noticed.clone();
         background.spawn(async move {
             stop.cancelled().await;
@@ -206,6 +210,10 @@ impl Running {
     pub async fn drain(self) {
         if self.stop.is_cancelled() {
             self.noticed.cancelled().await;
+        } else {
+            // The controllers ended by themselves, for example because the lease is lost.
+            self.health.set_role(Role::Stopping);
+            sleep(self.notice).await;
         }
         self.closing.cancel();
         let drained = join(self.opened.drain(), self.closed.cancelled());

@@ -1,6 +1,6 @@
 //! Serves the webhooks over TLS, by HTTP/2 and HTTP/1.1.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::conn::auto,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -40,6 +40,12 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a silent connection of HTTP/2 is checked.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
+/// How long a connection is used: API servers open the next one, and others do not keep theirs for ever.
+const CONNECTION_AGE: Duration = Duration::from_secs(600);
+
+/// How long the last requests of a connection may take, which is more than API servers wait.
+const LAST_REQUESTS: Duration = Duration::from_secs(60);
+
 /// Serves until `closing` is cancelled, then finishes the requests in flight, and returns. Dropping it closes all connections.
 pub(super) async fn serve(
     listener: TcpListener,
@@ -48,7 +54,6 @@ pub(super) async fn serve(
     closing: CancellationToken,
 ) {
     let acceptor = TlsAcceptor::from(config);
-    let graceful = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -72,7 +77,7 @@ pub(super) async fn serve(
             }
         };
         let (acceptor, router) = (acceptor.clone(), router.clone());
-        let (watcher, closing) = (graceful.watcher(), closing.clone());
+        let closing = closing.clone();
         connections.spawn(async move {
             let _permit = permit;
             let handshake = tokio::select! {
@@ -80,13 +85,13 @@ pub(super) async fn serve(
                 () = closing.cancelled() => return,
             };
             match handshake {
-                Ok(stream) => connection(stream, router, watcher).await,
+                Ok(stream) => connection(stream, router, closing).await,
                 Err(error) => debug!(%error, "the TLS handshake failed"),
             }
         });
     }
     drop(listener);
-    graceful.shutdown().await;
+    while connections.join_next().await.is_some() {}
 }
 
 async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
@@ -94,12 +99,8 @@ async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> io::Result<TlsSt
     timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await?
 }
 
-/// Serves a connection until it ends, or until its requests are finished after a shutdown.
-async fn connection(
-    stream: TlsStream<TcpStream>,
-    router: Arc<Router>,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
+/// Serves a connection until it ends, or until its requests are finished after a shutdown or when it is old.
+async fn connection(stream: TlsStream<TcpStream>, router: Arc<Router>, closing: CancellationToken) {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
         .timer(TokioTimer::new())
@@ -118,8 +119,23 @@ async fn connection(
         let router = router.clone();
         async move { Ok::<_, Infallible>(respond(&router, request).await.map(Full::new)) }
     });
-    let connection = http.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection).await {
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Ok(ended),
+        () = closing.cancelled() => Err(()),
+        () = sleep(CONNECTION_AGE) => Err(()),
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(()) => {
+            connection.as_mut().graceful_shutdown();
+            match timeout(LAST_REQUESTS, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return debug!("a connection did not end"),
+            }
+        }
+    };
+    if let Err(error) = ended {
         debug!(error, "a connection failed");
     }
 }
@@ -212,6 +228,21 @@ mod tests {
         for response in [first, second] {
             assert_eq!(response.unwrap().status(), StatusCode::NOT_FOUND);
         }
+    }
+
+    #[tokio::test]
+    async fn an_old_connection_is_ended_though_its_client_answers_pings() {
+        let stream = connect("h2").await;
+        let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+        let ended = tokio::spawn(connection);
+        sender.send_request(request()).await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(CONNECTION_AGE - Duration::from_secs(60)).await;
+        assert!(!ended.is_finished());
+        let later = timeout(Duration::from_secs(120), ended).await;
+        later.expect("the connection ends").unwrap().unwrap();
     }
 
     #[tokio::test]

@@ -180,10 +180,10 @@ async fn a_large_object_is_read_and_a_larger_review_is_not() {
     for path in ["/validate", "/mutate"] {
         let response = running.review(path, &large(3 << 20)).await;
         assert_eq!(response["allowed"], true);
-        let (code, message) = running.post(path, large(7 << 20)).await.unwrap();
+        let (code, message) = running.post(path, large(20 << 20)).await.unwrap();
         assert_eq!(
             (code, &*message),
-            (413, "a review has at most 7340032 bytes")
+            (413, "a review has at most 20971520 bytes")
         );
     }
 }

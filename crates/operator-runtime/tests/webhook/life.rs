@@ -8,8 +8,12 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client, api::PostParams, client::Body};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+    client::Body,
+};
 use operator_runtime::{
     Action, Context, Controllers, Fatal, Operator, Reconciler, Result, Settings, Setup,
     webhook::Webhooks,
@@ -235,6 +239,41 @@ async fn webhooks_are_served_until_the_controllers_have_ended_and_requests_in_fl
     let (code, body) = slow.await.unwrap().unwrap();
     assert_eq!(code, 200);
     assert!(body.contains(r#""allowed":true"#), "{body}");
+    assert!(running.post("/validate", "").await.is_err());
+}
+
+#[tokio::test]
+async fn a_replica_that_loses_its_lease_serves_until_api_servers_have_noticed() {
+    let server = Server::in_memory();
+    let mut settings = Settings::for_tests();
+    settings.leader_election = true;
+    // one that API servers reach by a Service
+    settings.webhook_address = Some(([0, 0, 0, 0], 0).into());
+    let (controllers, ..) = controllers();
+    let controllers = controllers.webhooks(webhooks());
+    let (mut running, address) = start(server.client(), settings, controllers).await;
+    let leases: Api<Lease> = Api::default_namespaced(server.client());
+    server
+        .eventually("it leads and is ready", async || {
+            let lease = leases.get_opt("shop").await.ok()??;
+            lease.spec?.holder_identity?;
+            (page(&address, "/readyz").await == "ok").then_some(())
+        })
+        .await;
+    let thief = Patch::Merge(json!({"spec": {"holderIdentity": "thief"}}));
+    let parameters = PatchParams::default();
+    leases.patch("shop", &parameters, &thief).await.unwrap();
+    while page(&address, "/readyz").await != "stopping" {
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(Duration::from_millis(500)).await;
+    let response = running.review("/validate", &creation(json!({}))).await;
+    assert_eq!(response["allowed"], true);
+    let error = (&mut running.task).await.unwrap().unwrap_err();
+    assert!(matches!(
+        error.downcast_ref(),
+        Some(Fatal::LeaseLost { .. })
+    ));
     assert!(running.post("/validate", "").await.is_err());
 }
 
