@@ -53,6 +53,13 @@ pub mod conversion;
 mod crd;
 mod engine;
 mod error;
+/// The style of handlers: what a user of [`Handlers`] needs.
+pub mod handlers {
+    pub use crate::style::handlers::{
+        Call, Cause, DaemonCall, DaemonOptions, FieldUpdate, HandlerOptions, Handlers, Path,
+        Registry, TimerOptions, Update,
+    };
+}
 mod health;
 mod leader;
 mod log;

@@ -78,14 +78,14 @@ impl Context {
             Err(kube::Error::Api(refused)) if refused.code == 409 => {
                 debug!("annotations not written: {}", refused.message);
                 match precondition {
-                    Precondition::Version => self.is_outdated.store(true, Relaxed),
+                    Precondition::Version => self.facts.is_outdated.store(true, Relaxed),
                     // an object with another uid is not this one
-                    Precondition::Uid => self.is_gone.store(true, Relaxed),
+                    Precondition::Uid => self.facts.is_gone.store(true, Relaxed),
                 }
                 Ok(false)
             }
             Err(error) if is_gone(&error) => {
-                self.is_gone.store(true, Relaxed);
+                self.facts.is_gone.store(true, Relaxed);
                 Ok(false)
             }
             Err(error) => Err(error.into()),

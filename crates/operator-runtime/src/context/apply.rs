@@ -215,7 +215,7 @@ impl Context {
     /// After a child was deleted, its owner may be being deleted before our watch reports it: the garbage collector would delete a child
     /// that is created now, which would trigger the next reconciliation, until the watch reports the deletion.
     pub(super) async fn check_owner(&self) -> Result<()> {
-        if self.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
+        if self.facts.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
             return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
         }
         Ok(())

@@ -57,6 +57,21 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Like [`event`](Self::event), for messages that may vary.
+    pub(crate) async fn limited_event<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        type_: EventType,
+        reason: &str,
+        note: String,
+    ) {
+        let object = object.object_ref(&());
+        let events = self.controller.limited_event(&object, type_, reason, note);
+        events.await;
+    }
+}
+
 /// The reporting controller of an event.
 pub(crate) struct Reporter {
     pub controller: String,

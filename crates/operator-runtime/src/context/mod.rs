@@ -47,10 +47,17 @@ pub(crate) use apply::is_being_deleted;
 pub(crate) use child::{ChildKey, Uncontrolled, Wanted};
 pub(crate) use observe::OwnedKey;
 
-/// The context that each call of a [`Reconciler`](crate::Reconciler) gets.
+/// The context that each call of a [`Reconciler`](crate::Reconciler) gets. Clones are about the same reconciliation.
+#[derive(Clone)]
 pub struct Context {
     controller: Arc<ControllerContext>,
-    owner: Owner,
+    owner: Arc<Owner>,
+    facts: Arc<Facts>,
+}
+
+/// What a reconciliation learns about its object.
+#[derive(Default)]
+struct Facts {
     /// The reconciled object in the state that our last write of it returned.
     written: Mutex<Option<Value>>,
     /// The versions of our writes of it before the last one.
@@ -192,13 +199,27 @@ impl Context {
         };
         Self {
             controller,
-            owner,
-            written: Mutex::default(),
-            earlier_writes: Mutex::default(),
-            is_gone: AtomicBool::default(),
-            is_outdated: AtomicBool::default(),
-            lost_child: lost_child.into(),
-            cleanup_delay: Mutex::default(),
+            owner: Arc::new(owner),
+            facts: Arc::new(Facts {
+                lost_child: lost_child.into(),
+                ..Facts::default()
+            }),
+        }
+    }
+
+    /// The context of another reconciliation of the object, which has seen it in this state.
+    pub(crate) fn renewed<K: Resource<DynamicType = ()>>(&self, object: &K) -> Self {
+        Self::new(self.controller.clone(), object, false)
+    }
+
+    /// Namespace and name of the object.
+    pub(crate) fn display(&self) -> String {
+        let Owner {
+            namespace, name, ..
+        } = &*self.owner;
+        match namespace {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.clone(),
         }
     }
 
@@ -274,26 +295,31 @@ impl Context {
 
     /// The versions of our writes of the reconciled object before the last one.
     pub(crate) fn earlier_writes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.earlier_writes
+        self.facts
+            .earlier_writes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts
+            .written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.is_gone.load(Relaxed)
+        self.facts.is_gone.load(Relaxed)
     }
 
     pub(crate) fn has_lost_child(&self) -> bool {
-        self.lost_child.load(Relaxed)
+        self.facts.lost_child.load(Relaxed)
     }
 
     /// Keeps the finalizer for now, and calls the cleanup again after this time.
     pub(crate) fn delay_cleanup(&self, delay: Duration) {
         let mut kept = self
+            .facts
             .cleanup_delay
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -302,13 +328,14 @@ impl Context {
 
     pub(crate) fn cleanup_delay(&self) -> Option<Duration> {
         *self
+            .facts
             .cleanup_delay
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_outdated(&self) -> bool {
-        self.is_outdated.load(Relaxed)
+        self.facts.is_outdated.load(Relaxed)
     }
 
     /// Asks the API server whether the reconciled object exists, and records if it does not.
@@ -332,14 +359,14 @@ impl Context {
         let exists = newest.is_some_and(|newest| {
             self.owner.is_deleting || newest["metadata"]["deletionTimestamp"].is_null()
         });
-        self.is_gone.fetch_or(!exists, Relaxed);
+        self.facts.is_gone.fetch_or(!exists, Relaxed);
         Ok(exists)
     }
 
     async fn read_owner(&self) -> Result<Option<Value>> {
         let Owner {
             namespace, name, ..
-        } = &self.owner;
+        } = &*self.owner;
         let request = Request::new((self.controller.path)(namespace.as_deref()))
             .get(name, &GetParams::default())
             .map_err(kube::Error::BuildRequest)?;
@@ -353,7 +380,7 @@ impl Context {
             Err(error) if is_gone(&error) => None,
             Err(error) => return Err(error.into()),
         };
-        self.is_gone.fetch_or(newest.is_none(), Relaxed);
+        self.facts.is_gone.fetch_or(newest.is_none(), Relaxed);
         Ok(newest)
     }
 }
@@ -395,7 +422,7 @@ pub(crate) fn display_key<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> 
 }
 
 /// Removes null fields, which typed values serialize for fields that are not set.
-fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());

@@ -111,7 +111,7 @@ impl Context {
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 && is_owner => {
                 debug!("status not written: {}", refused.message);
-                self.is_outdated.store(true, Relaxed);
+                self.facts.is_outdated.store(true, Relaxed);
                 Ok(())
             }
             Err(error) if is_gone(&error) && is_owner => {

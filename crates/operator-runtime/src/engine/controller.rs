@@ -3,7 +3,7 @@
 use std::{
     num::NonZeroU16,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -136,6 +136,7 @@ pub(crate) fn run<R: Reconciler>(
         reduction: options.reduction,
         resync: options.resync,
         retry_limit: options.retry_limit,
+        is_first_list: AtomicBool::new(false),
         metrics: metrics.clone(),
     });
     let objects = cache.listen(shared.clone(), metrics.watch_errors);
@@ -247,6 +248,7 @@ async fn work<R: Reconciler>(
         () = unlisted => {}
         () = reports => {}
     }
+    shared.reconciler.stopped().await;
 }
 
 /// Calls [`Reconciler::parents`]; after a panic, there are none.

@@ -1,6 +1,11 @@
 //! The reconciliation of an object: its finalizer, the call of the reconciler, and the handling of the result.
 
-use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use futures::FutureExt;
 use kube::{
@@ -58,6 +63,8 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     pub resync: Option<Duration>,
     /// The number of failed attempts after which an object is left alone.
     pub retry_limit: Option<u32>,
+    /// Whether the cache has become complete, and the reconciler has not got its objects yet.
+    pub is_first_list: AtomicBool,
 }
 
 /// Reconciles an object. Failures are reported here, and determine the time of the next attempt.

@@ -3,7 +3,10 @@
 //! An error of one watch is logged, counted and retried with a backoff; the others continue. An expired version is not an error: the
 //! objects are listed again.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use futures::{Stream, StreamExt, future::join_all, stream};
 use kube::{
@@ -139,6 +142,9 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
         match change {
             Change::Nothing => vec![],
             Change::Reconcile(keys) => {
+                if self.is_first_list.swap(false, Relaxed) {
+                    self.reconciler.listed(keys);
+                }
                 for key in keys {
                     self.objects.withdraw_report(key);
                     self.trigger(key, version.clone());
@@ -172,6 +178,7 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
     }
 
     fn filled(&self) {
+        self.is_first_list.store(true, Relaxed);
         self.health
             .filled(&self.controller_context.identity.to_string());
     }

@@ -2,6 +2,7 @@
 
 mod declarative;
 mod external;
+pub(crate) mod handlers;
 mod object;
 mod reconciler;
 

@@ -77,6 +77,16 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
+    /// Called once, after the last reconciliation of a controller that is stopped.
+    #[doc(hidden)]
+    fn stopped(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Called once, with the objects of the first list, before any of them is reconciled.
+    #[doc(hidden)]
+    fn listed(&self, _keys: &[ObjectRef<Self::Resource>]) {}
+
     /// The options of the controller; called once, before it begins.
     ///
     /// ```

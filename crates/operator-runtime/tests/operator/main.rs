@@ -9,6 +9,7 @@ mod declarative;
 mod expiry;
 mod external;
 mod failures;
+mod handlers;
 mod lifecycle;
 mod migration;
 mod process;

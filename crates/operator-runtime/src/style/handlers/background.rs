@@ -1,0 +1,484 @@
+//! The timers and daemons of objects: a task for each, as long as the object exists and is accepted.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::events::EventType;
+use serde_json::Value;
+use tokio::{
+    sync::watch,
+    task::AbortHandle,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{Instrument, info_span, warn};
+
+use super::{
+    Handlers,
+    call::{About, Call},
+    cause::Cause,
+    filter::Filter,
+    journal::{Journal, Retries},
+    memo::Memo,
+    progress::Progress,
+    subhandler::Scope,
+};
+use crate::{
+    Context, Error, Result, engine::objects::Backoff, error::panic_message, style::Object,
+};
+
+/// A timer or daemon, as it was registered.
+pub(super) struct Background<H: Handlers> {
+    pub id: String,
+    pub filter: Filter<H::Resource>,
+    pub retries: Retries,
+    pub schedule: Schedule,
+    pub run: RunBackground<H>,
+}
+
+/// Calls a timer or daemon.
+pub(super) type RunBackground<H> = Box<
+    dyn Fn(
+            Arc<H>,
+            Call<<H as Handlers>::Resource>,
+            Lifetime<<H as Handlers>::Resource>,
+        ) -> BoxFuture<'static, Result<()>>
+        + Send
+        + Sync,
+>;
+
+/// When a timer or daemon is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    /// `None` for a daemon.
+    pub interval: Option<Duration>,
+    /// How long the object must not have changed.
+    pub idle: Duration,
+    pub delay: Duration,
+    /// Whether the interval is from start to start.
+    pub is_sharp: bool,
+    /// How long a daemon may take to end.
+    pub grace: Duration,
+}
+
+/// The object of a task, and its end.
+#[derive(Clone)]
+pub(super) struct Lifetime<K> {
+    pub latest: watch::Receiver<Latest<K>>,
+    pub stop: CancellationToken,
+}
+
+/// An object as it was seen last.
+#[derive(Debug)]
+pub(super) struct Latest<K> {
+    pub object: Arc<K>,
+    /// When it was seen to change.
+    pub changed: Instant,
+}
+
+impl<K> Clone for Latest<K> {
+    fn clone(&self) -> Self {
+        Self {
+            object: self.object.clone(),
+            changed: self.changed,
+        }
+    }
+}
+
+/// The tasks of all objects of a controller. Dropping it aborts them.
+pub(super) struct Tasks<H: Handlers> {
+    backoff: Backoff,
+    objects: Mutex<HashMap<String, ObjectTasks<H::Resource>>>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+struct ObjectTasks<K> {
+    essence: Value,
+    latest: watch::Sender<Latest<K>>,
+    /// By the ids of the timers and daemons. One that has ended stays, until the object is no longer accepted.
+    running: HashMap<String, Task>,
+}
+
+struct Task {
+    stop: CancellationToken,
+    abort: AbortHandle,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// What the task of a timer or daemon needs.
+struct Worker<H: Handlers> {
+    handlers: Arc<H>,
+    all: Arc<Vec<Background<H>>>,
+    index: usize,
+    memo: Memo,
+    context: Context,
+    lifetime: Lifetime<H::Resource>,
+    backoff: Backoff,
+    random: RandomState,
+}
+
+impl<H: Handlers> Tasks<H> {
+    pub fn new(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            objects: Mutex::default(),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Starts the tasks that accept the object, and stops those that no longer do.
+    pub fn sync(
+        &self,
+        (handlers, all): (&Arc<H>, &Arc<Vec<Background<H>>>),
+        object: &Arc<H::Resource>,
+        essence: &Value,
+        memo: Memo,
+        cx: &Context,
+    ) {
+        if all.is_empty() || self.stop.is_cancelled() {
+            return;
+        }
+        let latest = || Latest {
+            object: object.clone(),
+            changed: Instant::now(),
+        };
+        let mut objects = self.lock();
+        let uid = object.uid().unwrap_or_default();
+        let tasks = objects.entry(uid).or_insert_with(|| ObjectTasks {
+            essence: essence.clone(),
+            latest: watch::Sender::new(latest()),
+            running: HashMap::new(),
+        });
+        let has_changed = tasks.essence != *essence;
+        tasks.latest.send_modify(|known| {
+            known.object = object.clone();
+            if has_changed {
+                known.changed = Instant::now();
+            }
+        });
+        if has_changed {
+            tasks.essence = essence.clone();
+        }
+        for (index, background) in all.iter().enumerate() {
+            if !background.filter.accepts(object) {
+                if let Some(task) = tasks.running.remove(&background.id) {
+                    task.stop.cancel();
+                }
+                continue;
+            }
+            if tasks.running.contains_key(&background.id) {
+                continue;
+            }
+            let stop = self.stop.child_token();
+            let worker = Worker {
+                handlers: handlers.clone(),
+                all: all.clone(),
+                index,
+                memo: memo.clone(),
+                context: cx.renewed(&**object),
+                lifetime: Lifetime {
+                    latest: tasks.latest.subscribe(),
+                    stop: stop.clone(),
+                },
+                backoff: self.backoff,
+                random: RandomState::new(),
+            };
+            let span = info_span!("background", handler = background.id, object = cx.display());
+            let task = self.tracker.spawn(worker.work().instrument(span));
+            let abort = task.abort_handle();
+            let task = Task { stop, abort };
+            tasks.running.insert(background.id.clone(), task);
+        }
+    }
+
+    /// Stops the tasks of an object. Returns whether all have ended.
+    pub fn end(&self, uid: &str) -> bool {
+        let mut objects = self.lock();
+        let Some(tasks) = objects.get(uid) else {
+            return true;
+        };
+        for task in tasks.running.values() {
+            task.stop.cancel();
+        }
+        let mut running = tasks.running.values();
+        let have_ended = running.all(|task| task.abort.is_finished());
+        if have_ended {
+            objects.remove(uid);
+        }
+        have_ended
+    }
+
+    /// Stops the tasks of an object that does not exist any more.
+    pub fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    /// Stops all tasks, and waits for them.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ObjectTasks<H::Resource>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<H: Handlers> Drop for Tasks<H> {
+    fn drop(&mut self) {
+        for task in self.lock().values().flat_map(|it| it.running.values()) {
+            task.abort.abort();
+        }
+    }
+}
+
+impl<H: Handlers> Worker<H> {
+    fn background(&self) -> &Background<H> {
+        &self.all[self.index]
+    }
+
+    async fn work(self) {
+        let stop = self.lifetime.stop.clone();
+        let grace = self.background().schedule.grace;
+        let id = self.background().id.clone();
+        let is_daemon = self.background().schedule.interval.is_none();
+        let work = self.repeat();
+        tokio::pin!(work);
+        tokio::select! {
+            () = &mut work => return,
+            () = stop.cancelled() => {}
+        }
+        // a timer ends with its tick, a daemon when it wants to
+        if timeout(grace, work).await.is_err() {
+            let what = if is_daemon { "daemon" } else { "timer" };
+            warn!("the {what} {id} did not end within {grace:?}, and is aborted");
+        }
+    }
+
+    /// Calls the timer or daemon until it has ended, or is to stop.
+    async fn repeat(self) {
+        let Schedule {
+            interval,
+            idle,
+            delay,
+            is_sharp,
+            ..
+        } = self.background().schedule;
+        if self.rest(delay).await {
+            return;
+        }
+        loop {
+            if self.wait_until_idle(idle).await {
+                return;
+            }
+            let begun = Instant::now();
+            if !self.attempts().await {
+                return;
+            }
+            let Some(interval) = interval else {
+                return;
+            };
+            let next = match is_sharp {
+                true => {
+                    let ticks = begun.elapsed().as_nanos() / interval.as_nanos().max(1) + 1;
+                    begun + interval.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
+                }
+                false => Instant::now() + interval,
+            };
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = self.lifetime.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Calls it until it has succeeded or failed. Returns whether it is to go on.
+    async fn attempts(&self) -> bool {
+        let background = self.background();
+        let (begun, started) = (Instant::now(), Timestamp::now());
+        for number in 1_u32.. {
+            let object = self.lifetime.latest.borrow().object.clone();
+            let cx = self.context.renewed(&*object);
+            let (result, is_outdated) = self.call(object.clone(), cx, number, started).await;
+            let error = match result {
+                Ok(()) if is_outdated => {
+                    // its write of the status found another version, so it is repeated with that
+                    if self.rest(Duration::from_secs(1)).await {
+                        return false;
+                    }
+                    continue;
+                }
+                Ok(()) => return !self.lifetime.stop.is_cancelled(),
+                Err(error) => error,
+            };
+            if self.lifetime.stop.is_cancelled() {
+                warn!("{error}");
+                return false;
+            }
+            let jitter = self.random.hash_one(number) as f64 / u64::MAX as f64;
+            let growing = self.backoff.delay(number - 1, jitter);
+            let retries = background.retries;
+            let delay = retries.delay(&error, number - 1, begun.elapsed(), growing);
+            self.report(&*object, &error, delay).await;
+            match delay {
+                Some(delay) => {
+                    if self.rest(delay).await {
+                        return false;
+                    }
+                }
+                // a daemon has ended with that, and a timer ticks again
+                None => return true,
+            }
+        }
+        false
+    }
+
+    async fn call(
+        &self,
+        object: Arc<H::Resource>,
+        cx: Context,
+        attempt: u32,
+        started: Timestamp,
+    ) -> (Result<()>, bool) {
+        let background = self.background();
+        let journal = Journal::new(Progress::new(Cause::Timer), None, self.backoff);
+        let cause = match background.schedule.interval {
+            Some(_) => Cause::Timer,
+            None => Cause::Daemon,
+        };
+        let call = Call {
+            about: About {
+                cause,
+                id: format!(
+                    "{}-{}",
+                    object.uid().unwrap_or_default(),
+                    started.as_millisecond()
+                ),
+                handler: background.id.clone(),
+                attempt,
+                started,
+            },
+            object,
+            cx: cx.clone(),
+            memo: self.memo.clone(),
+            scope: Scope::new(journal, background.retries),
+        };
+        let called =
+            async { (background.run)(self.handlers.clone(), call, self.lifetime.clone()).await };
+        let result = AssertUnwindSafe(called).catch_unwind().await;
+        let result =
+            result.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+        (result, cx.is_outdated())
+    }
+
+    async fn report(&self, object: &H::Resource, error: &Error, delay: Option<Duration>) {
+        let id = &self.background().id;
+        let reason = match delay {
+            Some(delay) => {
+                warn!(retry_in = ?delay, "{error}");
+                "HandlerRetries"
+            }
+            None => {
+                warn!("{error}");
+                "HandlerFailed"
+            }
+        };
+        let note = format!("{id}: {error}");
+        let events = self
+            .context
+            .limited_event(object, EventType::Warning, reason, note);
+        events.await;
+    }
+
+    /// Waits for a time. Returns whether it is to stop.
+    async fn rest(&self, delay: Duration) -> bool {
+        tokio::select! {
+            biased;
+            () = self.lifetime.stop.cancelled() => true,
+            () = sleep(delay) => false,
+        }
+    }
+
+    /// Waits until the object has not changed for a time. Returns whether it is to stop.
+    async fn wait_until_idle(&self, idle: Duration) -> bool {
+        loop {
+            let changed = self.lifetime.latest.borrow().changed;
+            let rest = (changed + idle).saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return self.lifetime.stop.is_cancelled();
+            }
+            if self.rest(rest).await {
+                return true;
+            }
+        }
+    }
+}
+
+/// The call of a daemon: a function that runs as long as its object exists.
+#[derive(Clone)]
+pub struct DaemonCall<K: Object> {
+    pub(super) call: Call<K>,
+    pub(super) lifetime: Lifetime<K>,
+}
+
+impl<K: Object> DaemonCall<K> {
+    /// The object as it was seen last.
+    pub fn latest(&self) -> Arc<K> {
+        self.lifetime.latest.borrow().object.clone()
+    }
+
+    /// Returns when the daemon is to end: the object is being deleted or is no longer accepted, or the operator ends. A daemon that does not
+    /// end within its grace after that is aborted.
+    pub async fn stopped(&self) {
+        self.lifetime.stop.cancelled().await;
+    }
+
+    /// Whether the daemon is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.lifetime.stop.is_cancelled()
+    }
+
+    /// Waits for a time, or until the daemon is to end. Returns whether it is to go on.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use operator_runtime::{Result, handlers::DaemonCall};
+    /// # struct Mirror;
+    /// # impl Mirror { async fn copy(&self, map: &ConfigMap) -> Result<()> { Ok(()) }
+    /// async fn mirror(self: Arc<Self>, daemon: DaemonCall<ConfigMap>) -> Result<()> {
+    ///     while daemon.sleep(Duration::from_secs(10)).await {
+    ///         self.copy(&daemon.latest()).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # }
+    /// ```
+    pub async fn sleep(&self, time: Duration) -> bool {
+        timeout(time, self.stopped()).await.is_err()
+    }
+}
+
+impl<K: Object> std::ops::Deref for DaemonCall<K> {
+    type Target = Call<K>;
+
+    fn deref(&self) -> &Call<K> {
+        &self.call
+    }
+}

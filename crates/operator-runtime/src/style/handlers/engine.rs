@@ -1,0 +1,508 @@
+//! [`Handlers`] as a [`Reconciler`]: detects the causes, and calls the handlers.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::FutureExt;
+use kube::{Resource, ResourceExt, runtime::events::EventType};
+use serde_json::{Value, json};
+use tracing::{debug, warn};
+
+use super::{
+    Handlers,
+    background::{Background, Tasks},
+    call::{About, Call},
+    cause::Cause,
+    difference::Path,
+    essence::essence,
+    handled::{self, Handled},
+    journal::{Ended, Journal, Turn},
+    memo::Memory,
+    progress::{Keys, Progress, Record, text},
+    registry::{Handler, Invocation, On, Registry},
+    subhandler::Scope,
+};
+use crate::{
+    Action, ControllerOptions, Error, ObjectRef, Result,
+    context::{Context, Precondition},
+    engine::{decode::read, kind::GroupKind, objects::Backoff},
+    error::panic_message,
+    style::Reconciler,
+};
+
+/// All annotations of an object together have at most 256 KiB
+/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/>).
+const ALL_ANNOTATIONS: usize = 256 << 10;
+
+/// What the annotations of others and the progress are left of that.
+const RESERVE: usize = 16 << 10;
+
+/// A handler is called again so long after a write that found its object changed.
+const OUTDATED_DELAY: Duration = Duration::from_secs(1);
+
+/// How often it is checked whether the timers and daemons of an object have ended.
+const ENDING_DELAY: Duration = Duration::from_millis(200);
+
+pub(super) struct Engine<H: Handlers> {
+    handlers: Arc<H>,
+    registry: Registry<H>,
+    background: Arc<Vec<Background<H>>>,
+    tasks: Tasks<H>,
+    /// The prefix of the operator's annotations.
+    operator: String,
+    keys: Keys,
+    backoff: Backoff,
+    memory: Memory,
+    /// The objects of the first list that were not seen since.
+    listed: Mutex<HashSet<ObjectRef<H::Resource>>>,
+    options: ControllerOptions<H::Resource>,
+}
+
+/// An object, and the causes for which its handlers are called now.
+struct Work<'a, H: Handlers> {
+    engine: &'a Engine<H>,
+    object: Arc<H::Resource>,
+    cx: &'a Context,
+    uid: String,
+    old: Option<Arc<H::Resource>>,
+    changes: Arc<[Path]>,
+    id: String,
+}
+
+impl<H: Handlers> Engine<H> {
+    /// # Errors
+    /// If the objects are reduced.
+    pub fn new(
+        handlers: H,
+        mut registry: Registry<H>,
+        operator: &str,
+        controller: Option<String>,
+        backoff: Backoff,
+    ) -> Result<Self> {
+        let options = handlers.options();
+        if options.reduction.is_some() {
+            return Err(anyhow::anyhow!(
+                "the options of the handlers of {} reduce the objects\nhelp: remove `reduce`, because what is not in the cache cannot be compared",
+                GroupKind::of::<H::Resource>()
+            )
+            .into());
+        }
+        Ok(Self {
+            handlers: Arc::new(handlers),
+            background: Arc::new(std::mem::take(&mut registry.background)),
+            registry,
+            tasks: Tasks::new(backoff),
+            operator: operator.to_owned(),
+            keys: Keys::of(operator, controller.as_deref()),
+            backoff,
+            memory: Memory::default(),
+            listed: Mutex::default(),
+            options,
+        })
+    }
+
+    /// What is recorded of an object as handled.
+    fn recorded(&self, object: &H::Resource, essence: &Value, uid: &str) -> Handled {
+        let redaction = &self.registry.redaction;
+        let fields = || {
+            let fields = self.registry.handlers.iter().filter_map(|it| match &it.on {
+                On::Field(value) => {
+                    Some((it.id.clone(), redaction.hash(uid, &value(object).ok()?)))
+                }
+                On::Cause(_) => None,
+            });
+            fields.collect::<BTreeMap<String, String>>()
+        };
+        let annotations = object.annotations().iter();
+        let others = annotations.filter(|(name, _)| **name != self.keys.handled);
+        let others: usize = others.map(|(name, value)| name.len() + value.len()).sum();
+        // it may be recorded twice, as what was handled and as what is
+        let rest = ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2;
+        Handled::of(
+            essence,
+            redaction.is_about(essence),
+            fields,
+            rest.min(handled::LARGEST),
+        )
+    }
+
+    /// The object as it was handled.
+    fn old(&self, object: &H::Resource, handled: &Handled) -> Option<Arc<H::Resource>> {
+        let mut old = handled.readable()?.clone();
+        let fields = old.as_object_mut()?;
+        fields.insert("apiVersion".into(), H::Resource::api_version(&()).into());
+        fields.insert("kind".into(), H::Resource::kind(&()).into());
+        let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+        let metadata = metadata.as_object_mut()?;
+        metadata.insert("name".into(), object.name_any().into());
+        for (name, value) in [("namespace", object.namespace()), ("uid", object.uid())] {
+            metadata.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
+        read(&old).ok().map(Arc::from)
+    }
+
+    /// Whether the object is the business of a handler that depends on what was handled.
+    fn is_visible(&self, object: &H::Resource) -> bool {
+        let mut handlers = self.registry.handlers.iter();
+        handlers.any(|it| !matches!(it.on, On::Cause(Cause::Resume)) && it.filter.accepts(object))
+    }
+
+    /// Whether this is the first time that an object is seen which existed when the operator was started.
+    fn take_listed(&self, object: &H::Resource) -> bool {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        !listed.is_empty() && listed.remove(&ObjectRef::from_obj(object))
+    }
+
+    fn has(&self, cause: Cause) -> bool {
+        let mut handlers = self.registry.handlers.iter();
+        handlers.any(|it| matches!(it.on, On::Cause(on) if on == cause))
+    }
+}
+
+impl<H: Handlers> Work<'_, H> {
+    /// Whether a handler is called for a cause.
+    fn is_for(
+        &self,
+        handler: &Handler<H>,
+        cause: Cause,
+        handled: Option<&Handled>,
+    ) -> Result<bool> {
+        let is_meant = match (&handler.on, cause) {
+            (On::Cause(on), cause) => *on == cause,
+            (On::Field(value), Cause::Create) => !value(&self.object)?.is_null(),
+            (On::Field(value), Cause::Update) => {
+                let now = value(&self.object)?;
+                match (&self.old, handled) {
+                    (Some(old), _) => value(old)? != now,
+                    (None, Some(handled)) => {
+                        let hash = self.engine.registry.redaction.hash(&self.uid, &now);
+                        // a handler that the operator did not have then has missed nothing
+                        handled.has_field(&handler.id, &hash) == Some(false)
+                    }
+                    (None, None) => true,
+                }
+            }
+            (On::Field(_), _) => false,
+        };
+        Ok(is_meant
+            && handler.filter.accepts(&self.object)
+            && handler
+                .filter
+                .accepts_change(self.old.as_deref(), &self.object))
+    }
+
+    /// Calls a handler.
+    async fn call(
+        &self,
+        handler: &Handler<H>,
+        journal: &Arc<Journal>,
+        (cause, attempt, started): (Cause, u32, k8s_openapi::jiff::Timestamp),
+    ) -> (Result<()>, Scope) {
+        let engine = self.engine;
+        let scope = Scope::new(journal.clone(), handler.retries);
+        let call = Call {
+            object: self.object.clone(),
+            cx: self.cx.clone(),
+            about: About {
+                cause,
+                id: self.id.clone(),
+                handler: handler.id.clone(),
+                attempt,
+                started,
+            },
+            memo: engine.memory.with(&self.uid, |known| known.memo.clone()),
+            scope: scope.clone(),
+        };
+        let invocation = Invocation {
+            call,
+            old: self.old.clone(),
+            changes: self.changes.clone(),
+        };
+        debug!(handler = handler.id, %cause, attempt, "calling");
+        let called = async { (handler.run)(engine.handlers.clone(), invocation).await };
+        let called = AssertUnwindSafe(called).catch_unwind().await;
+        let result =
+            called.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+        (result, scope)
+    }
+
+    /// Reports an error of a handler.
+    async fn report(&self, handler: &Handler<H>, cause: Cause, error: &Error, ended: Ended) {
+        let id = &handler.id;
+        match ended {
+            Ended::Succeeded => {}
+            Ended::Retries(delay) => warn!(handler = id, %cause, retry_in = ?delay, "{error}"),
+            Ended::Failed => warn!(handler = id, %cause, "{error}; it is not called again"),
+        }
+        let note = format!("{cause} handler {id}: {error}");
+        let reason = match ended {
+            Ended::Failed => "HandlerFailed",
+            Ended::Succeeded | Ended::Retries(_) => "HandlerRetries",
+        };
+        let type_ = EventType::Warning;
+        self.cx
+            .limited_event(&*self.object, type_, reason, note)
+            .await;
+    }
+
+    /// Calls the handlers that are due, in their order. Each belongs to a journal by its cause. Returns the time until the next one is due;
+    /// `None` if all have ended.
+    async fn run(&mut self, due: &[(&Handler<H>, Cause, Arc<Journal>)]) -> Result<Pass> {
+        let mut next: Option<Duration> = None;
+        for (position, (handler, cause, journal)) in due.iter().enumerate() {
+            let (attempt, started) = match journal.begin(&handler.id, handler.retries) {
+                Turn::Attempt { number, started } => (number, started),
+                Turn::Later(delay) => {
+                    next = earliest(next, delay);
+                    continue;
+                }
+                Turn::Ended => continue,
+                Turn::TimedOut(message) => {
+                    let error = anyhow::anyhow!("its time is over; the last error: {message}");
+                    self.report(handler, *cause, &error.into(), Ended::Failed)
+                        .await;
+                    continue;
+                }
+            };
+            let (result, scope) = self
+                .call(handler, journal, (*cause, attempt, started))
+                .await;
+            if self.cx.is_gone() {
+                return Ok(Pass::Gone);
+            }
+            if result.is_ok() && self.cx.is_outdated() {
+                // its write of the status found another version, so it is repeated with that
+                return Ok(Pass::Next(Some(OUTDATED_DELAY)));
+            }
+            let ended = match (&result, scope.waits()) {
+                (Ok(()), Some(delay)) => {
+                    journal.wait(&handler.id, delay);
+                    Ended::Retries(delay)
+                }
+                (result, _) => {
+                    let result = result.as_ref().map(|()| ());
+                    let ended = journal.end(&handler.id, result, handler.retries);
+                    if let Err(error) = result {
+                        self.report(handler, *cause, error, ended).await;
+                    }
+                    ended
+                }
+            };
+            if let Ended::Retries(delay) = ended {
+                next = earliest(next, delay);
+            }
+            let mut later = due[position + 1..].iter();
+            let is_last = next.is_none() && later.all(|(it, _, of)| of.has_ended(&it.id));
+            if is_last {
+                // what follows records that all have ended
+                break;
+            }
+            if !journal.write(&*self.object, self.cx).await? {
+                return Ok(Pass::Gone);
+            }
+            if !self.renew()? {
+                return Ok(Pass::Gone);
+            }
+        }
+        Ok(Pass::Next(next))
+    }
+
+    /// Takes the object as our last write returned it. Returns whether it is still not being deleted, if it was not.
+    fn renew(&mut self) -> Result<bool> {
+        let written = self.cx.written().clone();
+        if let Some(written) = written {
+            let is_deleted = |it: &H::Resource| it.meta().deletion_timestamp.is_some();
+            let was_deleted = is_deleted(&self.object);
+            let newest: Box<H::Resource> = read(&written).map_err(|error| error.into_inner())?;
+            self.object = Arc::from(newest);
+            return Ok(was_deleted || !is_deleted(&self.object));
+        }
+        Ok(true)
+    }
+}
+
+fn earliest(next: Option<Duration>, delay: Duration) -> Option<Duration> {
+    Some(next.map_or(delay, |next| next.min(delay)))
+}
+
+/// What the calls of a reconciliation have led to.
+enum Pass {
+    /// The object is gone, or is being deleted now: its watch reports that.
+    Gone,
+    /// The time until the next handler is due; `None` if all have ended.
+    Next(Option<Duration>),
+}
+
+impl<H: Handlers> Reconciler for Engine<H> {
+    type Resource = H::Resource;
+    const FINALIZER: Option<&'static str> = H::FINALIZER;
+
+    async fn reconcile(&self, object: Arc<H::Resource>, cx: &Context) -> Result<Action> {
+        let uid = object.uid().unwrap_or_default();
+        let record = Record::of(&*object, &self.keys);
+        for problem in &record.problems {
+            warn!("{problem}");
+            let (type_, note) = (EventType::Warning, problem.clone());
+            cx.limited_event(&*object, type_, "ProgressLost", note)
+                .await;
+        }
+        let essence = essence(&*object, &self.operator, &self.registry.redaction)?;
+        let memo = self.memory.with(&uid, |known| known.memo.clone());
+        let background = (&self.handlers, &self.background);
+        self.tasks.sync(background, &object, &essence, memo, cx);
+        let changes = match &record.handled {
+            Some(handled) => handled.changes(&essence),
+            None => vec![Path::from(String::new())],
+        };
+        let progress = record
+            .progress
+            .clone()
+            .filter(|it| it.cause != Cause::Delete);
+        let is_reverted = changes.is_empty() && progress.as_ref().is_some_and(Progress::has_target);
+        let cause = match &progress {
+            Some(progress) => Some(progress.cause),
+            None if record.is_known => (!changes.is_empty()).then_some(Cause::Update),
+            None => self.is_visible(&object).then_some(Cause::Create),
+        };
+        if self.take_listed(&object) && cause != Some(Cause::Create) && self.has(Cause::Resume) {
+            let journal = Journal::new(Progress::new(Cause::Resume), None, self.backoff);
+            self.memory.with(&uid, |known| known.resume = Some(journal));
+        }
+        let resume = self.memory.with(&uid, |known| known.resume.clone());
+        if cause.is_none() && resume.is_none() {
+            return Ok(Action::await_change());
+        }
+        let old = record.handled.as_ref().and_then(|it| self.old(&object, it));
+        let mut progress =
+            progress.unwrap_or_else(|| Progress::new(cause.unwrap_or(Cause::Resume)));
+        let target = progress.target.take();
+        let target = target.unwrap_or_else(|| self.recorded(&object, &essence, &uid));
+        progress.target = Some(target.clone());
+        let id = match progress.cause {
+            Cause::Update => handled::hash(&json!([uid, record.handled, target])),
+            cause => handled::hash(&json!([uid, cause])),
+        };
+        let journal = Journal::new(progress, Some(self.keys.clone()), self.backoff);
+        let mut work = Work {
+            engine: self,
+            object,
+            cx,
+            uid,
+            old,
+            changes: changes.into(),
+            id,
+        };
+        let mut due = vec![];
+        for handler in &self.registry.handlers {
+            let cause = cause.filter(|_| !is_reverted);
+            if let Some(cause) = cause
+                && work.is_for(handler, cause, record.handled.as_ref())?
+            {
+                due.push((handler, cause, journal.clone()));
+            }
+            if let Some(resume) = &resume
+                && work.is_for(handler, Cause::Resume, None)?
+            {
+                due.push((handler, Cause::Resume, resume.clone()));
+            }
+        }
+        let next = match work.run(&due).await? {
+            Pass::Gone => return Ok(Action::await_change()),
+            Pass::Next(next) => next,
+        };
+        let has_ended = |of: Cause| {
+            let mut of_cause = due.iter().filter(|(_, cause, _)| *cause == of);
+            of_cause.all(|(handler, _, journal)| journal.has_ended(&handler.id))
+        };
+        if has_ended(Cause::Resume) {
+            self.memory.with(&work.uid, |known| known.resume = None);
+        }
+        let Some(cause) = cause.filter(|cause| has_ended(*cause) && !cx.is_outdated()) else {
+            return Ok(next.map_or_else(Action::await_change, Action::requeue));
+        };
+        // Nobody has seen what a change that was reverted led to, if no handler has ended.
+        let has_seen = !is_reverted || journal.progress().has_ended();
+        debug!(%cause, "handled");
+        let handled = has_seen.then(|| text(&target)).transpose()?;
+        let mut annotations = BTreeMap::from([(self.keys.progress.clone(), None)]);
+        if let Some(handled) = handled {
+            annotations.insert(self.keys.handled.clone(), Some(handled));
+        }
+        let precondition = Precondition::Uid;
+        if !cx
+            .annotate(&*work.object, annotations, precondition)
+            .await?
+            || !work.renew()?
+        {
+            return Ok(Action::await_change());
+        }
+        let newest =
+            super::essence::essence(&*work.object, &self.operator, &self.registry.redaction)?;
+        let is_handled = !has_seen || target.changes(&newest).is_empty();
+        Ok(match (is_handled, next) {
+            // a change that came meanwhile
+            (false, _) => Action::requeue(Duration::ZERO),
+            (true, Some(next)) => Action::requeue(next),
+            (true, None) => Action::await_change(),
+        })
+    }
+
+    async fn cleanup(&self, object: Arc<H::Resource>, cx: &Context) -> Result<()> {
+        let uid = object.uid().unwrap_or_default();
+        if !self.tasks.end(&uid) {
+            cx.delay_cleanup(ENDING_DELAY);
+            return Ok(());
+        }
+        let record = Record::of(&*object, &self.keys);
+        let progress = record.progress.filter(|it| it.cause == Cause::Delete);
+        let progress = progress.unwrap_or_else(|| Progress::new(Cause::Delete));
+        let id = handled::hash(&json!([uid, Cause::Delete]));
+        let journal = Journal::new(progress, Some(self.keys.clone()), self.backoff);
+        let mut work = Work {
+            engine: self,
+            object,
+            cx,
+            uid,
+            old: None,
+            changes: Arc::default(),
+            id,
+        };
+        let mut due = vec![];
+        for handler in &self.registry.handlers {
+            if work.is_for(handler, Cause::Delete, None)? {
+                due.push((handler, Cause::Delete, journal.clone()));
+            }
+        }
+        match work.run(&due).await? {
+            Pass::Gone | Pass::Next(None) => {}
+            Pass::Next(Some(delay)) => cx.delay_cleanup(delay),
+        }
+        Ok(())
+    }
+
+    async fn deleted(&self, object: Arc<H::Resource>, _cx: &Context) -> Result<()> {
+        let uid = object.uid().unwrap_or_default();
+        self.memory.forget(&uid);
+        self.tasks.forget(&uid);
+        Ok(())
+    }
+
+    async fn stopped(&self) {
+        self.tasks.stop().await;
+    }
+
+    fn listed(&self, keys: &[ObjectRef<H::Resource>]) {
+        if self.has(Cause::Resume) {
+            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            listed.extend(keys.iter().cloned());
+        }
+    }
+
+    fn options(&self) -> ControllerOptions<H::Resource> {
+        self.options.clone()
+    }
+}

@@ -1,0 +1,83 @@
+//! What counts as a change of an object: everything but its status and its metadata, and of these the labels and annotations.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::secret::Redaction;
+use crate::context::drop_nulls;
+
+/// Annotations with these prefixes are not the user's; nor are those with the prefix of the operator.
+const FOREIGN: [&str; 2] = ["kubectl.kubernetes.io/", "conversion."];
+
+/// The essence of an object. `operator` is the prefix of our own annotations.
+pub(super) fn essence(
+    object: &impl Serialize,
+    operator: &str,
+    redaction: &Redaction,
+) -> serde_json::Result<Value> {
+    let mut object = serde_json::to_value(object)?;
+    drop_nulls(&mut object);
+    let Value::Object(mut fields) = object else {
+        return Ok(object);
+    };
+    for name in ["apiVersion", "kind", "status"] {
+        fields.remove(name);
+    }
+    let mut metadata = match fields.remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        _ => Map::new(),
+    };
+    let uid = metadata.get("uid").and_then(Value::as_str);
+    let uid = uid.unwrap_or_default().to_owned();
+    metadata.retain(|name, _| name == "labels" || name == "annotations");
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        let own = format!("{operator}/");
+        let is_users = |name: &str| {
+            !name.starts_with(&own) && !FOREIGN.iter().any(|prefix| name.starts_with(prefix))
+        };
+        annotations.retain(|name, _| is_users(name));
+    }
+    metadata.retain(|_, map| map.as_object().is_some_and(|map| !map.is_empty()));
+    if !metadata.is_empty() {
+        fields.insert("metadata".into(), Value::Object(metadata));
+    }
+    let mut essence = Value::Object(fields);
+    redaction.apply(&mut essence, &uid);
+    Ok(essence)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_and_annotations_of_users_count_and_the_rest_of_the_metadata_does_not() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": "a", "uid": "1", "resourceVersion": "7", "finalizers": ["a/b"],
+                "labels": {"app": "web"},
+                "annotations": {"note": "mine", "shop/handled": "{}", "kubectl.kubernetes.io/restartedAt": "now"},
+            },
+            "data": {"a": "b", "c": null},
+            "status": {"phase": "Ready"},
+        });
+        let essence = essence(&object, "shop", &Redaction::default()).unwrap();
+        let expected = json!({
+            "metadata": {"labels": {"app": "web"}, "annotations": {"note": "mine"}},
+            "data": {"a": "b"},
+        });
+        assert_eq!(essence, expected);
+    }
+
+    #[test]
+    fn maps_without_entries_are_as_absent_ones() {
+        let with =
+            json!({"metadata": {"annotations": {"shop/handled": "{}"}, "labels": {}}, "spec": {}});
+        let without = json!({"metadata": {}, "spec": {}});
+        let of = |object: &Value| essence(object, "shop", &Redaction::default()).unwrap();
+        assert_eq!(of(&with), of(&without));
+    }
+}

@@ -1,0 +1,200 @@
+//! What of an object was handled last: its essence, or, if that is too large for an annotation, hashes of its parts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::difference::{Path, differences};
+
+/// The largest essence that is recorded whole, in bytes.
+pub(super) const LARGEST: usize = 32 << 10;
+
+/// The state of an object that its handlers have handled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Handled {
+    Whole {
+        essence: Value,
+        /// If the essence has hashes instead of sensitive values: the hash of each field that has handlers, by the handler.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fields: Option<BTreeMap<String, String>>,
+    },
+    Hashed {
+        /// How many fields deep a part is.
+        depth: usize,
+        /// The hash of each part, by its path.
+        hashes: BTreeMap<String, String>,
+        /// The hash of each field that has handlers, by the handler.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        fields: BTreeMap<String, String>,
+    },
+}
+
+impl Handled {
+    /// What is recorded of an essence in at most `limit` bytes, or in as few as possible. `fields` has the hashes of fields with handlers.
+    pub fn of(
+        essence: &Value,
+        is_redacted: bool,
+        fields: impl Fn() -> BTreeMap<String, String>,
+        limit: usize,
+    ) -> Self {
+        let whole = Self::Whole {
+            essence: essence.clone(),
+            fields: is_redacted.then(&fields),
+        };
+        if whole.size() <= limit {
+            return whole;
+        }
+        let fields = fields();
+        let hashed = |depth| Self::Hashed {
+            depth,
+            hashes: hashes(essence, depth),
+            fields: fields.clone(),
+        };
+        let deepest = (1..=6).rev().map(hashed).find(|it| it.size() <= limit);
+        deepest.unwrap_or_else(|| hashed(0))
+    }
+
+    fn size(&self) -> usize {
+        serde_json::to_string(self).map_or(0, |text| text.len())
+    }
+
+    /// The essence, if it is known and has all values.
+    pub fn readable(&self) -> Option<&Value> {
+        match self {
+            Self::Whole {
+                essence,
+                fields: None,
+            } => Some(essence),
+            Self::Whole { .. } | Self::Hashed { .. } => None,
+        }
+    }
+
+    /// The paths in which an essence differs from this.
+    pub fn changes(&self, now: &Value) -> Vec<Path> {
+        match self {
+            Self::Whole { essence, .. } => differences(essence, now),
+            Self::Hashed { depth, hashes, .. } => {
+                let now = self::hashes(now, *depth);
+                let paths = hashes.keys().chain(now.keys());
+                let mut paths: Vec<&String> = paths.collect();
+                paths.sort();
+                paths.dedup();
+                let changed = paths
+                    .into_iter()
+                    .filter(|path| hashes.get(*path) != now.get(*path));
+                changed.map(|path| Path::from(path.clone())).collect()
+            }
+        }
+    }
+
+    /// Whether the field of a handler had the value with this hash; `None` if that is not known.
+    pub fn has_field(&self, handler: &str, hash: &str) -> Option<bool> {
+        let fields = match self {
+            Self::Whole { fields, .. } => fields.as_ref()?,
+            Self::Hashed { fields, .. } => fields,
+        };
+        fields.get(handler).map(|it| it == hash)
+    }
+}
+
+/// The hashes of the parts of a value that are `depth` fields deep.
+fn hashes(value: &Value, depth: usize) -> BTreeMap<String, String> {
+    fn add(value: &Value, depth: usize, path: &str, all: &mut BTreeMap<String, String>) {
+        match value {
+            Value::Object(fields) if depth > 0 && !fields.is_empty() => {
+                for (name, value) in fields {
+                    let path = match path {
+                        "" => name.clone(),
+                        path => format!("{path}.{name}"),
+                    };
+                    add(value, depth - 1, &path, all);
+                }
+            }
+            value => {
+                all.insert(path.to_owned(), hash(value));
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    add(value, depth, "", &mut all);
+    all
+}
+
+/// The same in every process, for ever: FNV-1a of the JSON, whose fields are sorted.
+pub(super) fn hash(value: &Value) -> String {
+    let hash = sorted(value)
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    format!("{hash:016x}")
+}
+
+/// The JSON with sorted fields, whatever the map of `serde_json` does.
+fn sorted(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: BTreeMap<&String, &Value> = fields.iter().collect();
+            let fields = fields.into_iter();
+            let fields = fields.map(|(name, value)| format!("{name:?}:{}", sorted(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => {
+            let items = items.iter().map(sorted);
+            format!("[{}]", items.collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(changes: Vec<Path>) -> Vec<String> {
+        changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_large_essence_is_recorded_as_hashes_of_its_parts() {
+        let essence = |size: i32, note: &str| {
+            let many = |number| (format!("key{number}"), json!("x".repeat(30)));
+            let data: serde_json::Map<_, _> = (0..40).map(many).collect();
+            json!({"spec": {"size": size, "data": data, "notes": {"a": note}}, "metadata": {"labels": {"a": "b"}}})
+        };
+        let fields = || BTreeMap::from([("resize".to_owned(), "1".to_owned())]);
+        let whole = Handled::of(&essence(1, "n"), false, fields, LARGEST);
+        assert!(whole.readable().is_some());
+        for limit in [1500, 300, 200, 1] {
+            let handled = Handled::of(&essence(1, "n"), false, fields, limit);
+            assert!(handled.readable().is_none());
+            let json = serde_json::to_string(&handled).unwrap();
+            assert!(json.len() <= limit.max(150), "{limit}: {}", json.len());
+            let read: Handled = serde_json::from_str(&json).unwrap();
+            assert_eq!(read, handled);
+            assert!(read.changes(&essence(1, "n")).is_empty());
+            let changes = shown(read.changes(&essence(2, "n")));
+            assert_eq!(changes.len(), 1);
+            assert!("spec.size".starts_with(changes[0].as_str()), "{changes:?}");
+            assert_eq!(read.has_field("resize", "1"), Some(true));
+            assert_eq!(read.has_field("resize", "2"), Some(false));
+            assert_eq!(read.has_field("new", "2"), None);
+        }
+    }
+
+    #[test]
+    fn the_changes_of_a_whole_essence_are_its_differences() {
+        let handled = Handled::of(
+            &json!({"spec": {"a": 1, "b": [1, 2]}}),
+            false,
+            BTreeMap::new,
+            LARGEST,
+        );
+        let changes = handled.changes(&json!({"spec": {"b": [1, 3], "c": {}}}));
+        assert_eq!(shown(changes), ["spec.a", "spec.b[1]", "spec.c"]);
+    }
+}

@@ -1,0 +1,287 @@
+//! The progress of an object's handlers while they run: what a result means for the next attempt, and the writes of the progress.
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::progress::{End, Entry, Keys, Progress, text};
+use crate::{
+    Context, Error, Result, context::Precondition, engine::objects::Backoff, error::LONGEST_DELAY,
+    style::Object,
+};
+
+/// When a handler is called again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Retries {
+    /// The largest number of attempts.
+    pub limit: Option<u32>,
+    /// The longest time since the first attempt.
+    pub timeout: Option<Duration>,
+    /// The delay after an error; `None` for a growing one.
+    pub backoff: Option<Duration>,
+}
+
+impl Retries {
+    /// The time until the next attempt after an error; `None` if there is none. `attempts` and `elapsed` are those before this attempt and
+    /// since the first one, and `growing` is the delay that applies if nothing else is said.
+    pub fn delay(
+        &self,
+        error: &Error,
+        attempts: u32,
+        elapsed: Duration,
+        growing: Duration,
+    ) -> Option<Duration> {
+        let delay = match error {
+            error if error.is_permanent() => return None,
+            Error::Temporary { delay, .. } => *delay,
+            _ => self.backoff.unwrap_or(growing),
+        };
+        let delay = delay.min(LONGEST_DELAY);
+        let is_last = self.limit.is_some_and(|limit| attempts + 1 >= limit);
+        let is_late = self
+            .timeout
+            .is_some_and(|timeout| elapsed + delay >= timeout);
+        (!is_last && !is_late).then_some(delay)
+    }
+}
+
+/// The progress of an object.
+pub(super) struct Journal {
+    progress: Mutex<Progress>,
+    /// Where it is written; `None` if it is only kept in memory.
+    keys: Option<Keys>,
+    backoff: Backoff,
+    random: RandomState,
+}
+
+impl Journal {
+    pub fn new(progress: Progress, keys: Option<Keys>, backoff: Backoff) -> Arc<Self> {
+        Arc::new(Self {
+            progress: Mutex::new(progress),
+            keys,
+            backoff,
+            random: RandomState::new(),
+        })
+    }
+
+    pub fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a handler has ended.
+    pub fn has_ended(&self, handler: &str) -> bool {
+        let progress = self.progress();
+        progress
+            .handlers
+            .get(handler)
+            .is_some_and(|it| it.end.is_some())
+    }
+
+    /// Begins an attempt, or returns when the handler is due or that it has ended.
+    pub fn begin(&self, handler: &str, retries: Retries) -> Turn {
+        let now = Timestamp::now();
+        let mut progress = self.progress();
+        let entry = progress.handlers.entry(handler.to_owned());
+        let entry = entry.or_insert_with(|| Entry::new(now));
+        if entry.end.is_some() {
+            return Turn::Ended;
+        }
+        if let Some(next) = entry.next.filter(|next| *next > now) {
+            return Turn::Later(delay(now, next));
+        }
+        let ends = retries.timeout.map(|timeout| after(entry.started, timeout));
+        if entry.attempts > 0 && ends.is_some_and(|ends| ends <= now) {
+            let message = entry.message.clone().unwrap_or_default();
+            entry.end = Some(End::Failed);
+            return Turn::TimedOut(message);
+        }
+        Turn::Attempt {
+            number: entry.attempts.saturating_add(1),
+            started: entry.started,
+        }
+    }
+
+    /// Records the result of an attempt.
+    pub fn end(&self, handler: &str, result: Result<(), &Error>, retries: Retries) -> Ended {
+        let now = Timestamp::now();
+        let mut progress = self.progress();
+        let entry = progress.handlers.entry(handler.to_owned());
+        let entry = entry.or_insert_with(|| Entry::new(now));
+        let error = match result {
+            Ok(()) => {
+                entry.succeed();
+                return Ended::Succeeded;
+            }
+            Err(error) => error,
+        };
+        let message = error.to_string();
+        let elapsed = delay(entry.started, now);
+        let jitter = self.random.hash_one((handler, entry.attempts)) as f64 / u64::MAX as f64;
+        let growing = self.backoff.delay(entry.attempts, jitter);
+        match retries.delay(error, entry.attempts, elapsed, growing) {
+            Some(delay) => {
+                entry.retry(after(now, delay), &message);
+                Ended::Retries(delay)
+            }
+            None => {
+                entry.fail(&message);
+                Ended::Failed
+            }
+        }
+    }
+
+    /// Lets a handler wait for its sub-handlers; that is no attempt.
+    pub fn wait(&self, handler: &str, delay: Duration) {
+        let next = after(Timestamp::now(), delay);
+        if let Some(entry) = self.progress().handlers.get_mut(handler) {
+            entry.next = Some(next);
+        }
+    }
+
+    /// Writes the progress. Returns whether the object is still there and what it was.
+    pub async fn write<K: Object>(&self, object: &K, cx: &Context) -> Result<bool> {
+        let Some(keys) = &self.keys else {
+            return Ok(true);
+        };
+        let text = text(&*self.progress())?;
+        let annotations = BTreeMap::from([(keys.progress.clone(), Some(text))]);
+        cx.annotate(object, annotations, Precondition::Uid).await
+    }
+}
+
+/// Whether a handler is called.
+pub(super) enum Turn {
+    Attempt {
+        number: u32,
+        started: Timestamp,
+    },
+    Later(Duration),
+    Ended,
+    /// Its time is over; the last error.
+    TimedOut(String),
+}
+
+/// What an attempt has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Succeeded,
+    /// There are no more attempts.
+    Failed,
+    Retries(Duration),
+}
+
+fn after(time: Timestamp, delay: Duration) -> Timestamp {
+    let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
+    time.saturating_add(delay).unwrap_or(Timestamp::MAX)
+}
+
+fn delay(now: Timestamp, next: Timestamp) -> Duration {
+    next.duration_since(now).try_into().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+    use crate::style::handlers::cause::Cause;
+
+    const BACKOFF: Backoff = Backoff {
+        first: Duration::from_secs(1),
+        last: Duration::from_secs(60),
+    };
+
+    fn journal() -> Arc<Journal> {
+        Journal::new(Progress::new(Cause::Create), None, BACKOFF)
+    }
+
+    #[test]
+    fn a_handler_is_called_until_it_has_ended() {
+        let journal = journal();
+        let none = Retries::default();
+        let Turn::Attempt { number: 1, started } = journal.begin("a", none) else {
+            panic!("not called");
+        };
+        let busy = Error::temporary(Duration::ZERO, anyhow!("busy"));
+        assert_eq!(
+            journal.end("a", Err(&busy), none),
+            Ended::Retries(Duration::ZERO)
+        );
+        let turn = journal.begin("a", none);
+        assert!(matches!(turn, Turn::Attempt { number: 2, started: same } if same == started));
+        let busy = Error::temporary(Duration::from_secs(60), anyhow!("busy"));
+        journal.end("a", Err(&busy), none);
+        assert!(
+            matches!(journal.begin("a", none), Turn::Later(rest) if rest > Duration::from_secs(50))
+        );
+        assert_eq!(journal.end("a", Ok(()), none), Ended::Succeeded);
+        assert!(matches!(journal.begin("a", none), Turn::Ended));
+        assert_eq!(journal.progress().handlers["a"].attempts, 3);
+    }
+
+    #[test]
+    fn a_permanent_error_the_last_attempt_and_the_end_of_the_time_are_final() {
+        let journal = journal();
+        let other = Error::from(anyhow!("other"));
+        let permanent = Error::permanent(anyhow!("wrong"));
+        assert_eq!(
+            journal.end("a", Err(&permanent), Retries::default()),
+            Ended::Failed
+        );
+        let three = Retries {
+            limit: Some(3),
+            backoff: Some(Duration::ZERO),
+            ..Retries::default()
+        };
+        let ended: Vec<_> = (0..3)
+            .map(|_| journal.end("b", Err(&other), three))
+            .collect();
+        let retries = Ended::Retries(Duration::ZERO);
+        assert_eq!(ended, [retries, retries, Ended::Failed]);
+        let short = Retries {
+            timeout: Some(Duration::from_secs(5)),
+            backoff: Some(Duration::from_secs(10)),
+            ..Retries::default()
+        };
+        assert_eq!(
+            journal.end("c", Err(&other), short),
+            Ended::Failed,
+            "too late"
+        );
+        let late = Retries {
+            timeout: Some(Duration::ZERO),
+            ..Retries::default()
+        };
+        assert!(
+            matches!(journal.begin("d", late), Turn::Attempt { .. }),
+            "once in any case"
+        );
+        let entry = &journal.progress().handlers["b"];
+        assert_eq!(
+            (entry.attempts, entry.message.as_deref()),
+            (3, Some("other"))
+        );
+    }
+
+    #[test]
+    fn the_backoff_grows() {
+        let journal = journal();
+        let other = Error::from(anyhow!("other"));
+        let mut delays = vec![];
+        for _ in 0..4 {
+            let Ended::Retries(delay) = journal.end("a", Err(&other), Retries::default()) else {
+                panic!("ended");
+            };
+            delays.push(delay);
+        }
+        assert!(
+            delays.is_sorted() && delays[3] > Duration::from_secs(6),
+            "{delays:?}"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Values in memory for each object.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::journal::Journal;
+
+type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// The values of one object, by their types.
+#[derive(Clone, Default)]
+pub(super) struct Memo(Arc<Mutex<Values>>);
+
+impl Memo {
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = values
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
+        // the key says the type
+        value.clone().downcast().unwrap_or_default()
+    }
+}
+
+/// What is remembered of each object in this process.
+#[derive(Default)]
+pub(super) struct Memory(Mutex<HashMap<String, Known>>);
+
+/// What is remembered of an object.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    pub memo: Memo,
+    /// The progress of the resume handlers, while they have not ended.
+    pub resume: Option<Arc<Journal>>,
+}
+
+impl Memory {
+    /// Calls a function with what is known of the object with this uid.
+    pub fn with<T>(&self, uid: &str, call: impl FnOnce(&mut Known) -> T) -> T {
+        call(self.lock().entry(uid.to_owned()).or_default())
+    }
+
+    pub fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

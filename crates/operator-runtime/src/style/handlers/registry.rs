@@ -1,0 +1,467 @@
+//! The handlers of a controller, as they are registered.
+
+use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Handlers,
+    background::{Background, DaemonCall, RunBackground, Schedule},
+    call::{Call, FieldUpdate, Update},
+    cause::Cause,
+    difference::Path,
+    filter::Filter,
+    journal::Retries,
+    secret::Redaction,
+};
+use crate::{Result, engine::kind::GroupKind, style::Object};
+
+/// How long a timer or daemon may take to end, by default.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Collects the handlers of a controller.
+///
+/// Each has an id, which is unique in its controller: the progress on the objects is recorded by it. If a later version of the operator
+/// registers a handler with another id, it is a new handler, and the progress of the old one is dropped.
+pub struct Registry<H: Handlers> {
+    pub(super) handlers: Vec<Handler<H>>,
+    pub(super) background: Vec<Background<H>>,
+    pub(super) redaction: Redaction,
+}
+
+/// A registered handler.
+pub(super) struct Handler<H: Handlers> {
+    pub id: String,
+    pub on: On<H::Resource>,
+    pub filter: Filter<H::Resource>,
+    pub retries: Retries,
+    pub run: Run<H>,
+}
+
+/// Calls a handler.
+pub(super) type Run<H> = Box<
+    dyn Fn(Arc<H>, Invocation<<H as Handlers>::Resource>) -> BoxFuture<'static, Result<()>>
+        + Send
+        + Sync,
+>;
+
+/// What a handler is for.
+pub(super) enum On<K> {
+    Cause(Cause),
+    /// A field, by its value as JSON.
+    Field(Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>),
+}
+
+/// A call with what is known of the change.
+pub(super) struct Invocation<K: Object> {
+    pub call: Call<K>,
+    pub old: Option<Arc<K>>,
+    pub changes: Arc<[Path]>,
+}
+
+/// The options of a handler.
+pub struct HandlerOptions<'a, K> {
+    filter: &'a mut Filter<K>,
+    retries: &'a mut Retries,
+}
+
+/// The options of a timer.
+pub struct TimerOptions<'a, K>(BackgroundOptions<'a, K>);
+
+/// The options of a daemon.
+pub struct DaemonOptions<'a, K>(BackgroundOptions<'a, K>);
+
+/// What timers and daemons have in common.
+struct BackgroundOptions<'a, K> {
+    schedule: &'a mut Schedule,
+    handler: HandlerOptions<'a, K>,
+}
+
+impl<H: Handlers> Registry<H> {
+    pub(super) fn new(kind: &GroupKind) -> Self {
+        Self {
+            handlers: vec![],
+            background: vec![],
+            redaction: Redaction::of(kind),
+        }
+    }
+
+    /// Calls a handler for each object that is new to the operator: that it has not handled before, also if the object is older than the
+    /// operator.
+    pub fn create<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.cause(Cause::Create, id, handler)
+    }
+
+    /// Calls a handler once for each object that had been handled before the operator was started. Objects that changed meanwhile are
+    /// updated as well.
+    pub fn resume<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.cause(Cause::Resume, id, handler)
+    }
+
+    /// Calls a handler for each object that is being deleted. It keeps the object with the [finalizer](Handlers::FINALIZER) until it has
+    /// ended.
+    pub fn delete<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.cause(Cause::Delete, id, handler)
+    }
+
+    /// Calls a handler for each object whose spec, labels or annotations differ from what was handled last.
+    pub fn update<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Update<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let run = move |handlers, invocation: Invocation<H::Resource>| {
+            let Invocation { call, old, changes } = invocation;
+            let update = Update { call, old, changes };
+            handler(handlers, update).boxed()
+        };
+        self.add(id, On::Cause(Cause::Update), Box::new(run))
+    }
+
+    /// Calls a handler when a value of the spec, the labels or the annotations differs from what was handled last, and for new objects. The
+    /// value is what `field` returns, for example `|volume| volume.spec.size`: a schema that takes the field away is a compile error.
+    pub fn field<T, F>(
+        &mut self,
+        id: &str,
+        field: impl Fn(&H::Resource) -> T + Send + Sync + 'static,
+        handler: impl Fn(Arc<H>, FieldUpdate<H::Resource, T>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        T: Serialize + 'static,
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let field = Arc::new(field);
+        let value = field.clone();
+        let run = move |handlers, invocation: Invocation<H::Resource>| {
+            let Invocation { call, old, .. } = invocation;
+            let old = old.map(|old| field(&old));
+            let new = field(&call.object);
+            let update = FieldUpdate { call, old, new };
+            handler(handlers, update).boxed()
+        };
+        let value = move |object: &H::Resource| serde_json::to_value(value(object));
+        self.add(id, On::Field(Box::new(value)), Box::new(run))
+    }
+
+    /// Calls a handler for each object at an interval, with the object as it was seen last. A tick that fails is retried like a handler; when
+    /// it has failed for good, the next one comes at the interval.
+    pub fn timer<F>(
+        &mut self,
+        id: &str,
+        interval: Duration,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> TimerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let run = move |handlers, call, _| handler(handlers, call).boxed();
+        let background = self.add_background(id, Some(interval), Box::new(run));
+        TimerOptions(background)
+    }
+
+    /// Calls a function for each object that runs as long as the object exists. If it returns an error, it is called again, like a handler;
+    /// if it returns without one, it has ended, until the object is accepted anew by its filters, or the operator is started again.
+    ///
+    /// Such a function is the place for a watch of something outside of the cluster. It must end when [`DaemonCall::stopped`] returns: the
+    /// [finalizer](Handlers::FINALIZER) is kept until then.
+    pub fn daemon<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, DaemonCall<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> DaemonOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let run = move |handlers, call, lifetime| {
+            let daemon = DaemonCall { call, lifetime };
+            handler(handlers, daemon).boxed()
+        };
+        let background = self.add_background(id, None, Box::new(run));
+        DaemonOptions(background)
+    }
+
+    fn add_background(
+        &mut self,
+        id: &str,
+        interval: Option<Duration>,
+        run: RunBackground<H>,
+    ) -> BackgroundOptions<'_, H::Resource> {
+        let index = self.background.len();
+        self.background.push(Background {
+            id: id.to_owned(),
+            filter: Filter::default(),
+            retries: Retries::default(),
+            schedule: Schedule {
+                interval,
+                idle: Duration::ZERO,
+                delay: Duration::ZERO,
+                is_sharp: false,
+                grace: GRACE,
+            },
+            run,
+        });
+        let background = &mut self.background[index];
+        BackgroundOptions {
+            schedule: &mut background.schedule,
+            handler: HandlerOptions {
+                filter: &mut background.filter,
+                retries: &mut background.retries,
+            },
+        }
+    }
+
+    /// Marks the values at a path such as `spec.token` as sensitive: only keyed hashes of them are recorded on the object, so that handlers
+    /// learn that they have changed, but not what they were. The data of Secrets are sensitive anyway. The items of lists on the path are
+    /// all meant.
+    pub fn sensitive(&mut self, path: &str) {
+        self.redaction.add(path);
+    }
+
+    fn cause<F>(
+        &mut self,
+        cause: Cause,
+        id: &str,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let run = move |handlers, invocation: Invocation<H::Resource>| {
+            handler(handlers, invocation.call).boxed()
+        };
+        self.add(id, On::Cause(cause), Box::new(run))
+    }
+
+    fn add(
+        &mut self,
+        id: &str,
+        on: On<H::Resource>,
+        run: Run<H>,
+    ) -> HandlerOptions<'_, H::Resource> {
+        let index = self.handlers.len();
+        self.handlers.push(Handler {
+            id: id.to_owned(),
+            on,
+            filter: Filter::default(),
+            retries: Retries::default(),
+            run,
+        });
+        let handler = &mut self.handlers[index];
+        HandlerOptions {
+            filter: &mut handler.filter,
+            retries: &mut handler.retries,
+        }
+    }
+
+    /// What is wrong with the registrations.
+    ///
+    /// # Errors
+    /// With the id, and a cure.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut ids = HashSet::new();
+        let handlers = self.handlers.iter().map(|it| (&it.id, Some(&it.on)));
+        let background = self.background.iter().map(|it| (&it.id, None));
+        for (id, on) in handlers.chain(background) {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+            if id.is_empty() || !id.chars().all(is_name) {
+                return Err(format!(
+                    "{id:?} is not an id of a handler\nhelp: use letters, digits, `-`, `_` and `.`"
+                ));
+            }
+            if !ids.insert(id) {
+                return Err(format!(
+                    "two handlers have the id {id:?}\nhelp: give one of them another id; one that is deployed keeps its id"
+                ));
+            }
+            if matches!(on, Some(On::Cause(Cause::Delete))) && H::FINALIZER.is_none() {
+                return Err(format!(
+                    "the delete handler {id:?} needs a finalizer, without which the object would be gone before it is called\nhelp: set `FINALIZER` of the handlers"
+                ));
+            }
+        }
+        let mut timers = self.background.iter();
+        if let Some(timer) = timers.find(|it| it.schedule.interval == Some(Duration::ZERO)) {
+            return Err(format!(
+                "the timer {:?} has the interval 0\nhelp: choose an interval, or use a daemon",
+                timer.id
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl<K: Object> HandlerOptions<'_, K> {
+    /// Calls the handler at most so many times for one cause.
+    pub fn attempts(self, limit: u32) -> Self {
+        self.retries.limit = Some(limit.max(1));
+        self
+    }
+
+    /// Does not call the handler again when so much time has passed since its first attempt. An attempt is not interrupted.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.retries.timeout = Some(timeout);
+        self
+    }
+
+    /// Calls the handler again so long after an error that is neither permanent nor has a delay of its own, instead of after a delay that
+    /// grows with each attempt.
+    pub fn backoff(self, backoff: Duration) -> Self {
+        self.retries.backoff = Some(backoff);
+        self
+    }
+
+    /// Only for objects with this label.
+    pub fn label(self, name: &str, value: &str) -> Self {
+        let label = (name.to_owned(), Some(value.to_owned()));
+        self.filter.labels.push(label);
+        self
+    }
+
+    /// Only for objects that have a label of this name.
+    pub fn has_label(self, name: &str) -> Self {
+        self.filter.labels.push((name.to_owned(), None));
+        self
+    }
+
+    /// Only for objects with this annotation.
+    pub fn annotation(self, name: &str, value: &str) -> Self {
+        let annotation = (name.to_owned(), Some(value.to_owned()));
+        self.filter.annotations.push(annotation);
+        self
+    }
+
+    /// Only for objects that have an annotation of this name.
+    pub fn has_annotation(self, name: &str) -> Self {
+        self.filter.annotations.push((name.to_owned(), None));
+        self
+    }
+
+    /// Only for objects for which this returns `true`. It must depend on the object alone.
+    pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+        self.filter.when.push(Arc::new(predicate));
+        self
+    }
+
+    /// Only for changes for which this returns `true`. It gets the object as it was handled last, if that is known, and as it is.
+    pub fn when_changed(
+        self,
+        predicate: impl Fn(Option<&K>, &K) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.filter.when_changed.push(Arc::new(predicate));
+        self
+    }
+}
+
+/// Methods that a timer or daemon has like a handler.
+macro_rules! like_a_handler {
+    ($options:ident) => {
+        impl<'a, K: Object> $options<'a, K> {
+            fn with(
+                self,
+                change: impl FnOnce(HandlerOptions<'a, K>) -> HandlerOptions<'a, K>,
+            ) -> Self {
+                let BackgroundOptions { schedule, handler } = self.0;
+                let handler = change(handler);
+                Self(BackgroundOptions { schedule, handler })
+            }
+
+            /// Waits so long after the object was seen first.
+            pub fn delay(self, delay: Duration) -> Self {
+                self.0.schedule.delay = delay;
+                self
+            }
+
+            /// Like [`HandlerOptions::attempts`].
+            pub fn attempts(self, limit: u32) -> Self {
+                self.with(|it| it.attempts(limit))
+            }
+
+            /// Like [`HandlerOptions::timeout`].
+            pub fn timeout(self, timeout: Duration) -> Self {
+                self.with(|it| it.timeout(timeout))
+            }
+
+            /// Like [`HandlerOptions::backoff`].
+            pub fn backoff(self, backoff: Duration) -> Self {
+                self.with(|it| it.backoff(backoff))
+            }
+
+            /// Like [`HandlerOptions::label`].
+            pub fn label(self, name: &str, value: &str) -> Self {
+                self.with(|it| it.label(name, value))
+            }
+
+            /// Like [`HandlerOptions::has_label`].
+            pub fn has_label(self, name: &str) -> Self {
+                self.with(|it| it.has_label(name))
+            }
+
+            /// Like [`HandlerOptions::annotation`].
+            pub fn annotation(self, name: &str, value: &str) -> Self {
+                self.with(|it| it.annotation(name, value))
+            }
+
+            /// Like [`HandlerOptions::has_annotation`].
+            pub fn has_annotation(self, name: &str) -> Self {
+                self.with(|it| it.has_annotation(name))
+            }
+
+            /// Like [`HandlerOptions::when`].
+            pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+                self.with(|it| it.when(predicate))
+            }
+        }
+    };
+}
+
+like_a_handler!(TimerOptions);
+like_a_handler!(DaemonOptions);
+
+impl<K: Object> TimerOptions<'_, K> {
+    /// Ticks only when the spec, labels and annotations of the object have not changed for so long.
+    pub fn idle(self, idle: Duration) -> Self {
+        self.0.schedule.idle = idle;
+        self
+    }
+
+    /// Counts the interval from the beginning of a tick to the beginning of the next one, instead of from its end. A tick that takes longer
+    /// skips the ones that it covers.
+    pub fn sharp(self) -> Self {
+        self.0.schedule.is_sharp = true;
+        self
+    }
+}
+
+impl<K: Object> DaemonOptions<'_, K> {
+    /// How long the daemon may take to end when it is to stop, instead of 10 seconds. After that it is aborted.
+    pub fn grace(self, grace: Duration) -> Self {
+        self.0.schedule.grace = grace;
+        self
+    }
+}

@@ -1,0 +1,176 @@
+//! The causes of calls, without errors.
+
+use super::*;
+use kube::api::DeleteParams;
+use std::time::Duration;
+
+#[tokio::test]
+async fn each_cause_calls_its_handlers_in_their_order() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, All(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    let created = [
+        "a create create-1#1 size 1",
+        "a create create-2#1 size 1",
+        "a create size#1 size 1 None -> 1",
+    ];
+    assert_eq!(journal.take(), created);
+    let widget = widgets(&server).get("a").await.unwrap();
+    assert_eq!(widget.finalizers(), [FINALIZER]);
+
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    settled(&server, "a").await;
+    let updated = [
+        "a update update#1 size 2 old Some(1) spec.size",
+        "a update size#1 size 2 Some(1) -> 2",
+    ];
+    assert_eq!(journal.take(), updated);
+
+    let labels = json!({"metadata": {"labels": {"app": "web"}, "annotations": {"x": "y"}}});
+    patch(&server, "a", labels).await;
+    let labelled = logged(&server, &journal, 2).await;
+    let both = "size 2 old Some(2) metadata";
+    assert_eq!(
+        labelled,
+        [
+            format!("a update update#1 {both}"),
+            format!("a update labelled#1 {both}")
+        ]
+    );
+    // neither the status nor anything else of the metadata is a change
+    let status = json!({"status": {"observedGeneration": 1}});
+    let parameters = PatchParams::default();
+    let api = widgets(&server);
+    api.patch_status("a", &parameters, &Patch::Merge(status))
+        .await
+        .unwrap();
+    patch(
+        &server,
+        "a",
+        json!({"metadata": {"finalizers": [FINALIZER, "x/y"]}}),
+    )
+    .await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(journal.take().is_empty());
+    patch(
+        &server,
+        "a",
+        json!({"metadata": {"finalizers": [FINALIZER]}}),
+    )
+    .await;
+
+    running.stop().await.unwrap();
+    let running = start(&server, All(journal.clone())).await;
+    let resumed = logged(&server, &journal, 2).await;
+    let expected = ["a resume resume-1#1 size 2", "a resume resume-2#1 size 2"];
+    assert_eq!(resumed, expected);
+
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    server
+        .eventually("it is gone", async || {
+            api.get_opt("a").await.ok()?.is_none().then_some(())
+        })
+        .await;
+    let deleted = ["a delete delete-1#1 size 2", "a delete delete-2#1 size 2"];
+    assert_eq!(journal.take(), deleted);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_happened_while_the_operator_was_down_is_handled() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, All(journal.clone())).await;
+    for name in ["changed", "deleted"] {
+        create_sized(&server, name, 1).await;
+        settled(&server, name).await;
+    }
+    running.stop().await.unwrap();
+    journal.take();
+    patch(&server, "changed", json!({"spec": {"size": 2}})).await;
+    patch(&server, "changed", json!({"spec": {"size": 3}})).await;
+    create_sized(&server, "created", 4).await;
+    let api = widgets(&server);
+    api.delete("deleted", &DeleteParams::default())
+        .await
+        .unwrap();
+    let running = start(&server, All(journal.clone())).await;
+    let mut lines = logged(&server, &journal, 9).await;
+    lines.sort_by_key(|line| line.split(' ').next().map(str::to_owned));
+    assert_eq!(
+        lines,
+        [
+            "changed resume resume-1#1 size 3",
+            "changed resume resume-2#1 size 3",
+            "changed update update#1 size 3 old Some(1) spec.size",
+            "changed update size#1 size 3 Some(1) -> 3",
+            "created create create-1#1 size 4",
+            "created create create-2#1 size 4",
+            "created create size#1 size 4 None -> 4",
+            "deleted delete delete-1#1 size 1",
+            "deleted delete delete-2#1 size 1",
+        ]
+    );
+    running.stop().await.unwrap();
+}
+
+/// Only a handler that filters.
+struct Filtered(Arc<Journal>);
+
+impl Handlers for Filtered {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.create("create", Self::any).has_label("mine");
+        on.update("grown", Self::any_update)
+            .has_label("mine")
+            .when(|widget| widget.spec.size < 10)
+            .when_changed(|old, new| old.is_some_and(|old| old.spec.size < new.spec.size));
+    }
+}
+
+impl Filtered {
+    async fn any(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
+        self.0.call(&call, "")
+    }
+
+    async fn any_update(self: Arc<Self>, update: Update<Widget>) -> Result<()> {
+        self.0.call(&update, "")
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_no_handler_accepts_is_left_alone() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, Filtered(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(
+        widgets(&server)
+            .get("a")
+            .await
+            .unwrap()
+            .annotations()
+            .is_empty()
+    );
+    patch(&server, "a", json!({"metadata": {"labels": {"mine": ""}}})).await;
+    settled(&server, "a").await;
+    for (size, is_called) in [(5, true), (4, false), (12, false), (3, false), (9, true)] {
+        journal.take();
+        patch(&server, "a", json!({"spec": {"size": size}})).await;
+        settled(&server, "a").await;
+        assert_eq!(journal.len(), usize::from(is_called), "{size}");
+    }
+    assert!(
+        widgets(&server)
+            .get("a")
+            .await
+            .unwrap()
+            .finalizers()
+            .is_empty()
+    );
+    running.stop().await.unwrap();
+}
