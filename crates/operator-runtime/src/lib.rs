@@ -56,8 +56,8 @@ mod error;
 /// The style of handlers: what a user of [`Handlers`] needs.
 pub mod handlers {
     pub use crate::style::handlers::{
-        Call, Cause, DaemonCall, DaemonOptions, FieldUpdate, HandlerOptions, Handlers, Path,
-        Registry, TimerOptions, Update,
+        Call, Cause, DaemonCall, DaemonOptions, EventKind, EventOptions, FieldUpdate,
+        HandlerOptions, Handlers, Index, Path, Registry, TimerOptions, Update, WatchEvent,
     };
 }
 mod health;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
+    runtime::events::EventType,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -124,6 +125,51 @@ impl Context {
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Sets fields of the status of the reconciled object, whatever its version is. Reports fields that its schema lacks.
+    pub(crate) async fn merge_status<K>(&self, object: &K, status: Value) -> Result<()>
+    where
+        K: Resource<DynamicType = ()> + Serialize,
+    {
+        let parameters = PatchParams {
+            field_manager: Some(self.field_manager().to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(json!({ "metadata": { "uid": object.uid() }, "status": status }));
+        let (requests, name) = (
+            requests::<K>(object.namespace().as_deref()),
+            object.name_any(),
+        );
+        let request = requests
+            .patch_subresource("status", &name, &parameters, &patch)
+            .map_err(kube::Error::BuildRequest)?;
+        let mut answer = self.controller.client.request::<Value>(request).await;
+        if answer.as_ref().is_err_and(is_gone) && self.exists().await? {
+            // what is not there is the subresource
+            let request = requests
+                .patch(&name, &parameters, &patch)
+                .map_err(kube::Error::BuildRequest)?;
+            answer = self.controller.client.request(request).await;
+        }
+        let mut written = match answer {
+            Ok(written) => written,
+            Err(error) if is_gone(&error) => {
+                self.facts.is_gone.store(true, Relaxed);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        forget_managers(&mut written);
+        let fields = status.as_object().into_iter().flatten();
+        let lost = fields.filter(|(name, _)| written["status"].get(name).is_none());
+        for (name, _) in lost {
+            let note = format!("the schema has no field status.{name}, so its value is lost");
+            self.event(object, EventType::Warning, "StatusFieldMissing", note)
+                .await;
+        }
+        self.record_written(written);
+        Ok(())
     }
 
     fn is_owner(&self, object: &impl Resource) -> bool {

@@ -4,6 +4,7 @@
 //! objects are listed again.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -24,7 +25,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::{
-    context::display_key,
+    context::{Context, display_key},
     controller_options::Selection,
     engine::{
         cache::Change,
@@ -34,9 +35,9 @@ use crate::{
         related::{Changed, Related, controller_of},
         shared_cache::Listener,
     },
-    error::WatchMessage,
+    error::{WatchMessage, panic_message},
     settings::Settings,
-    style::Reconciler,
+    style::{CacheChange, Cached, Reconciler},
 };
 
 /// The page size of lists, which limits the memory.
@@ -142,9 +143,10 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
         match change {
             Change::Nothing => vec![],
             Change::Reconcile(keys) => {
-                if self.is_first_list.swap(false, Relaxed) {
-                    self.reconciler.listed(keys);
-                }
+                self.report_cached(match self.is_first_list.swap(false, Relaxed) {
+                    true => CacheChange::Listed(keys),
+                    false => CacheChange::Changed(keys),
+                });
                 for key in keys {
                     self.objects.withdraw_report(key);
                     self.trigger(key, version.clone());
@@ -153,6 +155,7 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
             }
             Change::Replaced(key, before) => {
                 self.gone(key, Some(before));
+                self.report_cached(CacheChange::Changed(std::slice::from_ref(key)));
                 self.trigger(key, version);
                 vec![key.clone()]
             }
@@ -163,6 +166,7 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
                 vec![]
             }
             Change::Undecodable(key, object) => {
+                self.report_cached(CacheChange::Removed(key, None));
                 self.forget(key);
                 if is_first || self.blocked_finalizer(object).is_some() {
                     self.objects.report(key, object.clone());
@@ -185,7 +189,27 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
 }
 
 impl<R: Reconciler> Reconciliations<R> {
+    /// Calls [`Reconciler::cached`]. What panics there must not end the watch.
+    fn report_cached(&self, what: CacheChange<'_, R::Resource>) {
+        let context =
+            |object: &R::Resource| Context::new(self.controller_context.clone(), object, false);
+        let change = Cached {
+            what,
+            store: &self.store,
+            context: &context,
+        };
+        let called = catch_unwind(AssertUnwindSafe(|| self.reconciler.cached(change)));
+        if let Err(panic) = called {
+            self.metrics.reconciles.panics.inc();
+            warn!(
+                "a function of the cache panicked: {}",
+                panic_message(&*panic)
+            );
+        }
+    }
+
     fn gone(&self, key: &ObjectRef<R::Resource>, last: Option<&Arc<R::Resource>>) {
+        self.report_cached(CacheChange::Removed(key, last));
         self.objects.withdraw_report(key);
         self.forget(key);
         if let Some(last) = last {

@@ -12,4 +12,5 @@ pub use external::{
     Identity, ProviderCall, State,
 };
 pub use object::Object;
-pub use reconciler::Reconciler;
+pub(crate) use reconciler::CacheChange;
+pub use reconciler::{Cached, Reconciler};

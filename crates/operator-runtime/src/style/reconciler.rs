@@ -8,6 +8,23 @@ use super::Object;
 
 use crate::{Action, ControllerOptions, Result, context::Context, engine::related::Changed};
 
+/// A change of the cache of a controller.
+#[doc(hidden)]
+pub struct Cached<'a, K: Object> {
+    pub(crate) what: CacheChange<'a, K>,
+    pub(crate) store: &'a Store<K>,
+    pub(crate) context: &'a dyn Fn(&K) -> Context,
+}
+
+pub(crate) enum CacheChange<'a, K: Object> {
+    /// The first list is complete, with these objects.
+    Listed(&'a [ObjectRef<K>]),
+    /// Objects were created or changed.
+    Changed(&'a [ObjectRef<K>]),
+    /// An object was deleted, or cannot be decoded any more; its last state, if it was deleted and is known.
+    Removed(&'a ObjectRef<K>, Option<&'a Arc<K>>),
+}
+
 /// Makes the state of the cluster match the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
     /// The reconciled kind. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
@@ -83,9 +100,9 @@ pub trait Reconciler: Send + Sync + 'static {
         async {}
     }
 
-    /// Called once, with the objects of the first list, before any of them is reconciled.
+    /// Called for each change of the cache, before the objects are reconciled that it is about.
     #[doc(hidden)]
-    fn listed(&self, _keys: &[ObjectRef<Self::Resource>]) {}
+    fn cached(&self, _change: Cached<'_, Self::Resource>) {}
 
     /// The options of the controller; called once, before it begins.
     ///

@@ -15,6 +15,8 @@ pub enum Cause {
     Update,
     /// The object is being deleted.
     Delete,
+    /// The object was deleted.
+    Deleted,
     /// The operator was started, and the object existed already.
     Resume,
     /// The time of a timer has come.
@@ -30,6 +32,7 @@ impl Cause {
             Self::Create => "create",
             Self::Update => "update",
             Self::Delete => "delete",
+            Self::Deleted => "deleted",
             Self::Resume => "resume",
             Self::Timer => "timer",
             Self::Daemon => "daemon",

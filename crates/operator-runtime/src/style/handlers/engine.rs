@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::FutureExt;
+use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt, runtime::events::EventType};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
@@ -19,6 +20,7 @@ use super::{
     cause::Cause,
     difference::Path,
     essence::essence,
+    event::Events,
     handled::{self, Handled},
     journal::{Ended, Journal, Turn},
     memo::Memory,
@@ -31,7 +33,7 @@ use crate::{
     context::{Context, Precondition},
     engine::{decode::read, kind::GroupKind, objects::Backoff},
     error::panic_message,
-    style::Reconciler,
+    style::{CacheChange, Cached, Reconciler},
 };
 
 /// All annotations of an object together have at most 256 KiB
@@ -52,6 +54,7 @@ pub(super) struct Engine<H: Handlers> {
     registry: Registry<H>,
     background: Arc<Vec<Background<H>>>,
     tasks: Tasks<H>,
+    events: Events<H>,
     /// The prefix of the operator's annotations.
     operator: String,
     keys: Keys,
@@ -91,8 +94,10 @@ impl<H: Handlers> Engine<H> {
             )
             .into());
         }
+        let handlers = Arc::new(handlers);
         Ok(Self {
-            handlers: Arc::new(handlers),
+            events: Events::new(handlers.clone(), std::mem::take(&mut registry.events)),
+            handlers,
             background: Arc::new(std::mem::take(&mut registry.background)),
             registry,
             tasks: Tasks::new(backoff),
@@ -148,7 +153,11 @@ impl<H: Handlers> Engine<H> {
     /// Whether the object is the business of a handler that depends on what was handled.
     fn is_visible(&self, object: &H::Resource) -> bool {
         let mut handlers = self.registry.handlers.iter();
-        handlers.any(|it| !matches!(it.on, On::Cause(Cause::Resume)) && it.filter.accepts(object))
+        let is_recorded = |on: &On<_>| match on {
+            On::Cause(cause) => !matches!(cause, Cause::Resume | Cause::Deleted),
+            On::Field(_) => true,
+        };
+        handlers.any(|it| is_recorded(&it.on) && it.filter.accepts(object))
     }
 
     /// Whether this is the first time that an object is seen which existed when the operator was started.
@@ -200,8 +209,8 @@ impl<H: Handlers> Work<'_, H> {
         &self,
         handler: &Handler<H>,
         journal: &Arc<Journal>,
-        (cause, attempt, started): (Cause, u32, k8s_openapi::jiff::Timestamp),
-    ) -> (Result<()>, Scope) {
+        (cause, attempt, started): (Cause, u32, Timestamp),
+    ) -> (Result<Value>, Scope) {
         let engine = self.engine;
         let scope = Scope::new(journal.clone(), handler.retries);
         let call = Call {
@@ -274,6 +283,13 @@ impl<H: Handlers> Work<'_, H> {
             if self.cx.is_gone() {
                 return Ok(Pass::Gone);
             }
+            let result = match (result, &handler.result) {
+                (Ok(value), Some(field)) if !value.is_null() && scope.waits().is_none() => {
+                    let status = json!({ (field.as_str()): value });
+                    self.cx.merge_status(&*self.object, status).await
+                }
+                (result, _) => result.map(drop),
+            };
             if result.is_ok() && self.cx.is_outdated() {
                 // its write of the status found another version, so it is repeated with that
                 return Ok(Pass::Next(Some(OUTDATED_DELAY)));
@@ -484,10 +500,29 @@ impl<H: Handlers> Reconciler for Engine<H> {
         Ok(())
     }
 
-    async fn deleted(&self, object: Arc<H::Resource>, _cx: &Context) -> Result<()> {
+    async fn deleted(&self, object: Arc<H::Resource>, cx: &Context) -> Result<()> {
         let uid = object.uid().unwrap_or_default();
-        self.memory.forget(&uid);
         self.tasks.forget(&uid);
+        let journal = Journal::new(Progress::new(Cause::Deleted), None, self.backoff);
+        let work = Work {
+            engine: self,
+            object,
+            cx,
+            old: None,
+            changes: Arc::default(),
+            id: handled::hash(&json!([uid, Cause::Deleted])),
+            uid,
+        };
+        for handler in &self.registry.handlers {
+            if work.is_for(handler, Cause::Deleted, None)? {
+                let call = (Cause::Deleted, 1, Timestamp::now());
+                let (result, _) = work.call(handler, &journal, call).await;
+                if let Err(error) = result {
+                    warn!(handler = handler.id, "{error}; there is no other call");
+                }
+            }
+        }
+        self.memory.forget(&work.uid);
         Ok(())
     }
 
@@ -495,10 +530,37 @@ impl<H: Handlers> Reconciler for Engine<H> {
         self.tasks.stop().await;
     }
 
-    fn listed(&self, keys: &[ObjectRef<H::Resource>]) {
-        if self.has(Cause::Resume) {
-            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-            listed.extend(keys.iter().cloned());
+    fn cached(&self, change: Cached<'_, H::Resource>) {
+        let Cached {
+            what,
+            store,
+            context,
+        } = change;
+        let (keys, is_list) = match what {
+            CacheChange::Listed(keys) => (keys, true),
+            CacheChange::Changed(keys) => (keys, false),
+            CacheChange::Removed(key, last) => {
+                for index in &self.registry.indexes {
+                    index.replace(key, None);
+                }
+                return self.events.push_deleted(key, last, context);
+            }
+        };
+        for object in keys.iter().filter_map(|key| store.get(key)) {
+            let key = ObjectRef::from_obj(&*object);
+            for index in &self.registry.indexes {
+                index.replace(&key, Some(&*object));
+            }
+            self.events.push(is_list, object, context);
+        }
+        if is_list {
+            for index in &self.registry.indexes {
+                index.complete();
+            }
+            if self.has(Cause::Resume) {
+                let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+                listed.extend(keys.iter().cloned());
+            }
         }
     }
 

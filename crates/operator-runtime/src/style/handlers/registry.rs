@@ -1,6 +1,6 @@
 //! The handlers of a controller, as they are registered.
 
-use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
+use std::{any::TypeId, collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use serde::Serialize;
@@ -12,11 +12,18 @@ use super::{
     call::{Call, FieldUpdate, Update},
     cause::Cause,
     difference::Path,
+    event::{EventHandler, WatchEvent},
     filter::Filter,
+    index::{Index, Indexed, Indexing},
     journal::Retries,
     secret::Redaction,
 };
 use crate::{Result, engine::kind::GroupKind, style::Object};
+
+/// What a handler returns, as JSON.
+async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
+    Ok(serde_json::to_value(result.await?)?)
+}
 
 /// How long a timer or daemon may take to end, by default.
 const GRACE: Duration = Duration::from_secs(10);
@@ -28,6 +35,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Registry<H: Handlers> {
     pub(super) handlers: Vec<Handler<H>>,
     pub(super) background: Vec<Background<H>>,
+    pub(super) events: Vec<EventHandler<H>>,
+    pub(super) indexes: Vec<Box<dyn Indexing<H::Resource>>>,
     pub(super) redaction: Redaction,
 }
 
@@ -38,11 +47,15 @@ pub(super) struct Handler<H: Handlers> {
     pub filter: Filter<H::Resource>,
     pub retries: Retries,
     pub run: Run<H>,
+    /// Whether it returns a value.
+    pub has_result: bool,
+    /// The field of the status that gets the value.
+    pub result: Option<String>,
 }
 
 /// Calls a handler.
 pub(super) type Run<H> = Box<
-    dyn Fn(Arc<H>, Invocation<<H as Handlers>::Resource>) -> BoxFuture<'static, Result<()>>
+    dyn Fn(Arc<H>, Invocation<<H as Handlers>::Resource>) -> BoxFuture<'static, Result<Value>>
         + Send
         + Sync,
 >;
@@ -65,7 +78,12 @@ pub(super) struct Invocation<K: Object> {
 pub struct HandlerOptions<'a, K> {
     filter: &'a mut Filter<K>,
     retries: &'a mut Retries,
+    /// `None` for timers and daemons, which have no results.
+    result: Option<&'a mut Option<String>>,
 }
+
+/// The options of a handler of events.
+pub struct EventOptions<'a, K>(&'a mut Filter<K>);
 
 /// The options of a timer.
 pub struct TimerOptions<'a, K>(BackgroundOptions<'a, K>);
@@ -84,69 +102,89 @@ impl<H: Handlers> Registry<H> {
         Self {
             handlers: vec![],
             background: vec![],
+            events: vec![],
+            indexes: vec![],
             redaction: Redaction::of(kind),
         }
     }
 
     /// Calls a handler for each object that is new to the operator: that it has not handled before, also if the object is older than the
     /// operator.
-    pub fn create<F>(
+    pub fn create<R, F>(
         &mut self,
         id: &str,
         handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         self.cause(Cause::Create, id, handler)
     }
 
     /// Calls a handler once for each object that had been handled before the operator was started. Objects that changed meanwhile are
     /// updated as well.
-    pub fn resume<F>(
+    pub fn resume<R, F>(
         &mut self,
         id: &str,
         handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         self.cause(Cause::Resume, id, handler)
     }
 
     /// Calls a handler for each object that is being deleted. It keeps the object with the [finalizer](Handlers::FINALIZER) until it has
     /// ended.
-    pub fn delete<F>(
+    pub fn delete<R, F>(
         &mut self,
         id: &str,
         handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         self.cause(Cause::Delete, id, handler)
     }
 
+    /// Calls a handler after an object was deleted, with its last known state. That is best-effort: nothing keeps the object, an error is only
+    /// logged, and a deletion while the operator is down is missed. For work that must be done, use [`delete`](Self::delete).
+    pub fn deleted<R, F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+    {
+        self.cause(Cause::Deleted, id, handler)
+    }
+
     /// Calls a handler for each object whose spec, labels or annotations differ from what was handled last.
-    pub fn update<F>(
+    pub fn update<R, F>(
         &mut self,
         id: &str,
         handler: impl Fn(Arc<H>, Update<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         let run = move |handlers, invocation: Invocation<H::Resource>| {
             let Invocation { call, old, changes } = invocation;
             let update = Update { call, old, changes };
-            handler(handlers, update).boxed()
+            value(handler(handlers, update)).boxed()
         };
-        self.add(id, On::Cause(Cause::Update), Box::new(run))
+        self.add::<R>(id, On::Cause(Cause::Update), Box::new(run))
     }
 
     /// Calls a handler when a value of the spec, the labels or the annotations differs from what was handled last, and for new objects. The
     /// value is what `field` returns, for example `|volume| volume.spec.size`: a schema that takes the field away is a compile error.
-    pub fn field<T, F>(
+    pub fn field<T, R, F>(
         &mut self,
         id: &str,
         field: impl Fn(&H::Resource) -> T + Send + Sync + 'static,
@@ -154,19 +192,20 @@ impl<H: Handlers> Registry<H> {
     ) -> HandlerOptions<'_, H::Resource>
     where
         T: Serialize + 'static,
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         let field = Arc::new(field);
-        let value = field.clone();
+        let accessor = field.clone();
         let run = move |handlers, invocation: Invocation<H::Resource>| {
             let Invocation { call, old, .. } = invocation;
             let old = old.map(|old| field(&old));
             let new = field(&call.object);
             let update = FieldUpdate { call, old, new };
-            handler(handlers, update).boxed()
+            value(handler(handlers, update)).boxed()
         };
-        let value = move |object: &H::Resource| serde_json::to_value(value(object));
-        self.add(id, On::Field(Box::new(value)), Box::new(run))
+        let of_object = move |object: &H::Resource| serde_json::to_value(accessor(object));
+        self.add::<R>(id, On::Field(Box::new(of_object)), Box::new(run))
     }
 
     /// Calls a handler for each object at an interval, with the object as it was seen last. A tick that fails is retried like a handler; when
@@ -232,8 +271,42 @@ impl<H: Handlers> Registry<H> {
             handler: HandlerOptions {
                 filter: &mut background.filter,
                 retries: &mut background.retries,
+                result: None,
             },
         }
+    }
+
+    /// Calls a handler for each event of the watch, also for changes of the status and for objects that are being deleted. Nothing is recorded
+    /// of it: an error is logged, and events while the operator was down are missed. The events of one object are handled in their order.
+    pub fn event<F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, WatchEvent<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> EventOptions<'_, H::Resource>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let index = self.events.len();
+        self.events.push(EventHandler {
+            id: id.to_owned(),
+            filter: Filter::default(),
+            run: Box::new(move |handlers, event| handler(handlers, event).boxed()),
+        });
+        EventOptions(&mut self.events[index].filter)
+    }
+
+    /// Fills an index with the entries that a function returns for each object, each with its key.
+    pub fn index<Q, V, I>(
+        &mut self,
+        index: &Index<Q, V>,
+        entries: impl Fn(&H::Resource) -> I + Send + Sync + 'static,
+    ) where
+        Q: Ord + Clone + Send + Sync + 'static,
+        V: Clone + Send + Sync + 'static,
+        I: IntoIterator<Item = (Q, V)> + 'static,
+    {
+        let index = index.clone();
+        self.indexes.push(Box::new(Indexed { index, entries }));
     }
 
     /// Marks the values at a path such as `spec.token` as sensitive: only keyed hashes of them are recorded on the object, so that handlers
@@ -243,22 +316,23 @@ impl<H: Handlers> Registry<H> {
         self.redaction.add(path);
     }
 
-    fn cause<F>(
+    fn cause<R, F>(
         &mut self,
         cause: Cause,
         id: &str,
         handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
         let run = move |handlers, invocation: Invocation<H::Resource>| {
-            handler(handlers, invocation.call).boxed()
+            value(handler(handlers, invocation.call)).boxed()
         };
-        self.add(id, On::Cause(cause), Box::new(run))
+        self.add::<R>(id, On::Cause(cause), Box::new(run))
     }
 
-    fn add(
+    fn add<R: 'static>(
         &mut self,
         id: &str,
         on: On<H::Resource>,
@@ -271,11 +345,14 @@ impl<H: Handlers> Registry<H> {
             filter: Filter::default(),
             retries: Retries::default(),
             run,
+            has_result: TypeId::of::<R>() != TypeId::of::<()>(),
+            result: None,
         });
         let handler = &mut self.handlers[index];
         HandlerOptions {
             filter: &mut handler.filter,
             retries: &mut handler.retries,
+            result: Some(&mut handler.result),
         }
     }
 
@@ -287,7 +364,8 @@ impl<H: Handlers> Registry<H> {
         let mut ids = HashSet::new();
         let handlers = self.handlers.iter().map(|it| (&it.id, Some(&it.on)));
         let background = self.background.iter().map(|it| (&it.id, None));
-        for (id, on) in handlers.chain(background) {
+        let events = self.events.iter().map(|it| (&it.id, None));
+        for (id, on) in handlers.chain(background).chain(events) {
             let is_name = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
             if id.is_empty() || !id.chars().all(is_name) {
                 return Err(format!(
@@ -304,6 +382,13 @@ impl<H: Handlers> Registry<H> {
                     "the delete handler {id:?} needs a finalizer, without which the object would be gone before it is called\nhelp: set `FINALIZER` of the handlers"
                 ));
             }
+        }
+        let mut handlers = self.handlers.iter();
+        if let Some(handler) = handlers.find(|it| it.has_result && it.result.is_none()) {
+            return Err(format!(
+                "the handler {:?} returns a value that goes nowhere\nhelp: name the field of the status with `result`, or return `()`",
+                handler.id
+            ));
         }
         let mut timers = self.background.iter();
         if let Some(timer) = timers.find(|it| it.schedule.interval == Some(Duration::ZERO)) {
@@ -333,6 +418,16 @@ impl<K: Object> HandlerOptions<'_, K> {
     /// grows with each attempt.
     pub fn backoff(self, backoff: Duration) -> Self {
         self.retries.backoff = Some(backoff);
+        self
+    }
+
+    /// Writes what the handler returns to this field of the status, such as `endpoint`, when it has succeeded. `None` and `()` are not
+    /// written. The schema of the status must have the field, or the API server drops it, which is reported in an event. If a crash comes
+    /// between the write and the record of the success, the handler is called again.
+    pub fn result(mut self, field: &str) -> Self {
+        if let Some(result) = &mut self.result {
+            **result = Some(field.to_owned());
+        }
         self
     }
 
@@ -462,6 +557,21 @@ impl<K: Object> DaemonOptions<'_, K> {
     /// How long the daemon may take to end when it is to stop, instead of 10 seconds. After that it is aborted.
     pub fn grace(self, grace: Duration) -> Self {
         self.0.schedule.grace = grace;
+        self
+    }
+}
+
+impl<K: Object> EventOptions<'_, K> {
+    /// Like [`HandlerOptions::label`].
+    pub fn label(self, name: &str, value: &str) -> Self {
+        let label = (name.to_owned(), Some(value.to_owned()));
+        self.0.labels.push(label);
+        self
+    }
+
+    /// Like [`HandlerOptions::when`].
+    pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+        self.0.when.push(Arc::new(predicate));
         self
     }
 }

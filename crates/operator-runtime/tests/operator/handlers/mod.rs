@@ -2,8 +2,10 @@
 
 mod background;
 mod causes;
+mod killed;
 mod meanwhile;
 mod retries;
+mod watched;
 
 use std::{
     collections::BTreeMap,
