@@ -287,7 +287,12 @@ impl<R: Reconciler> Reconciliations<R> {
             Ok(mut written) => {
                 forget_managers(&mut written);
                 let written = self.read(&written)?;
-                self.objects.record_write(key, written.clone());
+                if written.meta().deletion_timestamp.is_some() && written.finalizers().is_empty() {
+                    // Without its last finalizer it is deleted, which the version in the response does not tell.
+                    self.objects.record_gone(key, written.clone());
+                } else {
+                    self.objects.record_write(key, written.clone());
+                }
                 Ok(WriteOutcome::Written(written))
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(WriteOutcome::Outdated),

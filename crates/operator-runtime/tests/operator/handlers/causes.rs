@@ -116,6 +116,34 @@ async fn what_happened_while_the_operator_was_down_is_handled() {
     running.stop().await.unwrap();
 }
 
+#[tokio::test]
+async fn the_event_of_an_own_write_does_not_call_the_last_delete_handler_again() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, All(journal.clone())).await;
+    let api = widgets(&server);
+    for number in 0..60 {
+        create_sized(&server, &format!("a{number}"), 1).await;
+    }
+    for number in 0..60 {
+        settled(&server, &format!("a{number}")).await;
+    }
+    journal.take();
+    for number in 0..60 {
+        let name = format!("a{number}");
+        api.delete(&name, &DeleteParams::default()).await.unwrap();
+    }
+    server
+        .eventually("all are gone", async || {
+            let all = api.list(&Default::default()).await.ok()?;
+            all.items.is_empty().then_some(())
+        })
+        .await;
+    running.stop().await.unwrap();
+    let lines = journal.take();
+    assert_eq!(lines.len(), 120, "{lines:#?}");
+}
+
 /// Only a handler that filters.
 struct Filtered(Arc<Journal>);
 

@@ -1,0 +1,96 @@
+"""The scripts that tests/kopf/compare.py runs, by the name of their object."""
+
+CLASSES = {
+    "resume within an update": "Kopf calls resume handlers of an object that was changed while the operator was down with the cause update (docs/handlers)",
+
+    "change during a cause": "Kopf does not call handlers that were done for a change that comes meanwhile (its issues 1072 and 1178)",
+    "fields of deleted objects": "Kopf calls field handlers of an object that was changed and then deleted (docs/handlers, processing.py)",
+}
+
+L = lambda **labels: {"labels": labels}
+
+
+def only(*handlers):
+    return lambda line: line["handler"] in handlers
+
+
+def without_resume(lines):
+    """The lines without the cause of resume handlers."""
+    return [line | {"cause": "resume"} if line["handler"] in ("r1", "r2") else line for line in lines]
+
+
+class Distinct:
+    """Selects the events of the watch that are not repeated: each operator writes its progress as often as it wants."""
+
+    def __init__(self):
+        self.last = {}
+
+    def __call__(self, line):
+        is_new = line["handler"] == "event" and self.last.get("cause") != line["cause"]
+        if line["handler"] == "event":
+            self.last = line
+        return is_new
+
+
+SCRIPTS = {
+    "create": Script({"up": [create()]}),
+    "edit-field": Script({"up": [create(), edit(size=2)]}),
+    "edit-other": Script({"up": [create(), edit(note="x")]}),
+    "field-goes-and-comes": Script({"up": [create(), edit(size=None), edit(size=3)]}),
+    "without-field": Script({"up": [create({"note": "x"}), edit(note="y")]}),
+    "labels-and-annotations": Script({"up": [
+        create(), meta(labels={"a": "b"}), meta(annotations={"c": "d"}),
+        meta(annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+    ]}),
+    "quiet-edits": Script({"up": [create(), status(phase="x")]}),
+    "temporary": Script({"up": [create()]}, plan={"c1": ["temporary"] * 3}),
+    "permanent": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["permanent"]}),
+    "arbitrary-with-limit": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["other"] * 9}),
+    "some-fail": Script({"up": [create()]}, plan={"c1": ["temporary:0"] * 2, "f": ["temporary:1"]}),
+    "update-fails": Script({"up": [create(), edit(size=2)]}, plan={"u1": ["other"] * 2, "u2": ["permanent"]}),
+    "restart-idle": Script({"up": [create()]}, {}, {}),
+    "edited-while-down": Script({"up": [create()]}, {"down": [edit(size=2), edit(size=3), edit(note="x")]}, differs="resume within an update", masked=without_resume),
+    "created-while-down": Script({}, {"down": [create()]}),
+    "deleted-while-down": Script({"up": [create()]}, {"down": [delete], "up": [gone]}),
+    "edited-and-deleted-while-down": Script({"up": [create()]}, {"down": [edit(size=2), delete], "up": [gone]}, differs="fields of deleted objects"),
+    "reverted-while-down": Script({"up": [create()]}, {"down": [edit(size=2), edit(size=1)]}),
+    "restart-between-attempts": Script({"up": [create()]}, {}, plan={"c1": ["temporary:4"]}),
+    "kill-in-handler": Script({"up": [create()]}, {}, plan={"c1": ["block"]}),
+    "kill-after-first": Script({"up": [create()]}, {}, plan={"c2": ["block"]}),
+    "kill-in-update": Script({"up": [create(), edit(size=2)]}, {}, plan={"u2": ["block"]}, differs="resume within an update", masked=without_resume),
+    "kill-in-delete": Script({"up": [create(), delete]}, {"up": [gone]}, plan={"d2": ["block"]}),
+    "edit-during-update": Script(
+        {"up": [create(), Until(edit(note="x"), "u1", "u2"), edit(more="y")]}, plan={"u2": ["temporary:2"]}, differs="change during a cause",
+    ),
+    "edit-during-create": Script(
+        {"up": [Until(create(), "c1", "c2", "f"), edit(size=2)]}, plan={"c2": ["temporary:2"]}, differs="change during a cause",
+    ),
+    "revert-during-update": Script(
+        {"up": [create(), Until(edit(note="x"), "u1", "u2"), edit(note=None), edit(note="z")]},
+        plan={"u2": ["temporary:2"]}, differs="change during a cause",
+    ),
+    "delete-during-create": Script({"up": [Until(create(), "c1", "c2", "f"), delete, gone]}, plan={"c1": ["temporary:4"] * 3}),
+    "delete-during-update": Script({"up": [create(), Until(edit(note="x"), "u1", "u2"), delete, gone]}, plan={"u2": ["temporary:4"] * 3}),
+    "delete-fails": Script({"up": [create(), delete, gone]}, plan={"d1": ["temporary"] * 2, "d2": ["permanent"]}),
+    "delete": Script({"up": [create(), delete, gone]}),
+    "foreign-finalizer": Script({"up": [
+        create(finalizers=["test.example.com/other"]), delete, there, meta(labels={"a": "b"}), there, meta(finalizers=[]), gone,
+    ]}),
+    "filters": Script({"up": [create({"size": 1}, **L(label="yes"), annotations={"grows": ""}), edit(size=2), edit(size=1)]}),
+    "filters-do-not-match": Script({"up": [create({"size": 1}, **L(label="no")), edit(size=2)]}),
+    "sub-handlers": Script({"up": [create({"items": ["a", "b", "c"]})]}, only=lambda line: "/" in line["handler"]),
+    "sub-handler-retried": Script(
+        {"up": [create({"items": ["a", "b", "c"]})]}, plan={"each/b": ["temporary"] * 2}, only=lambda line: "/" in line["handler"],
+    ),
+    "sub-handler-fails": Script(
+        {"up": [create({"items": ["a", "b", "c"]}), edit(size=2)]}, plan={"each/b": ["permanent"]},
+    ),
+    "sub-handler-killed": Script(
+        {"up": [create({"items": ["a", "b", "c"]})]}, {}, plan={"each/b": ["block"]}, only=lambda line: "/" in line["handler"],
+    ),
+    "memo": Script({"up": [create({"size": 1}, **L(memo="yes")), edit(size=2)]}, {"up": [edit(size=3)]}),
+    "events": Script({"up": [create({"size": 1}, **L(events="yes")), edit(size=2)]}, only=Distinct()),
+    "timer-fails": Script({"up": [Until(create({"size": 1}, **L(timer="yes")), "timer", "c1", "f"), delete, gone]}, plan={"timer": ["other"] * 2}, only=lambda line: line["handler"] == "timer" and line["attempt"] > 0),
+    "daemon": Script({"up": [create({"size": 1}, **L(daemon="yes")), meta(labels={"daemon": "no"}), meta(labels={"daemon": "yes"}), delete, gone]}, plan={"daemon": ["other"] * 2}, only=only("daemon", "daemon-end")),
+    "handlers-beside-a-daemon": Script({"up": [create({"size": 1}, **L(daemon="yes")), edit(size=2), delete, gone]}, only=lambda line: not line["handler"].startswith("daemon")),
+}
