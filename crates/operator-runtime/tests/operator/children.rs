@@ -9,10 +9,8 @@ use std::{
 };
 
 use crate::support::{
-    OPERATOR, Running, Widget, Widgets, create, event, patch, ready, rest, server,
+    Gate, OPERATOR, Running, Widget, Widgets, create, event, patch, ready, rest, server,
 };
-use futures::StreamExt;
-use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::{
     api::core::v1::{ConfigMap, ResourceQuota, ResourceQuotaSpec, ServiceAccount},
     apimachinery::pkg::api::resource::Quantity,
@@ -27,7 +25,6 @@ use operator_runtime::{
 };
 use operator_testing::{Request, Server};
 use serde_json::json;
-use tokio::sync::watch;
 
 /// Makes a ServiceAccount for each Widget, with its size.
 struct Accounts;
@@ -76,48 +73,9 @@ impl Reconciler for Quotas {
     }
 }
 
-/// What the operator hears of ServiceAccounts: nothing, until it is opened.
-#[derive(Clone)]
-struct Gate(Arc<watch::Sender<bool>>);
-
-impl Gate {
-    fn set(&self, is_open: bool) {
-        self.0.send_replace(is_open);
-    }
-
-    /// A client of the server whose lists and watches wait while the gate is closed.
-    fn client(&self, server: &Server) -> Client {
-        let (pass, gate) = (server.client(), self.0.clone());
-        let service = tower::service_fn(move |mut request: http::Request<Body>| {
-            let agent = http::HeaderValue::from_static(OPERATOR);
-            request.headers_mut().insert("user-agent", agent);
-            let (pass, mut gate) = (pass.clone(), gate.subscribe());
-            async move {
-                if !request.uri().path().ends_with("/serviceaccounts") {
-                    let answer = pass.send(request).await?;
-                    return Ok::<_, kube::Error>(answer.map(BodyExt::boxed_unsync));
-                }
-                gate.wait_for(|is_open| *is_open).await.unwrap();
-                let answer = pass.send(request).await?;
-                Ok(answer.map(|body| {
-                    let frames = body.into_data_stream().then(move |data| {
-                        let mut gate = gate.clone();
-                        async move {
-                            gate.wait_for(|is_open| *is_open).await.unwrap();
-                            data.map(http_body::Frame::data)
-                        }
-                    });
-                    StreamBody::new(frames).boxed_unsync()
-                }))
-            }
-        });
-        Client::new(service, server.client().default_namespace())
-    }
-}
-
 /// An operator that has made the child of the Widget `a`, and the gate that its watch has.
 async fn running(server: &Server) -> (Running, Gate) {
-    let gate = Gate(Arc::new(watch::channel(true).0));
+    let gate = Gate::new("/serviceaccounts", true);
     let accounts = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
         |c| c.owns::<ServiceAccount>(),
@@ -231,7 +189,7 @@ async fn the_content_of_config_maps_is_cached_if_requested() {
 #[tokio::test(start_paused = true)]
 async fn a_name_in_use_is_refused_without_a_write() {
     let server = server().await;
-    let gate = Gate(Arc::new(watch::channel(false).0));
+    let gate = Gate::new("/serviceaccounts", false);
     let owned = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
         |c| c.owns::<ServiceAccount>(),

@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use futures::StreamExt;
+use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::{
     api::{core::v1::ConfigMap, events::v1::Event},
     apimachinery::pkg::apis::meta::v1::{Condition as MetaV1, OwnerReference},
@@ -28,7 +30,7 @@ use operator_runtime::{
 use operator_testing::{Request, Server};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tower::{ServiceBuilder, ServiceExt};
 
 pub const OPERATOR: &str = "widget-operator";
@@ -353,6 +355,54 @@ pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
         .await
         .unwrap();
+}
+
+/// What the operator hears of a kind: nothing, until it is opened.
+#[derive(Clone)]
+pub struct Gate {
+    open: Arc<watch::Sender<bool>>,
+    /// The end of the path of the kind's lists.
+    path: &'static str,
+}
+
+impl Gate {
+    pub fn new(path: &'static str, is_open: bool) -> Self {
+        let open = Arc::new(watch::channel(is_open).0);
+        Self { open, path }
+    }
+
+    pub fn set(&self, is_open: bool) {
+        self.open.send_replace(is_open);
+    }
+
+    /// A client of the server whose lists and watches wait while the gate is closed.
+    pub fn client(&self, server: &Server) -> Client {
+        let (pass, gate, path) = (server.client(), self.open.clone(), self.path);
+        let service = tower::service_fn(move |mut request: http::Request<Body>| {
+            let agent = http::HeaderValue::from_static(OPERATOR);
+            request.headers_mut().insert("user-agent", agent);
+            let (pass, mut gate) = (pass.clone(), gate.subscribe());
+            async move {
+                if !request.uri().path().ends_with(path) {
+                    let answer = pass.send(request).await?;
+                    return Ok::<_, kube::Error>(answer.map(BodyExt::boxed_unsync));
+                }
+                gate.wait_for(|is_open| *is_open).await.unwrap();
+                let answer = pass.send(request).await?;
+                Ok(answer.map(|body| {
+                    let frames = body.into_data_stream().then(move |data| {
+                        let mut gate = gate.clone();
+                        async move {
+                            gate.wait_for(|is_open| *is_open).await.unwrap();
+                            data.map(http_body::Frame::data)
+                        }
+                    });
+                    StreamBody::new(frames).boxed_unsync()
+                }))
+            }
+        });
+        Client::new(service, server.client().default_namespace())
+    }
 }
 
 /// Lists of accounts fail while the gate is closed.
