@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{
     Exit,
     failure::Failure,
+    kept_fields::{self, Listing},
     kind_error::KindError,
     kinds::is_named,
     open::{OpenProject, ProjectArgs},
@@ -92,6 +93,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         &open,
         &Plan::default(),
         &rendered.converted,
+    )?);
+    let converted = rendered.converted.iter();
+    reports.extend(kept_fields::reports(
+        &open,
+        &Plan::default(),
+        converted,
+        Listing::Complete,
     )?);
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {

@@ -17,6 +17,7 @@ mod former;
 mod gen_manifests;
 mod init;
 mod inspect;
+mod kept_fields;
 mod kind_error;
 mod kinds;
 mod lines;

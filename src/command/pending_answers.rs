@@ -7,7 +7,7 @@ use super::{failure::Failure, open::OpenProject};
 use crate::{
     conversion::Path,
     diagnostic::{Code, Location, Report, Severity},
-    disk,
+    disk::{self, DiskError},
     plan::Plan,
     render::{Converted, SpokeAnswers, Unplaced},
     user_code::{Answers, conversion_file},
@@ -27,11 +27,7 @@ pub fn reports(
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for kind in converted {
-        let change = plan.changes.iter().find(|change| change.path == kind.path);
-        let planned = change.and_then(|change| change.after.clone());
-        let Some(text) =
-            planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))?
-        else {
+        let Some(text) = answers_text(open, plan, kind)? else {
             reports.push(missing_file(open, kind));
             continue;
         };
@@ -69,6 +65,17 @@ pub fn reports(
     Ok(reports)
 }
 
+/// The user's file of answers, as it is after the plan.
+pub fn answers_text(
+    open: &OpenProject,
+    plan: &Plan,
+    kind: &Converted,
+) -> Result<Option<String>, DiskError> {
+    let change = plan.changes.iter().find(|change| change.path == kind.path);
+    let planned = change.and_then(|change| change.after.clone());
+    planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))
+}
+
 fn missing_file(open: &OpenProject, kind: &Converted) -> Report {
     let path = disk::shown(&open.root.join(&kind.path));
     Report {
@@ -86,7 +93,7 @@ fn missing_file(open: &OpenProject, kind: &Converted) -> Report {
 }
 
 /// Whether a path is an argument in the user's code: of `Declared::lossy`, or of a rule.
-fn is_argument(text: &str, path: &Path) -> bool {
+pub fn is_argument(text: &str, path: &Path) -> bool {
     let text: String = text.split_whitespace().collect();
     let path = format!("{:?}", path.to_string());
     let mut arguments = text.match_indices(&path);

@@ -4,6 +4,7 @@ use super::{
     Exit, affected,
     evolve::{Allow, Evolution},
     failure::Failure,
+    kept_fields::{self, Listing},
     open::{LockedProject, OpenProject, ProjectArgs, own_source},
     pending, pending_answers,
     resolve::Resolve,
@@ -38,13 +39,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let warnings = open.warnings(&rendered);
     let converted = rendered.converted.clone();
     let plan = open.plan(rendered.tree)?;
-    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
+    let (mut reports, mut standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     reports.extend(open.abandoned(&plan));
     if !args.view.is_check() {
         reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }
+    let (new, old) = kept_fields::by_plan(&converted, &plan);
+    reports.extend(kept_fields::reports(&open, &plan, new, Listing::Short)?);
+    standing.extend(kept_fields::reports(&open, &plan, old, Listing::Short)?);
     let mut pending = pending::reports(&open, &plan)?;
     pending.extend(pending_answers::reports(&open, &plan, &converted)?);
     let next = match pending.is_empty() {

@@ -243,9 +243,9 @@ impl Walk<'_> {
             let Derivation {
                 rules, questions, ..
             } = &mut self.derivation;
-            if !rules.iter().any(|it| it.moves(&place))
-                && !questions.iter().any(|it| it.moves(&place))
-            {
+            let by_rule = rules.iter().filter_map(Rule::moved);
+            let mut moved = by_rule.chain(questions.iter().filter_map(Question::moved));
+            if !moved.any(|it| *it == place) {
                 rules.push(Rule::Moved(place));
             }
             return;

@@ -67,23 +67,23 @@ impl End {
 }
 
 impl Rule {
-    /// Whether the rule moves the value at this place to its path in the other version.
-    pub fn moves(&self, place: &Place) -> bool {
+    /// The place of the value that the rule moves to its path in the other version.
+    pub fn moved(&self) -> Option<&Place> {
         match self {
             Self::Moved(it) | Self::ListOfOne(it) | Self::OneOfList(it) | Self::Values(it, _) => {
-                it == place
+                Some(it)
             }
-            Self::Only(..) | Self::Default(..) | Self::Empty(..) | Self::Null(..) => false,
+            Self::Only(..) | Self::Default(..) | Self::Empty(..) | Self::Null(..) => None,
         }
     }
 }
 
 impl Question {
-    /// Whether the answer moves the value at this place to its path in the other version.
-    pub fn moves(&self, place: &Place) -> bool {
+    /// The place of the value that the answer moves to its path in the other version.
+    pub fn moved(&self) -> Option<&Place> {
         match self {
-            Self::Convert(it, _) | Self::Values(it, _) => it == place,
-            Self::Join(..) | Self::Supply(..) | Self::Renamed(_) => false,
+            Self::Convert(it, _) | Self::Values(it, _) => Some(it),
+            Self::Join(..) | Self::Supply(..) | Self::Renamed(_) => None,
         }
     }
 }

@@ -56,6 +56,8 @@ codes! {
     ConversionNotServed = "conversion-not-served",
     /// The user's code does not answer a question about two versions, or answers one that no longer exists.
     OpenConversion = "open-conversion",
+    /// Only one of two versions has a field: its value is kept, and clients of the other version do not see it.
+    KeptFields = "kept-fields",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
     /// The user edited a file that the tool owns.

@@ -14,7 +14,7 @@ mod sample;
 mod vendor;
 mod webhook_files;
 
-pub use conversion::{Converted, SpokeAnswers, Unplaced};
+pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
 pub use error::RenderError;
 pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
 pub use sample::{objects, sample};

@@ -6,10 +6,10 @@ use tempfile::TempDir;
 
 use super::support::{commit, edit, files, ok, project, run};
 
-const CRD: &str = "crds/widgets.example.com.yaml";
+pub const CRD: &str = "crds/widgets.example.com.yaml";
 
 /// A project whose Widget has the version v2, changed by replacements in its text.
-fn converted(replacements: &[(&str, &str)]) -> TempDir {
+pub fn converted(replacements: &[(&str, &str)]) -> TempDir {
     let folder = project();
     let p = folder.path().join("p");
     ok(&p, "add-version Widget v2");
@@ -17,7 +17,7 @@ fn converted(replacements: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn edit_v2(p: &Path, replacements: &[(&str, &str)]) {
+pub fn edit_v2(p: &Path, replacements: &[(&str, &str)]) {
     edit(&p.join(CRD), |text| {
         let at = text.find("  - name: v2").unwrap();
         let mut v2 = text[at..].to_owned();
@@ -33,7 +33,7 @@ const SCHEDULE: (&str, &str) = (
     "              size:\n                description: How big it is.\n                type: integer\n                format: int32\n                minimum: 1\n",
     "              size:\n                type: string\n",
 );
-const COUNT: (&str, &str) = ("              replicas:\n", "              count:\n");
+pub const COUNT: (&str, &str) = ("              replicas:\n", "              count:\n");
 
 #[test]
 fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {

@@ -7,7 +7,7 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec, state or templates.
-const NEED_A_PAST: [&str; 11] = [
+const NEED_A_PAST: [&str; 12] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -19,6 +19,7 @@ const NEED_A_PAST: [&str; 11] = [
     "edited-file",
     "merge-conflict",
     "open-conversion",
+    "kept-fields",
 ];
 
 /// A definition's keys; those that an example has too yield to it.

@@ -13,6 +13,7 @@ mod evolves;
 mod explained;
 mod finalizers;
 mod guards;
+mod kept_fields;
 mod killed;
 mod misspelt;
 mod mixed;

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::{
     answer::{Answer, Versions},
+    only::{Kept, Unplaced, kept, unplaced},
     statement::{statements, uses_empty, uses_values},
 };
 use crate::{
-    conversion::{End, Path, Rule},
     crd::Api,
     plan::Tree,
-    project::{Conversions, Kind, Owner, Project, Spoke},
+    project::{Conversions, Kind, Owner, Project},
     rust::version_module,
     rustfmt::{bracketed, import, is_wide, literal},
     template::fill,
@@ -47,19 +47,11 @@ pub struct SpokeAnswers {
     /// Sensitive fields that the other version has no place for.
     #[serde(skip)]
     pub unplaced: Vec<Unplaced>,
+    /// The fields whose values are kept, for each of the two versions that has any.
+    #[serde(skip)]
+    pub kept: Vec<Kept>,
     #[serde(skip)]
     statements: String,
-}
-
-/// A sensitive field that one of two versions lacks.
-#[derive(Clone, Debug)]
-pub struct Unplaced {
-    /// The version that has the field.
-    pub version: String,
-    pub other: String,
-    pub path: Path,
-    /// The field, or the object it is in, that only this version has.
-    pub only: Path,
 }
 
 #[derive(Serialize)]
@@ -88,6 +80,13 @@ struct AnswersContext<'a> {
     hub: &'a str,
     imports: String,
     spokes: &'a [SpokeAnswers],
+}
+
+impl Converted {
+    /// The path of the tool's file.
+    pub fn versions_path(&self) -> String {
+        format!("src/api/{}/versions.rs", self.module)
+    }
 }
 
 /// Adds the files of a kind with conversions. `facts` are those of its versions, by name.
@@ -125,6 +124,7 @@ pub fn conversion_files(
             statements: statements(&spoke.derivation, &answers),
             answers,
             unplaced: unplaced(spoke, conversions),
+            kept: kept(spoke, conversions),
         }
     });
     let module = kind.module_name();
@@ -140,42 +140,13 @@ pub fn conversion_files(
     };
     let text = versions_file(api, conversions, &converted);
     converted.is_wide = is_wide(&text);
-    tree.insert(
-        format!("src/api/{}/versions.rs", converted.module),
-        Owner::Tool,
-        text,
-    );
+    tree.insert(converted.versions_path(), Owner::Tool, text);
     tree.insert(
         converted.path.as_str(),
         Owner::User,
         answers_file(&converted),
     );
     converted
-}
-
-fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Unplaced> {
-    let names = |end| match end {
-        End::Spoke => [&spoke.version.name, &conversions.hub.name],
-        End::Hub => [&conversions.hub.name, &spoke.version.name],
-    };
-    let only = spoke.derivation.rules.iter().filter_map(|rule| match rule {
-        Rule::Only(end, path) => Some((*end, path)),
-        _ => None,
-    });
-    let of_field = |(end, only): (End, &Path)| {
-        let [version, other] = names(end).map(String::clone);
-        let sensitive = conversions.sensitive.iter();
-        let sensitive = sensitive
-            .filter(|(of, path)| *of == version && (path.is_within(only) || only.is_within(path)));
-        let unplaced = sensitive.map(|(_, path)| Unplaced {
-            version: version.clone(),
-            other: other.clone(),
-            path: path.clone(),
-            only: only.clone(),
-        });
-        unplaced.collect::<Vec<_>>()
-    };
-    only.flat_map(of_field).collect()
 }
 
 /// The tool's file: the builder calls, and the structs of the answers.

@@ -3,8 +3,8 @@
 
 mod answer;
 mod files;
+mod only;
 mod statement;
 
-pub use files::{
-    Converted, SpokeAnswers, Unplaced, conversion_files, conversion_tests, conversions,
-};
+pub use files::{Converted, SpokeAnswers, conversion_files, conversion_tests, conversions};
+pub use only::{Kept, Unplaced};
