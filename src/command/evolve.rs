@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Whether breaking changes are allowed.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Allow {
     /// Accept changes that break operator code, stored objects or clients
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `gen-manifests`: generates only the manifests.
+//! `gen-manifests`: generates only the manifests, for code that is up to date.
 
 use super::{
     Exit,
@@ -34,7 +34,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         open.state.set_image(image);
     }
+    let is_state_stale = open.follow_specs()?;
     let mut rendered = open.render(terminal)?;
+    open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"

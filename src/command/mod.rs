@@ -34,6 +34,7 @@ mod resolve;
 mod retype;
 mod rules;
 mod sample;
+mod stale_code;
 mod stale_paths;
 mod starter;
 mod types;

@@ -191,6 +191,16 @@ impl OpenProject {
         self.has_controllers() || self.project().has_webhooks()
     }
 
+    /// Updates the state to match the specs and scaffolds. Returns whether it has changed.
+    pub fn follow_specs(&mut self) -> Result<bool, Failure> {
+        let before = self.state.to_string();
+        for index in 0..self.apis.len() {
+            self.follow_versions(index, &[])?;
+            self.follow_scaffold(index)?;
+        }
+        Ok(self.state.to_string() != before)
+    }
+
     /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
         let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);
@@ -216,7 +226,7 @@ impl OpenProject {
 
     /// If a kind gets its first controller, and the state names no children, adds the child of the example to `owns`, so that the project's
     /// tests pass.
-    pub fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
+    fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
         let kind = &self.state.state.kinds[index];
         let Some(scaffold) = kind.scaffold else {
             return Ok(());

@@ -147,7 +147,7 @@ impl OpenProject {
     }
 
     /// The files that a plan of the tree may touch.
-    fn paths(&self, tree: &Tree) -> Vec<String> {
+    pub fn paths(&self, tree: &Tree) -> Vec<String> {
         let sources = self.sources().into_iter().map(|(path, _)| path);
         let paths = plan::paths(tree, &self.lock).chain(sources);
         paths.chain(self.old_specs.iter().cloned()).collect()
@@ -183,7 +183,7 @@ impl OpenProject {
     }
 
     /// Formats the Rust files that the user will own with the user's rustfmt settings, before they are recorded.
-    fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
+    pub fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
         let is_seed = |path: &str| {
             // of one that is there and unknown, it decides whether it is still as it was seeded
             let is_asked = match ours.get(path) {

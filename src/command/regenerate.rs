@@ -29,10 +29,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let locked = LockedProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     let mut open = OpenProject::read(locked, terminal)?;
     open.resolution = Resolution::from(args.resolve);
-    for index in 0..open.apis.len() {
-        open.follow_versions(index, &[])?;
-        open.follow_scaffold(index)?;
-    }
+    open.follow_specs()?;
     open.state
         .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
     let rendered = open.render(terminal)?;
