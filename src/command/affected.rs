@@ -17,11 +17,12 @@ use crate::{
     user_code::{self, ChangedItems, CheckResult, DeprecatedUse, Marked, Use},
 };
 
-/// Reports the places in the user's code that the changes of a plan break or make obsolete.
+/// Reports the places in the user's code that the changes of a plan break or make obsolete, except for lines that are reported already.
 pub fn reports(
     open: &OpenProject,
     plan: &Plan,
     evolution: &Evolution,
+    reported: &[Report],
     terminal: &Terminal,
 ) -> Result<Vec<Report>, Failure> {
     let marked = marked(plan);
@@ -60,8 +61,11 @@ pub fn reports(
         }
     }
     // one report for each line is enough, preferably one with a reason
-    let mut lines = BTreeSet::new();
-    let mut first = |at: &Use| lines.insert((at.path.clone(), at.line));
+    let reported = reported.iter().filter_map(|it| it.location.as_ref());
+    let mut lines: BTreeSet<(String, usize)> = reported
+        .map(|location| (location.path.clone(), location.line))
+        .collect();
+    let mut first = |at: &Use| lines.insert((disk::shown(&open.root.join(&at.path)), at.line));
     uses.retain(&mut first);
     others.retain(&mut first);
     uses.extend(others);
@@ -97,9 +101,9 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
 
 /// The user's remaining code that cargo compiles.
 fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
-    let is_removed = |path: &str| {
+    let is_replaced = |path: &str| {
         let mut changes = plan.changes.iter();
-        changes.any(|change| change.path == path && change.after.is_none())
+        changes.any(|change| change.path == path)
     };
     // no generated module declares it any more
     let is_orphan = |path: &str| {
@@ -110,7 +114,7 @@ fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Fa
     let is_users = |path: &str| {
         let entry = open.lock.files.get(path);
         entry.is_none_or(|entry| entry.owner == Owner::User)
-            && !is_removed(path)
+            && !is_replaced(path)
             && !is_orphan(path)
     };
     let files = disk::rust_files(&open.root)?.0.into_iter();

@@ -12,7 +12,7 @@ use crate::{
     crd::Api,
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
-    plan::{self, Note, Ours, Plan, Tree},
+    plan::{self, File, Note, Ours, Plan, Tree},
     project::{Kind, Owner, Project, Source, is_marked},
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
@@ -184,16 +184,29 @@ impl OpenProject {
 
     /// Formats the Rust files that the user will own with the user's rustfmt settings, before they are recorded.
     pub fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
-        let is_seed = |path: &str| {
+        let is_known = |path: &str| self.lock.files.contains_key(path);
+        let is_replaced = |path: &str, file: &File, ours: &str| {
+            file.is_skeleton && self.lock.is_pristine(path, ours)
+        };
+        // what was formatted once stays so, whichever rustfmt is installed now
+        for (path, file) in &mut tree.0 {
+            if let Some(ours) = ours.get(path)
+                && is_replaced(path, file, ours)
+                && user_code::is_same_apart_from_layout(ours, &file.text)
+            {
+                file.text = ours.to_owned();
+            }
+        }
+        let is_seed = |path: &str, file: &File| {
             // of one that is there and unknown, it decides whether it is still as it was seeded
             let is_asked = match ours.get(path) {
-                None => self.resolution.resets(path) || !self.lock.files.contains_key(path),
-                Some(_) => !self.lock.files.contains_key(path),
+                None => self.resolution.resets(path) || !is_known(path),
+                Some(ours) => !is_known(path) || is_replaced(path, file, ours) && ours != file.text,
             };
             path.ends_with(".rs") && is_asked
         };
         let files = tree.0.iter_mut();
-        let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
+        let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path, file));
         let mut seeds: Vec<(&str, &mut String)> = seeds
             .map(|(path, file)| (path.as_str(), &mut file.text))
             .collect();

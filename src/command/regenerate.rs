@@ -40,14 +40,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     reports.extend(open.abandoned(&plan));
-    if !args.view.is_check() {
-        reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
-    }
     let (new, old) = kept_fields::by_plan(&converted, &plan);
     reports.extend(kept_fields::reports(&open, &plan, new, Listing::Short)?);
     standing.extend(kept_fields::reports(&open, &plan, old, Listing::Short)?);
     let mut pending = pending::reports(&open, &plan)?;
-    pending.extend(pending_answers::reports(&open, &plan, &converted)?);
+    let answers = pending_answers::reports(&open, &plan, &converted)?;
+    if !args.view.is_check() {
+        let affected = affected::reports(&open, &plan, &evolution, &answers, terminal)?;
+        reports.extend(affected);
+    }
+    pending.extend(answers);
     let next = match pending.is_empty() {
         true => "cargo test",
         false => "make the changes above, then cargo test",

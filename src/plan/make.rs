@@ -4,7 +4,7 @@ use super::{
     change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
     merge::{Merge, same},
     resolve::Resolution,
-    tree::{BASE, LOCK, Ours, Tree},
+    tree::{BASE, File, LOCK, Ours, Tree},
 };
 use crate::project::{Entry, Lock, Owner, is_marked};
 
@@ -29,7 +29,7 @@ pub fn plan(
     let mut removed: Vec<_> = lock.files.iter().collect();
     removed.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
     for (path, file) in theirs.0.into_iter().filter(|(path, _)| only(path)) {
-        planner.file(&path, file.owner, file.text);
+        planner.file(&path, file);
     }
     for (path, entry) in removed {
         planner.no_longer_generated(path, entry);
@@ -53,7 +53,12 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn file(&mut self, path: &str, owner: Owner, theirs: String) {
+    fn file(&mut self, path: &str, file: File) {
+        let File {
+            owner,
+            text: theirs,
+            is_skeleton,
+        } = file;
         let is_there = self.ours.get(path).is_some();
         let is_adopted = owner != Owner::User
             && !path.starts_with(MEMORY)
@@ -78,7 +83,7 @@ impl Planner<'_> {
             Owner::Tool => self.tool(path, theirs),
             Owner::Merged => self.merged(path, Merge::Lines, theirs),
             Owner::Keys => self.merged(path, Merge::Keys, theirs),
-            Owner::User => self.user(path, theirs),
+            Owner::User => self.user(path, theirs, is_skeleton),
         }
     }
 
@@ -198,10 +203,14 @@ impl Planner<'_> {
         self.base(path, Some(theirs));
     }
 
-    fn user(&mut self, path: &str, theirs: String) {
+    fn user(&mut self, path: &str, theirs: String, is_skeleton: bool) {
         let known = self.lock.files.get(path);
         match (self.ours.get(path), known) {
             (Some(ours), _) if same(ours, &theirs) => self.record(path, Owner::User, &theirs),
+            (Some(ours), _) if is_skeleton && self.lock.is_pristine(path, ours) => {
+                self.record(path, Owner::User, &theirs);
+                self.write(path, Action::Update, theirs, Owner::User);
+            }
             // the lock records the original text, not the one that would be generated now
             (_, Some(entry)) if entry.owner == Owner::User => {}
             (None, None) => {

@@ -18,12 +18,28 @@ pub struct Tree(pub BTreeMap<String, File>);
 pub struct File {
     pub owner: Owner,
     pub text: String,
+    /// Whether a file with the owner `User` is replaced as long as nobody edited it.
+    pub is_skeleton: bool,
 }
 
 impl Tree {
     pub fn insert(&mut self, path: impl Into<String>, owner: Owner, text: impl Into<String>) {
-        let text = text.into();
-        self.extend(Self([(path.into(), File { owner, text })].into()));
+        let file = File {
+            owner,
+            text: text.into(),
+            is_skeleton: false,
+        };
+        self.extend(Self([(path.into(), file)].into()));
+    }
+
+    /// A file for the user to fill in, which is replaced as long as nobody edited it.
+    pub fn insert_skeleton(&mut self, path: impl Into<String>, text: impl Into<String>) {
+        let file = File {
+            owner: Owner::User,
+            text: text.into(),
+            is_skeleton: true,
+        };
+        self.extend(Self([(path.into(), file)].into()));
     }
 
     /// Adds files, whose paths must be new.

@@ -50,7 +50,7 @@ pub enum Owner {
     Merged,
     /// `Cargo.toml`: merged key by key.
     Keys,
-    /// Written once and never changed again, or adopted.
+    /// Written once and never changed again, or adopted. A skeleton is replaced until it is edited.
     User,
 }
 

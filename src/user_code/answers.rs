@@ -69,6 +69,12 @@ impl<'a> Visit<'a> for ConversionFile {
     }
 }
 
+/// Whether two texts differ only in what rustfmt changes: blanks, commas, and the braces of closures.
+pub fn is_same_apart_from_layout(a: &str, b: &str) -> bool {
+    let is_kept = |c: &char| !c.is_whitespace() && !matches!(c, ',' | '{' | '}');
+    a.chars().filter(is_kept).eq(b.chars().filter(is_kept))
+}
+
 /// Whether an expression contains `compile_error!`.
 fn is_open(expression: &Expr) -> bool {
     struct Open(bool);
@@ -101,5 +107,14 @@ mod tests {
             .collect();
         assert_eq!(fields, [("a", true), ("b", false)]);
         assert_eq!(conversion_file("fn {"), None);
+    }
+
+    #[test]
+    fn a_formatted_skeleton_is_the_same() {
+        let skeleton = "A { a: Both { to_hub: |a| compile_error!(\"x\") }, rules: r }";
+        let formatted = "A {\n    a: Both {\n        to_hub: |a| {\n            compile_error!(\"x\")\n        },\n    },\n    rules: r,\n}";
+        assert!(is_same_apart_from_layout(skeleton, formatted));
+        let other = skeleton.replace('x', "y");
+        assert!(!is_same_apart_from_layout(&other, formatted));
     }
 }

@@ -17,7 +17,7 @@ mod root;
 mod scope;
 mod stale_path;
 
-pub use answers::{Answers, ConversionFile, Written, conversion_file};
+pub use answers::{Answers, ConversionFile, Written, conversion_file, is_same_apart_from_layout};
 pub use controller::{Controller, Finalizer, Part, Resource, Wanted, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};

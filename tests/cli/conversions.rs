@@ -29,7 +29,7 @@ pub fn edit_v2(p: &Path, replacements: &[(&str, &str)]) {
     });
 }
 
-const SCHEDULE: (&str, &str) = (
+pub const SIZE: (&str, &str) = (
     "              size:\n                description: How big it is.\n                type: integer\n                format: int32\n                minimum: 1\n",
     "              size:\n                type: string\n",
 );
@@ -92,7 +92,7 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
 
 #[test]
 fn questions_name_both_places_until_they_are_answered() {
-    let folder = converted(&[SCHEDULE]);
+    let folder = converted(&[SIZE]);
     let p = folder.path().join("p");
     let run = ok(&p, "regenerate");
     for part in [
@@ -128,7 +128,7 @@ fn questions_name_both_places_until_they_are_answered() {
         &[
             (
                 "              size:\n                type: string\n",
-                SCHEDULE.0,
+                SIZE.0,
             ),
             COUNT,
         ],
@@ -316,7 +316,7 @@ fn a_renamed_field_is_sensitive_under_both_names() {
 
 #[test]
 fn missing_answers_are_reported() {
-    let folder = converted(&[SCHEDULE]);
+    let folder = converted(&[SIZE]);
     let p = folder.path().join("p");
     ok(&p, "regenerate");
     let path = "src/api/widget/conversion.rs";

@@ -25,6 +25,7 @@ mod pending;
 mod removes;
 mod retypes;
 mod scaffolds;
+mod skeletons;
 mod stale_code;
 mod support;
 mod upgrades;

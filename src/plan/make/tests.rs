@@ -86,6 +86,30 @@ fn each_owner_has_its_rule() {
 }
 
 #[test]
+fn a_skeleton_is_replaced_until_it_is_edited() {
+    let skeleton = |text: &str| {
+        let mut tree = Tree::default();
+        tree.insert_skeleton(PATH, text);
+        tree
+    };
+    for (ours, expected) in [
+        (Some("a\n"), Some("c\n")),
+        (Some("b\n"), Some("b\n")),
+        (None, None),
+    ] {
+        let disk = project(Owner::User, "a\n", ours);
+        let plan = made(&disk, skeleton("c\n"));
+        let disk = applied(disk, &plan);
+        assert_eq!(disk.get(PATH), expected, "{ours:?}");
+        assert_eq!(made(&disk, skeleton("c\n")), Plan::default(), "{ours:?}");
+    }
+    let mut adopted = project(Owner::User, "a\n", Some("a\n"));
+    adopted.0.remove(LOCK);
+    let plan = made(&adopted, skeleton("c\n"));
+    assert_eq!(applied(adopted, &plan).get(PATH), Some("a\n"));
+}
+
+#[test]
 fn a_file_that_is_no_longer_generated_is_removed_unless_edited() {
     for (owner, ours, stays, conflict) in [
         (Owner::Tool, "a\n", false, false),

@@ -32,6 +32,17 @@ pub struct Versions<'a> {
     pub facts: [&'a KindFacts; 2],
     /// The paths of the modules with their types.
     pub modules: [String; 2],
+    /// What the kind's table in `operator.toml` needs for a rename.
+    pub declaration: Declaration,
+}
+
+/// How a rename is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declaration {
+    /// With the key `renames`, because the kind does not have it yet, and only one rename is suggested.
+    Key,
+    /// With an entry of the key.
+    Entry,
 }
 
 impl Versions<'_> {
@@ -84,11 +95,14 @@ impl Versions<'_> {
                     self.both(place)
                 );
                 let (version, from, to) = (self.name(End::Spoke), &place.spoke, &place.hub);
-                let declaration = format!(
-                    "renames = [{{ version = {version:?}, from = \"{from}\", to = \"{to}\" }}]"
-                );
+                let entry =
+                    format!("{{ version = {version:?}, from = \"{from}\", to = \"{to}\" }}");
+                let declaration = match self.declaration {
+                    Declaration::Key => format!("`renames = [{entry}]` to the kind"),
+                    Declaration::Entry => format!("`{entry}` to the list `renames` of the kind"),
+                };
                 let error = format!(
-                    "{} Is it one field with two names? Then add `{declaration}` to the kind in operator.toml. Otherwise write `()`.",
+                    "{} Is it one field with two names? Then add {declaration} in operator.toml. Otherwise write `()`.",
                     self.at(place)
                 );
                 (

@@ -4,11 +4,12 @@ use heck::ToUpperCamelCase;
 use serde::Serialize;
 
 use super::{
-    answer::{Answer, Versions},
+    answer::{Answer, Declaration, Versions},
     only::{Kept, Unplaced, kept, unplaced},
     statement::{statements, uses_empty, uses_values},
 };
 use crate::{
+    conversion::Question,
     crd::Api,
     plan::Tree,
     project::{Conversions, Kind, Owner, Project},
@@ -106,6 +107,13 @@ pub fn conversion_files(
     };
     let module_of = |name: &str| format!("super::{}", version_module(name));
     let hub = conversions.hub;
+    let questions = conversions.spokes.iter();
+    let questions = questions.flat_map(|spoke| &spoke.derivation.questions);
+    let suggested = questions.filter(|it| matches!(it, Question::Renamed(_)));
+    let declaration = match kind.renames.is_empty() && suggested.count() < 2 {
+        true => Declaration::Key,
+        false => Declaration::Entry,
+    };
     let spokes = conversions.spokes.iter().map(|spoke| {
         let version = spoke.version;
         let versions = Versions {
@@ -115,6 +123,7 @@ pub fn conversion_files(
             hub,
             facts: [facts(&version.name), facts(&hub.name)],
             modules: [module_of(&version.name), module_of(&hub.name)],
+            declaration,
         };
         let answers = versions.answers(&spoke.derivation.questions);
         SpokeAnswers {
@@ -141,11 +150,7 @@ pub fn conversion_files(
     let text = versions_file(api, conversions, &converted);
     converted.is_wide = is_wide(&text);
     tree.insert(converted.versions_path(), Owner::Tool, text);
-    tree.insert(
-        converted.path.as_str(),
-        Owner::User,
-        answers_file(&converted),
-    );
+    tree.insert_skeleton(converted.path.as_str(), answers_file(&converted));
     converted
 }
 
