@@ -68,12 +68,15 @@ enum Key {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Problem {
-    #[error("its CRD has no version `{version}`; it has {known}")]
-    NoVersion { version: String, known: String },
+    #[error("its CRD has no version `{version}`; it has {}", known.join(", "))]
+    NoVersion { version: String, known: Vec<String> },
     #[error("`{0}` is the hub, which is the target of all renames")]
     OfHub(String),
-    #[error("`hub` is missing, so there is no conversion that `{0}` applies to")]
-    NoHub(&'static str),
+    #[error("`hub` is missing, so there is no conversion that `{key}` applies to")]
+    NoHub {
+        key: &'static str,
+        known: Vec<String>,
+    },
     #[error("`versions` lacks `{0}`, which is converted")]
     NoTypes(String),
     #[error("its CRD belongs to another operator, which converts its versions")]
@@ -91,9 +94,18 @@ pub enum Problem {
 impl ConversionError {
     pub fn help(&self) -> String {
         match &*self.problem {
+            Problem::NoVersion { known, .. } if known.len() == 1 => {
+                "only one version is left, so nothing is converted: remove `hub`, `renames` and `sensitive`".into()
+            }
             Problem::NoVersion { .. } => "choose one of these, or remove the entry if the version was removed".into(),
             Problem::OfHub(_) => "write the version that has the other path".into(),
-            Problem::NoHub(_) => "write the version that all others are converted to and from, such as `hub = \"v1\"`".into(),
+            Problem::NoHub { key, known } if known.len() == 1 => {
+                format!("only one version is left, so nothing is converted: remove `{key}`")
+            }
+            Problem::NoHub { known, .. } => format!(
+                "set `hub` to the version that all others are converted to and from: {}",
+                known.join(" or ")
+            ),
             Problem::NoTypes(version) => format!("add {version:?} to `versions`"),
             Problem::Foreign => "remove `hub`, or set `scaffold` if the kind is this operator's own".into(),
             Problem::Equal => "remove the entry until the schemas differ: the API server carries each field to the one of its name".into(),
@@ -138,13 +150,20 @@ pub fn conversions<'a>(
         keys: keys.to_vec(),
     };
     let of = |key| [Key::Name(key)];
+    let known = || -> Vec<String> {
+        let names = api.versions.iter().map(|version| version.name.clone());
+        names.collect()
+    };
     let Some(hub) = &kind.hub else {
         let keys = [
             ("renames", !kind.renames.is_empty()),
             ("sensitive", !kind.sensitive.is_empty()),
         ];
         return match keys.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(failed(Problem::NoHub(key), &of(key))),
+            Some((key, _)) => {
+                let known = known();
+                Err(failed(Problem::NoHub { key, known }, &of(key)))
+            }
             None => Ok(None),
         };
     };
@@ -153,10 +172,9 @@ pub fn conversions<'a>(
     }
     let version = |name: &str, keys: &[Key]| {
         api.version(name).ok_or_else(|| {
-            let known: Vec<&str> = api.versions.iter().map(|it| it.name.as_str()).collect();
             let problem = Problem::NoVersion {
                 version: name.to_owned(),
-                known: known.join(", "),
+                known: known(),
             };
             failed(problem, keys)
         })

@@ -186,7 +186,13 @@ fn entries_that_the_crd_contradicts_are_refused_with_their_lines() {
             &["version `v1` has no field `spec.password`", "sensitive = "],
         ),
         ("hub = \"v0\"".into(), &["its CRD has no version `v0`"]),
-        ("sensitive = [\"spec.size\"]".into(), &["`hub` is missing"]),
+        (
+            "sensitive = [\"spec.size\"]".into(),
+            &[
+                "`hub` is missing",
+                "set `hub` to the version that all others are converted to and from: v1 or v2",
+            ],
+        ),
         (
             "hub = \"v1\"\nrenames = [{ version = \"v2\", from = 1, to = \"a\" }]".into(),
             &["write a path, such as \"spec.size\""],
@@ -374,6 +380,40 @@ fn the_end_of_a_conversion_is_a_breaking_change() {
         "{}",
         equal.stderr
     );
+}
+
+#[test]
+fn the_last_version_is_left_without_hub_renames_and_sensitive_fields() {
+    let folder = converted(&[COUNT]);
+    let p = folder.path().join("p");
+    let rename = "{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }";
+    let keys = format!("hub = \"v1\"\nrenames = [{rename}]\nsensitive = [\"spec.size\"]\n");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("hub = \"v1\"\n", &keys)
+    });
+    ok(&p, "regenerate");
+    // v2, which was the spoke, stays
+    edit(&p.join(CRD), |text| {
+        let (v1, v2) = (text.find("  - name: v1"), text.find("  - name: v2"));
+        let (v1, v2) = (v1.unwrap(), v2.unwrap());
+        text[..v1].to_owned() + &text[v2..].replace("storage: false", "storage: true")
+    });
+    let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
+    for (left, help) in [
+        (keys.as_str(), "remove `hub`, `renames` and `sensitive`"),
+        (keys.split_once('\n').unwrap().1, "remove `renames`"),
+        ("sensitive = [\"spec.size\"]\n", "remove `sensitive`"),
+    ] {
+        fs::write(p.join("operator.toml"), toml.replace(&keys, left)).unwrap();
+        let run = run(&p, "regenerate");
+        assert_eq!(run.code, 2, "{left}: {}", run.stderr);
+        let help = format!("only one version is left, so nothing is converted: {help}\n");
+        assert!(run.stderr.contains(&help), "{left}: {}", run.stderr);
+    }
+    fs::write(p.join("operator.toml"), toml.replace(&keys, "")).unwrap();
+    ok(&p, "regenerate --allow-breaking");
+    assert!(!files(&p).contains_key("src/api/widget/conversion.rs"));
+    ok(&p, "regenerate --check");
 }
 
 #[test]
