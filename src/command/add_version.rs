@@ -6,11 +6,12 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kind_error::KindError,
+    kinds::at,
     open::{OpenProject, ProjectArgs},
     view::{FixCommand, Outcome, View},
 };
 use crate::{
-    crd::{self, Api, NameRule, NewVersion},
+    crd::{self, NameRule, NewVersion},
     diagnostic::{Report, Severity},
     disk,
     project::Source,
@@ -149,13 +150,6 @@ impl OpenProject {
         self.state.state.check()?;
         Ok(index)
     }
-}
-
-/// An error at a place in a CRD.
-fn at(api: &Api, pointer: &str, error: &KindError) -> Failure {
-    let mut report = Report::error(error.to_string(), error.help());
-    report.location = api.locations(&[pointer]).pop();
-    Failure::of(vec![report])
 }
 
 /// A name that Kubernetes accepts, but does not order by its number:

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use super::{failure::Failure, kind_error::KindError, starter};
 use crate::{
     crd::{self, Api, ReadError},
+    diagnostic::Report,
     disk,
     project::{Kind, Owned},
     rust::module_name,
@@ -272,8 +273,15 @@ fn watched_version(api: &Api) -> &str {
     }
 }
 
+/// An error at a place in a CRD.
+pub fn at(api: &Api, pointer: &str, error: &KindError) -> Failure {
+    let mut report = Report::error(error.to_string(), error.help());
+    report.location = api.locations(&[pointer]).pop();
+    Failure::of(vec![report])
+}
+
 /// The versions that get types: the requested ones, or else the storage version, which a controller must be able to watch.
-pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>, KindError> {
+pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let storage = api.storage_version();
     let mut versions = wanted.to_vec();
     if let Some(version) = versions
@@ -284,13 +292,16 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
             kind: kind.kind.clone(),
             version: version.clone(),
             known: list(api.versions.iter().map(|version| version.name.as_str())),
-        });
+        }
+        .into());
     }
     if kind.has_controller() && !storage.served {
-        return Err(KindError::NotServed {
+        let error = KindError::NotServed {
             kind: kind.kind.clone(),
             version: storage.name.clone(),
-        });
+        };
+        let pointer = format!("/spec/versions/{}/served", storage.index);
+        return Err(at(api, &pointer, &error));
     }
     if versions.is_empty() || kind.has_controller() && !versions.contains(&storage.name) {
         versions.push(storage.name.clone());

@@ -11,6 +11,8 @@ pub enum DiskError {
     Read { path: String, source: io::Error },
     #[error("{path} can't be written: {source}")]
     Write { path: String, source: io::Error },
+    #[error("{0} can't be written: it is read-only")]
+    ReadOnly(String),
     #[error("standard output can't be written: {0}")]
     Output(io::Error),
     #[error("{0} is a broken symbolic link")]
@@ -68,6 +70,7 @@ impl DiskError {
             Self::Write { .. } => {
                 "nothing was changed; make the folder writable, or free some space, and try again"
             }
+            Self::ReadOnly(_) => "nothing was changed; make the file writable, and try again",
             Self::Output(_) => {
                 "free some space, or name a folder with --out where the command has it"
             }

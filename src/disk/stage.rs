@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -57,7 +57,7 @@ fn prepare(
             .ok()
             .map(|metadata| metadata.permissions());
         if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
-            return Err(DiskError::at(&path)(io::ErrorKind::PermissionDenied.into()));
+            return Err(DiskError::ReadOnly(path.display().to_string()));
         }
         let after = (staged_path(root, index), &change.after);
         let before = (backup_path(root, index), &change.before);

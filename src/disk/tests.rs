@@ -340,8 +340,9 @@ fn an_unwritable_or_changed_file_is_refused_before_anything_changes() {
         let error = place.apply(&UPDATE, Fault::default()).0.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("{} can't be written: permission denied", file.display())
+            format!("{} can't be written: it is read-only", file.display())
         );
+        assert!(error.help().contains("make the file writable"));
         assert_eq!(place.tree(), tree);
 
         let place = UPDATE.place();

@@ -177,7 +177,7 @@ pub fn kind_files(
                 help: Some(
                     match conversions {
                         Some(_) => "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
-                        None => "set `hub` of the kind in operator.toml to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
+                        None => "set `hub` of the kind in operator.toml, with all versions in `versions`, to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
                     }
                     .into(),
                 ),
@@ -198,13 +198,28 @@ pub fn kind_files(
                 message: format!("the schemas of {a} and {b} differ, and nothing converts between them"),
                 instead: Some("the API server changes only apiVersion, and prunes fields that a version does not have".into()),
                 help: Some(format!(
-                    "set `hub = \"{}\"` in the kind's table in operator.toml to derive the conversion",
-                    api.storage_version().name
+                    "set `hub = {:?}`{} in the kind's table in operator.toml to derive the conversion",
+                    api.storage_version().name,
+                    all_versions(kind, api)
                 )),
             },
         ));
     }
     Ok(made)
+}
+
+/// Asks for `versions` with all versions of the CRD, because those that are converted need types. Empty if none is missing.
+fn all_versions(kind: &Kind, api: &Api) -> String {
+    let names = api.versions.iter().map(|version| &version.name);
+    let missing = names.filter(|name| !kind.versions.contains(name));
+    let missing: Vec<&String> = missing.collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => {
+            let all: Vec<&String> = kind.versions.iter().chain(missing).collect();
+            format!(" and `versions = {all:?}`")
+        }
+    }
 }
 
 /// The file in `manifests/samples/`, unless the user deleted it.

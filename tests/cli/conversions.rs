@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
-use super::support::{commit, edit, files, ok, project, run};
+use super::support::{commit, edit, files, folder, ok, project, run, with_v2};
 
 pub const CRD: &str = "crds/widgets.example.com.yaml";
 
@@ -247,6 +247,43 @@ fn a_conversion_in_the_spec_is_replaced_and_reported() {
         "crds/widgets.example.com.yaml:11:3",
         "the CRD that is installed has the operator's webhook instead",
         "remove `conversion` from the spec",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_help_for_versions_without_a_conversion_names_all_that_it_needs() {
+    let folder = folder();
+    edit(&folder.path().join("widget.yaml"), |text| {
+        let two = with_v2(text);
+        let at = two.find("  - name: v2").unwrap();
+        two[..at].to_owned() + &two[at..].replace(COUNT.0, COUNT.1)
+    });
+    let init = ok(folder.path(), "init p --crd widget.yaml");
+    let keys = ["hub = \"v1\"", "versions = [\"v1\", \"v2\"]"];
+    let help = format!("set `{}` and `{}` in the kind's table", keys[0], keys[1]);
+    assert!(init.stderr.contains(&help), "{}", init.stderr);
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("versions = [\"v1\"]", &keys.join("\n"))
+    });
+    ok(&p, "regenerate");
+    assert!(files(&p).contains_key("src/api/widget/versions.rs"));
+}
+
+#[test]
+fn a_storage_version_that_is_not_served_is_refused_with_its_line() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join(CRD), |text| {
+        with_v2(text).replacen("served: true", "served: false", 1)
+    });
+    let run = run(&p, "regenerate");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for part in [
+        "the version `v1` of Widget is not served, so no controller can watch it",
+        "crds/widgets.example.com.yaml:13:5",
     ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
