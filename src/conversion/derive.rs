@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     form::{Form, bare, is_alike},
-    image::{images, likeness},
+    image::{images, is_related, likeness},
     path::{Path, Step},
     rename::Rename,
     rule::{End, Place, Question, Rule},
@@ -331,39 +331,52 @@ fn count(schema: &Schema) -> usize {
     fields.sum::<usize>() + items + values
 }
 
-/// The pairs of fields that may be one field with two names, each field in at most one pair.
+/// The pairs of fields that may be one field with two names, each field in at most one pair. Fields of the same type come first.
 fn candidates<'a>(spoke: &[(&'a str, &Schema)], hub: &[(&'a str, &Schema)]) -> Vec<[&'a str; 2]> {
-    let mut pairs: Vec<(f64, [&str; 2])> = vec![];
+    let mut pairs: Vec<(bool, f64, [&str; 2])> = vec![];
     for (before, of_spoke) in spoke {
         for (after, of_hub) in hub {
-            if !is_alike(of_spoke, of_hub) {
-                continue;
-            }
-            let are_unique = |is_same: &dyn Fn(&Schema) -> bool| {
-                let twins = |fields: &[(&str, &Schema)]| {
-                    let same = fields.iter().filter(|(_, field)| is_same(field));
-                    same.count()
-                };
-                twins(spoke) == 1 && twins(hub) == 1
-            };
-            let is_unique = are_unique(&|field| is_alike(field, of_spoke))
-                || of_spoke == of_hub
-                    && is_constrained(of_spoke)
-                    && are_unique(&|field| field == *of_spoke);
+            let is_alike = is_alike(of_spoke, of_hub);
             let likeness = likeness(before, after);
-            if is_unique || likeness > 0.5 || count(of_spoke) >= 2 {
-                pairs.push((likeness, [before, after]));
+            let may_be_one = match is_alike {
+                true => {
+                    likeness > 0.5
+                        || count(of_spoke) >= 2
+                        || is_only_pair([of_spoke, of_hub], spoke, hub)
+                }
+                // such as `timeout` and `timeoutSeconds`
+                false => likeness > 0.5 || is_related(before, after),
+            };
+            if may_be_one {
+                pairs.push((is_alike, likeness, [before, after]));
             }
         }
     }
-    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    pairs.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
     let mut chosen: Vec<[&str; 2]> = vec![];
-    for (_, pair) in pairs {
+    for (.., pair) in pairs {
         if !chosen.iter().any(|it| it[0] == pair[0] || it[1] == pair[1]) {
             chosen.push(pair);
         }
     }
     chosen
+}
+
+/// Whether two alike fields are the only ones of their type, or of their schema if it has more than a type.
+fn is_only_pair(
+    [of_spoke, of_hub]: [&Schema; 2],
+    spoke: &[(&str, &Schema)],
+    hub: &[(&str, &Schema)],
+) -> bool {
+    let are_unique = |is_same: &dyn Fn(&Schema) -> bool| {
+        let is_single = |fields: &[(&str, &Schema)]| {
+            let same = fields.iter().filter(|(_, field)| is_same(field));
+            same.count() == 1
+        };
+        is_single(spoke) && is_single(hub)
+    };
+    are_unique(&|field| is_alike(field, of_spoke))
+        || of_spoke == of_hub && is_constrained(of_spoke) && are_unique(&|field| field == of_spoke)
 }
 
 /// Whether a schema says more than the type of the values.

@@ -35,7 +35,6 @@ pub fn likeness(before: &str, after: &str) -> f64 {
     let (before, after) = (before.to_snake_case(), after.to_snake_case());
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.split('_').collect(), after.split('_').collect());
-    let is_same = |a: &str, b: &str| a.trim_end_matches('s') == b.trim_end_matches('s');
     let shared = before
         .iter()
         .filter(|a| after.iter().any(|b| is_same(a, b)));
@@ -54,6 +53,24 @@ pub fn likeness(before: &str, after: &str) -> f64 {
         true => shared.max(spelled),
         false => shared,
     }
+}
+
+/// Whether two names share a word, or one begins with all words of the other, as `ip` and `ipAddress`. This is weaker than a likeness, for
+/// fields whose types differ: a unit or a new structure gives them another name, too.
+pub fn is_related(before: &str, after: &str) -> bool {
+    let (before, after) = (before.to_snake_case(), after.to_snake_case());
+    let begins = |long: &str, short: &str| {
+        let rest = long.strip_prefix(short);
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    };
+    // shorter words, such as `is` and `of`, mean little
+    let is_shared = |word: &str| word.len() >= 3 && after.split('_').any(|it| is_same(it, word));
+    before.split('_').any(is_shared) || begins(&before, &after) || begins(&after, &before)
+}
+
+/// Whether two words are the same, apart from a plural.
+fn is_same(a: &str, b: &str) -> bool {
+    a.trim_end_matches('s') == b.trim_end_matches('s')
 }
 
 #[cfg(test)]
@@ -90,6 +107,21 @@ mod tests {
         ] {
             let likeness = likeness(before, after);
             assert_eq!(likeness > 0.5, is_alike, "{before} {after}: {likeness}");
+        }
+    }
+
+    #[test]
+    fn names_that_share_a_word_are_related() {
+        for (before, after, is_expected) in [
+            ("timeout", "timeoutSeconds", true),
+            ("ip", "ipAddress", true),
+            ("nodeDeletionTimeout", "deletion", true),
+            ("stepOverrides", "stepSpecs", true),
+            ("isReady", "isActive", false),
+            ("port", "portability", false),
+            ("size", "replicas", false),
+        ] {
+            assert_eq!(is_related(before, after), is_expected, "{before} {after}");
         }
     }
 }

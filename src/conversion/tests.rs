@@ -39,13 +39,15 @@ fn derived(specs: [Value; 2], renames: &[[&str; 2]]) -> Derivation {
     derive(spoke, hub, &renames)
 }
 
+/// An object with these properties and required fields.
+fn spec(of: &Value) -> Value {
+    let mut spec = of.clone();
+    spec["type"] = "object".into();
+    spec
+}
+
 /// Derives both ways, as the rules depend on which version is the hub.
 fn check(spoke: Value, hub: Value, expected: &[&str]) {
-    let spec = |spec: &Value| {
-        let mut spec = spec.clone();
-        spec["type"] = "object".into();
-        spec
-    };
     let derivation = derived([spec(&spoke), spec(&hub)], &[]);
     assert_eq!(lines(&derivation), expected, "{spoke} {hub}");
 }
@@ -208,6 +210,33 @@ fn a_field_that_may_have_been_renamed_is_a_question() {
         required(hub, "replicas"),
         &expected,
     );
+}
+
+#[test]
+fn a_field_with_a_similar_name_and_another_type_may_be_the_renamed_one() {
+    let integer = || json!({"type": "integer"});
+    let spoke = json!({"properties": {"timeoutSeconds": integer(), "retries": integer()}});
+    let hub = json!({"properties": {"defaultTimeout": string(), "backoff": string()}});
+    let expected = [
+        "only in the spoke: spec.timeoutSeconds",
+        "only in the spoke: spec.retries",
+        "only in the hub: spec.defaultTimeout",
+        "only in the hub: spec.backoff",
+        "is `spec.defaultTimeout` the field `spec.timeoutSeconds` with another name?",
+    ];
+    check(spoke.clone(), hub.clone(), &expected);
+    // one of the same type comes first
+    let mut both = hub.clone();
+    both["properties"]["seconds"] = integer();
+    let derivation = derived([spec(&spoke), spec(&both)], &[]);
+    let question = "is `spec.seconds` the field `spec.timeoutSeconds` with another name?";
+    assert_eq!(lines(&derivation).last().unwrap(), question);
+    // its type is asked once the rename is declared
+    let rename = [["spec.timeoutSeconds", "spec.defaultTimeout"]];
+    let derivation = derived([spec(&spoke), spec(&hub)], &rename);
+    let question =
+        "`spec.timeoutSeconds` and `spec.defaultTimeout`: the type changes from integer to string";
+    assert_eq!(lines(&derivation).last().unwrap(), question);
 }
 
 #[test]
