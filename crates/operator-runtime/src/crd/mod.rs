@@ -12,7 +12,7 @@ use kube::{
     api::{Patch, PatchParams},
     core::{ApiResource, DynamicObject},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -114,7 +114,7 @@ impl<'a> OwnCrd<'a> {
         let Some(installed) = api.get_opt(&self.name).await? else {
             info!(crd = self.name, version = self.version, "creating the CRD");
             // No object has this version, so that a CRD that another client creates meanwhile is not changed.
-            return Ok(self.apply(api, "1").await?);
+            return Ok(self.apply(api, self.crd.clone(), "1").await?);
         };
         if installed.metadata.deletion_timestamp.is_some() {
             if !std::mem::replace(is_reported, true) {
@@ -126,7 +126,8 @@ impl<'a> OwnCrd<'a> {
             return Ok(installed);
         }
         let value = serde_json::to_value(&installed).map_err(kube::Error::SerdeError)?;
-        match decide(&self.crd, self.version, &value, self.operator) {
+        let crd = self.called_as(&value);
+        match decide(&crd, self.version, &value, self.operator) {
             Decision::Keep => Ok(installed),
             Decision::Leave { reason } => {
                 if !std::mem::replace(is_reported, true) {
@@ -141,7 +142,7 @@ impl<'a> OwnCrd<'a> {
             Decision::Apply => {
                 info!(crd = self.name, version = self.version, "updating the CRD");
                 let version = installed.metadata.resource_version.unwrap_or_default();
-                Ok(self.apply(api, &version).await?)
+                Ok(self.apply(api, crd, &version).await?)
             }
             Decision::Refuse { version } => Err(Problem::Fatal(Fatal::StoredVersion {
                 name: self.name.clone(),
@@ -150,9 +151,26 @@ impl<'a> OwnCrd<'a> {
         }
     }
 
-    /// Applies the CRD to exactly this version of it.
-    async fn apply(&self, api: &Api<DynamicObject>, version: &str) -> kube::Result<DynamicObject> {
+    /// The CRD, which keeps the URL at which the installed one is converted: the part of the operator that sets `caBundle` also decides
+    /// between that and the service, and the API server refuses both.
+    fn called_as(&self, installed: &Value) -> Value {
+        const CONFIG: &str = "/spec/conversion/webhook/clientConfig";
         let mut crd = self.crd.clone();
+        let url = installed.pointer(CONFIG).map(|config| &config["url"]);
+        let config = crd.pointer_mut(CONFIG);
+        if let (Some(config), Some(url)) = (config, url.filter(|url| url.is_string())) {
+            *config = json!({ "url": url });
+        }
+        crd
+    }
+
+    /// Applies the CRD to exactly this version of it.
+    async fn apply(
+        &self,
+        api: &Api<DynamicObject>,
+        mut crd: Value,
+        version: &str,
+    ) -> kube::Result<DynamicObject> {
         crd["metadata"]["resourceVersion"] = version.into();
         let parameters = PatchParams::apply(self.operator).force();
         api.patch(&self.name, &parameters, &Patch::Apply(&crd))

@@ -157,6 +157,33 @@ async fn a_crd_that_another_has_extended_is_left() {
     assert_eq!(fields(&server).await, ["a", "b"]);
 }
 
+/// A CRD that is converted, with this `clientConfig`.
+fn converted(fields: &[&str], config: &Value) -> Value {
+    let mut crd = crd(fields);
+    crd["spec"]["conversion"] = json!({
+        "strategy": "Webhook",
+        "webhook": { "conversionReviewVersions": ["v1"], "clientConfig": config },
+    });
+    crd
+}
+
+#[tokio::test]
+async fn an_updated_crd_keeps_the_url_at_which_it_is_converted() {
+    let server = Server::start().await.unwrap();
+    let url = json!({ "url": "https://127.0.0.1:1/convert" });
+    install(&server, &converted(&["a"], &url)).await;
+    let service = json!({ "service": {
+        "name": "widget-operator-webhook", "namespace": "widget-operator", "path": "/convert", "port": 443,
+    } });
+    run(&server, "0.1.0", &converted(&["a", "b"], &service)).await;
+    assert_eq!(fields(&server).await, ["a", "b"]);
+    let config = |crd: Value| crd["spec"]["conversion"]["webhook"]["clientConfig"].clone();
+    assert_eq!(config(installed(&server).await), url);
+    let before = installed(&server).await;
+    run(&server, "0.1.0", &converted(&["a", "b"], &service)).await;
+    assert_eq!(installed(&server).await, before, "it is not written again");
+}
+
 #[tokio::test]
 async fn a_version_of_stored_objects_is_not_removed() {
     let server = Server::start().await.unwrap();

@@ -12,6 +12,8 @@ use super::{
 /// How often an object that others change at the same time is read again.
 const ATTEMPTS: usize = 5;
 
+const CRD: &str = "CustomResourceDefinition";
+
 /// An object by its name.
 pub(super) struct Target {
     kind: &'static str,
@@ -46,7 +48,7 @@ impl Target {
             is_reported: false,
         };
         let crd = |name: &String| Self {
-            kind: "CustomResourceDefinition",
+            kind: CRD,
             name: name.clone(),
             path: format!("/apis/{CRDS}/{name}"),
             is_reported: false,
@@ -117,7 +119,14 @@ impl Target {
     fn report(&mut self) {
         if !self.is_reported {
             let (kind, name) = (self.kind, &self.name);
-            warn!(kind, name, "has no webhook of this operator's service");
+            match kind {
+                CRD => warn!(
+                    kind,
+                    name,
+                    "has no conversion by this operator's service: a request in another version than the stored one loses fields"
+                ),
+                _ => warn!(kind, name, "has no webhook of this operator's service"),
+            }
             self.is_reported = true;
         }
     }
