@@ -241,7 +241,10 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
     }
     let mut kinds: Vec<ResourceType> = vec![];
     for (kind, api) in state.kinds.iter().zip(&open.apis) {
-        let version = kind.versions.first().map_or("", String::as_str);
+        // watching the storage version needs no conversion
+        let storage = Some(api.storage_version()).filter(|version| version.served);
+        let storage = storage.map(|version| &version.name);
+        let version = storage.or(kind.versions.first()).map_or("", String::as_str);
         kinds.push(resolve(
             &format!("{}/{version}/{}", kind.group, kind.kind),
             std::slice::from_ref(api),
@@ -277,6 +280,11 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             Namespaces::Own => vec![state.name.clone()],
             Namespaces::Listed(names) => names.clone(),
         },
+        converted: project
+            .kinds()
+            .filter(|(kind, api)| kind.is_converted(api))
+            .map(|(_, api)| api.name())
+            .collect(),
         has_webhooks: project.has_webhooks(),
         mounts_certificates: project.mounts_certificates(),
         is_stale: {

@@ -178,6 +178,25 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
                 "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
             )),
         ),
+        DevEvent::ForeignConversions { url: None, crds } => (
+            "webhooks",
+            warned,
+            one(format!(
+                "the cluster cannot call the operator on this machine to convert objects of {}: a request in another version than the stored one loses fields; --webhook-url URL names an address at which it can",
+                crds.join(", ")
+            )),
+        ),
+        DevEvent::ForeignConversions {
+            url: Some(url),
+            crds,
+        } => (
+            "webhooks",
+            bold,
+            one(format!(
+                "objects of {} are converted at {url}; when the session has ended, requests in another version than the stored one fail until an operator in the cluster, or another session, converts them",
+                crds.join(", ")
+            )),
+        ),
         DevEvent::Invalid(why) => ("wrong", bad, one(why.clone())),
         DevEvent::WatchFailed(kind, why) => (
             "unseen",

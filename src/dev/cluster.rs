@@ -154,6 +154,15 @@ impl Cluster {
             .is_ok_and(|deployment| deployment.is_some())
     }
 
+    /// `spec.conversion` of an installed CRD, if it calls a webhook.
+    pub async fn conversion_webhook(&self, crd: &str) -> Option<Value> {
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+        let crds: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let mut crd = crds.get_opt(crd).await.ok().flatten()?;
+        let conversion = crd.data["spec"]["conversion"].take();
+        (conversion["strategy"] == "Webhook").then_some(conversion)
+    }
+
     /// Applies the objects of a file, CRDs first; rejections are reported.
     pub async fn apply(&self, shown: &str, path: &Path, events: &EventSender) {
         self.apply_changed(shown, path, |_| (), events).await;

@@ -74,6 +74,12 @@ pub enum DevEvent {
     SamplesWait,
     /// The user's cluster calls the webhooks of the operator at this URL, or cannot call them.
     ForeignWebhooks(Option<String>),
+    /// The user's cluster calls the operator at this URL to convert the objects of these CRDs, or cannot call it, so that nothing converts
+    /// them.
+    ForeignConversions {
+        url: Option<String>,
+        crds: Vec<String>,
+    },
     /// `operator.toml`, a CRD or another file of the project is invalid, with the reason.
     Invalid(String),
     /// The generated code does not match `operator.toml` and the CRDs.

@@ -11,6 +11,7 @@
 mod build;
 mod changes;
 mod cluster;
+mod conversions;
 mod error;
 mod event;
 mod files;

@@ -15,6 +15,7 @@ use super::{
     DevError, FIXTURES, SAMPLES,
     build::{Build, Building, Built},
     cluster::{Cluster, manifests},
+    conversions::Conversions,
     event::{DevEvent, EventSender},
     files::{Files, Part},
     folder::alone,
@@ -38,6 +39,8 @@ pub struct Project {
     pub own: usize,
     /// The namespaces that the operator watches; `None` for all namespaces.
     pub namespaces: Vec<String>,
+    /// The names of the CRDs whose objects the operator converts.
+    pub converted: Vec<String>,
     /// Whether the operator serves webhooks, and whether their certificates are files that it does not make.
     pub has_webhooks: bool,
     pub mounts_certificates: bool,
@@ -139,10 +142,8 @@ impl<'a> Session<'a> {
         };
         // which cluster it is, is to be seen also where it does not answer
         listener.drain();
-        let calls_webhooks = project.has_webhooks && !options.cluster;
-        let webhooks = calls_webhooks.then(|| Webhooks::new(&folder, project.mounts_certificates));
         let mut session = Session {
-            webhooks: webhooks.transpose()?,
+            webhooks: None,
             until_served: None,
             project,
             options,
@@ -156,6 +157,7 @@ impl<'a> Session<'a> {
             is_built: false,
             operator: None,
         };
+        session.make_callable()?;
         let mut is_on = listener
             .run_until_interrupted(session.begin())
             .await
@@ -192,8 +194,9 @@ impl<'a> Session<'a> {
             self.events
                 .send(DevEvent::AlreadyDeployed(self.project.name.clone()));
         }
+        let conversions = self.conversions().await;
         for spec in &self.project.specs {
-            self.apply(spec, &self.project.root.join(spec)).await;
+            self.apply_spec(spec, &conversions).await;
         }
         self.follow();
         let root = &self.project.root;
@@ -216,15 +219,15 @@ impl<'a> Session<'a> {
                 self.apply(&path.display().to_string(), &path).await;
             }
         }
-        if self.project.has_webhooks && !self.cluster.is_own {
-            let url = self.options.webhook_url.clone();
-            self.events.send(DevEvent::ForeignWebhooks(url));
+        if !self.cluster.is_own {
+            self.report_webhooks(&conversions);
         }
         match &self.webhooks {
             // the API server would refuse them while nothing serves the webhooks
             Some(webhooks) if self.options.samples => {
                 let (client, name) = (self.cluster.client.clone(), self.project.name.clone());
-                let served = webhooks.clone().served(client, name);
+                let converted = self.project.converted.clone();
+                let served = webhooks.clone().served(client, name, converted);
                 self.until_served = Some(tokio::spawn(served));
                 self.events.send(DevEvent::SamplesWait);
             }
@@ -236,6 +239,54 @@ impl<'a> Session<'a> {
         match self.options.no_operator {
             true => self.leave_to_user(),
             false => self.start_build().await,
+        }
+    }
+
+    /// Chooses where the operator serves its webhooks, once it has some, if the server in memory calls them.
+    fn make_callable(&mut self) -> Result<(), DevError> {
+        let is_called = self.project.has_webhooks && self.cluster.is_own;
+        if is_called && self.webhooks.is_none() {
+            let made = Webhooks::new(&self.folder, self.project.mounts_certificates);
+            self.webhooks = Some(made?);
+        }
+        Ok(())
+    }
+
+    /// The conversions of the CRDs to apply.
+    async fn conversions(&self) -> Conversions {
+        let (name, converted) = (&self.project.name, &self.project.converted);
+        match &self.webhooks {
+            Some(webhooks) => webhooks.conversions(name, converted),
+            None => {
+                let url = self.options.webhook_url.as_deref();
+                Conversions::on_cluster(&self.cluster, url, name, converted).await
+            }
+        }
+    }
+
+    async fn apply_spec(&self, path: &str, conversions: &Conversions) {
+        let file = self.project.root.join(path);
+        let change = |object: &mut DynamicObject| conversions.add_to(object);
+        let applied = self
+            .cluster
+            .apply_changed(path, &file, change, &self.events);
+        applied.await;
+    }
+
+    /// Reports whether and how the user's cluster calls the operator.
+    fn report_webhooks(&self, conversions: &Conversions) {
+        let url = &self.options.webhook_url;
+        let mut configurations = CONFIGURATIONS.iter();
+        if configurations.any(|path| self.project.root.join(path).exists()) {
+            self.events.send(DevEvent::ForeignWebhooks(url.clone()));
+        }
+        let crds = match url {
+            Some(_) => self.project.converted.clone(),
+            None => conversions.missing(&self.project.converted),
+        };
+        if !crds.is_empty() {
+            let url = url.clone();
+            self.events.send(DevEvent::ForeignConversions { url, crds });
         }
     }
 
@@ -394,6 +445,9 @@ impl<'a> Session<'a> {
                     if self.cluster.is_own {
                         self.make_namespaces().await;
                     }
+                    if let Err(error) = self.make_callable() {
+                        self.events.send(DevEvent::Invalid(error.to_string()));
+                    }
                 }
                 Ok(Err(why)) => self.events.send(DevEvent::Invalid(why)),
                 // the session is at its end
@@ -405,8 +459,10 @@ impl<'a> Session<'a> {
                 && self.cluster.is_own
                 && self.is_applied(path)
             {
-                let file = self.project.root.join(path);
-                self.apply(path, &file).await;
+                match self.project.specs.contains(path) {
+                    true => self.apply_spec(path, &self.conversions().await).await,
+                    false => self.apply(path, &self.project.root.join(path)).await,
+                }
             }
         }
         // once their definitions are there

@@ -13,13 +13,17 @@ use k8s_openapi::{
     api::admissionregistration::v1::{
         MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
     },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{Api, Client, api::DynamicObject};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{net::TcpStream, time::sleep};
 
-use super::DevError;
+use super::{
+    DevError,
+    conversions::{Conversions, redirect},
+};
 
 /// The configurations of webhooks in a project; `webhook/` has other files, which are of use only in a cluster.
 pub const CONFIGURATIONS: [&str; 2] = [
@@ -74,20 +78,31 @@ impl Webhooks {
 
     /// Changes a configuration of webhooks so that it calls this machine, if the operator does not do that.
     pub fn redirect(&self, object: &mut DynamicObject) {
-        let Some(mounted) = &self.mounted else {
+        let Some(bundle) = self.bundle() else {
             return;
         };
         let webhooks = object.data.get_mut("webhooks");
         for webhook in webhooks.and_then(Value::as_array_mut).into_iter().flatten() {
-            let path = webhook["clientConfig"]["service"]["path"].as_str();
-            let url = format!("{}{}", self.url(), path.unwrap_or_default());
-            webhook["clientConfig"] = json!({"url": url, "caBundle": mounted.bundle});
+            redirect(webhook, &self.url(), Some(bundle));
         }
     }
 
-    /// Waits until the operator listens, and each webhook of its configurations has the certificate to trust.
-    pub async fn served(self, client: Client, name: String) {
-        while TcpStream::connect(self.address).await.is_err() || !is_trusted(&client, &name).await {
+    /// The conversions of CRDs, which call this machine. A CRD is applied again when its file changes, so it gets the URL at once: a service
+    /// would come beside the URL that the operator has set since.
+    pub fn conversions(&self, operator: &str, crds: &[String]) -> Conversions {
+        Conversions::at(&self.url(), self.bundle(), operator, crds)
+    }
+
+    fn bundle(&self) -> Option<&Value> {
+        self.mounted.as_ref().map(|mounted| &mounted.bundle)
+    }
+
+    /// Waits until the operator listens, and each webhook of its configurations and of the converted CRDs has the certificate to trust.
+    pub async fn served(self, client: Client, name: String, converted: Vec<String>) {
+        while TcpStream::connect(self.address).await.is_err()
+            || !is_trusted(&client, &name).await
+            || !are_converted(&client, &converted).await
+        {
             sleep(PAUSE).await;
         }
     }
@@ -129,4 +144,23 @@ async fn is_trusted(client: &Client, name: &str) -> bool {
     let mutating = mutating.iter().map(|it| &it.client_config);
     let mut configs = validating.chain(mutating);
     configs.all(|config| config.url.is_some() && config.ca_bundle.is_some())
+}
+
+/// Whether each of these CRDs names a certificate for its conversion; those that are not there do not count.
+async fn are_converted(client: &Client, crds: &[String]) -> bool {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for name in crds {
+        let Ok(crd) = definitions.get_opt(name).await else {
+            return false;
+        };
+        let is_trusted = |crd: CustomResourceDefinition| {
+            let webhook = crd.spec.conversion.and_then(|it| it.webhook);
+            let config = webhook.and_then(|it| it.client_config);
+            config.is_some_and(|it| it.url.is_some() && it.ca_bundle.is_some())
+        };
+        if !crd.is_none_or(is_trusted) {
+            return false;
+        }
+    }
+    true
 }
