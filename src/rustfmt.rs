@@ -14,7 +14,7 @@ pub const CALL_WIDTH: usize = 60;
 const ATTRIBUTE_WIDTH: usize = 70;
 const WIDTH: usize = 100;
 /// If all items are at most this long, they share lines (`short_array_element_width_threshold`).
-const SHORT: usize = 10;
+pub const SHORT: usize = 10;
 
 thread_local! {
     /// The column at which the laid out text will start.
@@ -203,8 +203,12 @@ pub fn include_str(name: &str, path: &str) -> String {
 
 /// `let name = "text";` as a statement at four columns, with a trailing line feed.
 pub fn let_literal(name: &str, text: &str) -> String {
+    let_value(name, &literal(text))
+}
+
+/// `let name = value;` as a statement at four columns, with a trailing line feed. The value cannot be broken.
+pub fn let_value(name: &str, value: &str) -> String {
     let head = format!("    let {name} =");
-    let value = literal(text);
     let is_short = head.len() + value.len() + 2 <= width();
     // rustfmt does not move code that fits on no line
     match is_short || 8 + value.len() + 1 > width() {

@@ -386,3 +386,53 @@ fn the_registry_is_laid_out_for_any_watches() {
     }
     assert_laid_out(&files);
 }
+
+#[test]
+fn webhooks_and_conversions_are_laid_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    for (at, length) in lengths(LABEL, 10).into_iter().enumerate() {
+        let name = format!("n{at}");
+        let kinds = [length, (length + 13) % LABEL + 1, (length + 37) % LABEL + 1];
+        let mut arguments = vec!["init".to_owned(), name.clone()];
+        for kind in kinds {
+            let file = format!("{kind}.json");
+            // two versions with different schemas are converted
+            let versions = ["v1".to_owned(), "v2".to_owned()];
+            let mut definition = definition(kind, 3 + length * 2, &versions, &json!({}));
+            let field = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+            definition["spec"]["versions"][1]["schema"]["openAPIV3Schema"] = field;
+            fs::write(folder.path().join(&file), definition.to_string()).unwrap();
+            arguments.extend(["--crd".to_owned(), file]);
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(folder.path(), &arguments);
+        let own = folder.path().join(name);
+        let toml = fs::read_to_string(own.join("operator.toml")).unwrap();
+        let mut tables = toml.split("\n[[kind]]");
+        let mut edited = tables.next().unwrap().to_owned();
+        edited += &["", "certificates = \"cert-manager\"\n"][at % 2];
+        edited += &["migrate-storage = true\n", "ensure-crds = true\n", ""][at % 3];
+        for (index, table) in tables.enumerate() {
+            let webhooks = match (index + at) % 4 {
+                0 => "[\"validate\", \"mutate\"]",
+                1 => "[\"mutate\"]",
+                2 => "[{ webhook = \"validate\", operations = [\"delete\"] }]",
+                _ => "[]",
+            };
+            let hub = ["hub = \"v1\"\n", ""][(at + index / 2) % 2];
+            let table = table.replacen("versions = [\"v1\"]", "versions = [\"v1\", \"v2\"]", 1);
+            edited += &format!(
+                "\n[[kind]]{}\n{hub}webhooks = {webhooks}\n",
+                table.trim_end()
+            );
+        }
+        fs::write(own.join("operator.toml"), edited).unwrap();
+        run(&own, &["regenerate"]);
+        for part in ["src", "tests"] {
+            owned(&own.join(part), &mut files);
+        }
+    }
+    assert!(files.iter().any(|path| path.ends_with("webhooks/mod.rs")));
+    assert_laid_out(&files);
+}

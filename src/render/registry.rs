@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{
-    chain::{Add, Call, Closure, chain},
+    chain::{Argument, Call, Chain, chain},
     generated_test::Typed,
     layout::{ensured_crds, migrated_crds},
 };
@@ -103,18 +103,25 @@ pub fn registry<'a>(
         has_strategy |= owns.any(|owned| owned.update != Update::default());
         adds.push(add(&controller, calls));
     }
-    let chain = chain("Controllers::new()", &adds);
+    let controllers = chain(&Chain {
+        root: "Controllers::new()".into(),
+        calls: adds,
+    });
     let function = |name: &str, chain: &str| {
         let text = format!("{name}() -> Controllers {{\n{chain}}}\n");
         format!("{}{text}", skip(&text))
     };
-    let all = match more(project).as_slice() {
-        [] => format!("{ALL}{}", function("pub fn all", &chain)),
-        more => format!(
+    let more = Chain {
+        root: "controllers()".into(),
+        calls: more(project),
+    };
+    let all = match more.calls.is_empty() {
+        true => format!("{ALL}{}", function("pub fn all", &controllers)),
+        false => format!(
             "{}{}\n{}",
             documentation(project),
-            function("pub fn all", &self::chain("controllers()", more)),
-            function("fn controllers", &chain)
+            function("pub fn all", &chain(&more)),
+            function("fn controllers", &controllers)
         ),
     };
     let [foreign_imports, own_imports] = types.imports();
@@ -157,54 +164,44 @@ fn documentation(project: &Project) -> String {
 }
 
 /// What is added to the controllers.
-fn more(project: &Project) -> Vec<Add> {
-    let mut adds = vec![];
-    let mut add = |method, arguments: &[String]| {
-        adds.push(Add {
-            method,
-            arguments: arguments.to_vec(),
-            closure: None,
-        });
-    };
+fn more(project: &Project) -> Vec<Call> {
+    let mut calls = vec![];
     if ensured_crds(project).next().is_some() {
         let version = "env!(\"CARGO_PKG_VERSION\")".to_owned();
         let crds = "include_str!(\"crds.json\")".to_owned();
-        add("ensure_crds", &[version, crds]);
+        calls.push(Call::of_texts("ensure_crds", vec![version, crds]));
     }
     let migrated: Vec<String> = migrated_crds(project)
         .map(|api| literal(&api.name()))
         .collect();
     if !migrated.is_empty() {
-        add("migrate_storage", &[format!("&[{}]", migrated.join(", "))]);
+        let migrated = vec![Argument::Array(migrated)];
+        calls.push(Call::new("migrate_storage", migrated));
     }
     if project.has_webhooks() {
-        add("webhooks", &["webhooks::all()".to_owned()]);
+        let all = vec!["webhooks::all()".to_owned()];
+        calls.push(Call::of_texts("webhooks", all));
     }
-    adds
+    calls
 }
 
 /// `.update(UpdateStrategy::Recreate)`.
 fn update(strategy: Update) -> Call {
-    Call {
-        name: "update".to_owned(),
-        arguments: vec![format!("UpdateStrategy::{}", strategy.variant())],
-    }
+    let strategy = format!("UpdateStrategy::{}", strategy.variant());
+    Call::of_texts("update", vec![strategy])
 }
 
 /// The call that adds a controller.
-fn add(controller: &Controller<'_>, calls: Vec<Call>) -> Add {
-    let setup = format!("{}::setup", controller.module);
-    let (method, arguments) = match controller.named() {
-        Some(named) => ("add_named", vec![literal(&named.name), setup]),
-        None => (controller.scaffold.register, vec![setup]),
-    };
-    Add {
-        method,
-        arguments,
-        closure: Some(Closure {
-            parameter: "watches",
-            calls,
-        }),
+fn add(controller: &Controller<'_>, calls: Vec<Call>) -> Call {
+    let root = "watches".to_owned();
+    let closure = Argument::Closure(Chain { root, calls });
+    let setup = Argument::Text(format!("{}::setup", controller.module));
+    match controller.named() {
+        Some(named) => {
+            let name = Argument::Text(literal(&named.name));
+            Call::new("add_named", vec![name, setup, closure])
+        }
+        None => Call::new(controller.scaffold.register, vec![setup, closure]),
     }
 }
 
@@ -259,10 +256,8 @@ impl Types {
             let scope = if *namespaced { "" } else { "_cluster" };
             // the content of such a kind is cached anyway
             let method = method.trim_end_matches("_with_content");
-            return Call {
-                name: format!("{method}{scope}_named"),
-                arguments: names.map(|word| literal(&word)).to_vec(),
-            };
+            let names = names.map(|word| literal(&word)).to_vec();
+            return Call::of_texts(format!("{method}{scope}_named"), names);
         };
         let name = path.rsplit("::").next().unwrap_or(&path).to_owned();
         let is_free = !RESERVED.contains(&&*name);
@@ -275,10 +270,7 @@ impl Types {
         } else {
             path
         };
-        Call {
-            name: format!("{method}::<{shown}>"),
-            arguments: vec![],
-        }
+        Call::new(format!("{method}::<{shown}>"), vec![])
     }
 
     /// The imports from k8s-openapi, and those of the project's types.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    chain::{Add, Call, Closure, chain},
+    chain::{Argument, Call, Chain, chain},
     conversion::conversions,
     kind_files::sample_file,
     operator::Made,
@@ -126,34 +126,25 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         ];
         let types = types.into_iter();
         let types = types.filter(|(type_, _)| admission.webhook(*type_).is_some());
-        let calls = types.map(|(type_, method)| Call {
-            name: method.to_owned(),
-            arguments: vec![literal(&admission.url_path(type_))],
+        let calls = types.map(|(type_, method)| {
+            Call::of_texts(method, vec![literal(&admission.url_path(type_))])
         });
-        Add {
-            method: "add",
-            arguments: vec![format!("{}::setup", admission.module)],
-            closure: Some(Closure {
-                parameter: "webhook",
-                calls: calls.collect(),
-            }),
-        }
+        let closure = Argument::Closure(Chain {
+            root: "webhook".into(),
+            calls: calls.collect(),
+        });
+        let setup = Argument::Text(format!("{}::setup", admission.module));
+        Call::new("add", vec![setup, closure])
     });
-    let mounted = (project.state.certificates == Certificates::CertManager).then(|| Add {
-        method: "mounted_certificates",
-        arguments: vec![],
-        closure: None,
+    let mounted = (project.state.certificates == Certificates::CertManager)
+        .then(|| Call::new("mounted_certificates", vec![]));
+    let conversions = conversions(project).into_iter();
+    let conversions = conversions.map(|texts| Call::of_texts("convert_kind", texts.to_vec()));
+    let all = chain(&Chain {
+        root: "Webhooks::new()".into(),
+        calls: add.chain(conversions).chain(mounted).collect(),
     });
-    let conversions = conversions(project).into_iter().map(|arguments| Add {
-        method: "convert_kind",
-        arguments: arguments.to_vec(),
-        closure: None,
-    });
-    let adds: Vec<Add> = add.chain(conversions).chain(mounted).collect();
-    let all = format!(
-        "pub fn all() -> Webhooks {{\n{}}}\n",
-        chain("Webhooks::new()", &adds)
-    );
+    let all = format!("pub fn all() -> Webhooks {{\n{all}}}\n");
     let mut modules: Vec<String> = admissions.iter().map(|it| it.module.clone()).collect();
     modules.sort_by(|a, b| version_order(a, b));
     Context {

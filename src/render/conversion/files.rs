@@ -14,7 +14,7 @@ use crate::{
     plan::Tree,
     project::{Conversions, Kind, Owner, Project},
     rust::version_module,
-    rustfmt::{bracketed, import, is_wide, literal},
+    rustfmt::{bracketed, head, import, is_wide, let_literal, let_value, literal, skip},
     template::fill,
     types::KindFacts,
 };
@@ -268,13 +268,28 @@ pub fn conversions(project: &Project) -> Vec<[String; 2]> {
 /// The proofs of all conversions of a project; `None` if there are none.
 pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<String> {
     #[derive(Serialize)]
-    struct Context<'a> {
-        crate_name: &'a str,
-        converted: &'a [&'a Converted],
+    struct Context {
+        tests: Vec<Test>,
     }
+    #[derive(Serialize)]
+    struct Test {
+        skip: &'static str,
+        /// `fn widget_loses_nothing() {`, and the first statement.
+        head: String,
+        spec: String,
+    }
+    let tests = converted.iter().map(|Converted { module, spec, .. }| {
+        let path = format!("{crate_name}::api::{module}::conversion()");
+        let head = head(format!("fn {module}_loses_nothing()"));
+        let head = head + &let_value("conversion", &path);
+        Test {
+            skip: skip(&head),
+            head,
+            spec: let_literal("spec", spec),
+        }
+    });
     let context = Context {
-        crate_name,
-        converted,
+        tests: tests.collect(),
     };
     (!converted.is_empty()).then(|| fill("tests/conversions.rs.j2", &context))
 }
