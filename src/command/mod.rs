@@ -21,6 +21,7 @@ mod kept_fields;
 mod kind_error;
 mod kinds;
 mod lines;
+mod missing_file;
 mod open;
 mod pending;
 mod pending_answers;

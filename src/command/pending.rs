@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{failure::Failure, open::OpenProject, pending_webhooks, rules};
+use super::{
+    failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules,
+};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
@@ -21,10 +23,17 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.action == Action::Create) {
             reports.extend(undeclared_child(described, &path));
-        } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(written) =
-                user_code::controller(&text, &described.scaffold.interface.wanted)
-        {
+            continue;
+        }
+        let Some(text) = disk::read(&open.root, &path)? else {
+            if !missing_file::exists(open, &path)? {
+                let purpose = format!("has {}", label(described));
+                let subject = described.subject();
+                reports.push(missing_file::report(open, subject, &path, &purpose, ""));
+            }
+            continue;
+        };
+        if let Some(written) = user_code::controller(&text, &described.scaffold.interface.wanted) {
             let file = File {
                 open,
                 project: &project,
@@ -60,6 +69,14 @@ fn undeclared_child(described: &Described<'_>, path: &str) -> Option<Report> {
     })
 }
 
+/// `the controller of Widget`, or `the controller pod-printer`.
+fn label(described: &Described<'_>) -> String {
+    match described.table {
+        Table::Kind(kind) => format!("the controller of {}", kind.kind),
+        Table::Controller(named) => format!("the controller {}", named.name),
+    }
+}
+
 struct File<'a> {
     open: &'a OpenProject,
     project: &'a Project,
@@ -70,12 +87,8 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// `the controller of Widget`, or `the controller pod-printer`.
     fn label(&self) -> String {
-        match self.described.table {
-            Table::Kind(kind) => format!("the controller of {}", kind.kind),
-            Table::Controller(named) => format!("the controller {}", named.name),
-        }
+        label(self.described)
     }
 
     /// The type of the objects is not the one of the kind, or of the cache, in operator.toml.

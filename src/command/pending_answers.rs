@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{failure::Failure, open::OpenProject};
+use super::{failure::Failure, missing_file, open::OpenProject};
 use crate::{
     conversion::Path,
     diagnostic::{Code, Location, Report, Severity},
@@ -28,7 +28,11 @@ pub fn reports(
     let mut reports = vec![];
     for kind in converted {
         let Some(text) = answers_text(open, plan, kind)? else {
-            reports.push(missing_file(open, kind));
+            if !missing_file::exists(open, &kind.path)? {
+                let (subject, path) = (kind.full_name.clone(), &kind.path);
+                let purpose = "answers what does not follow from the schemas";
+                reports.push(missing_file::report(open, subject, path, purpose, ""));
+            }
             continue;
         };
         let Some(file) = conversion_file(&text) else {
@@ -74,22 +78,6 @@ pub fn answers_text(
     let change = plan.changes.iter().find(|change| change.path == kind.path);
     let planned = change.and_then(|change| change.after.clone());
     planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))
-}
-
-fn missing_file(open: &OpenProject, kind: &Converted) -> Report {
-    let path = disk::shown(&open.root.join(&kind.path));
-    Report {
-        severity: Severity::Warning,
-        code: Some(Code::OpenConversion),
-        subject: Some(kind.full_name.clone()),
-        message: format!("{path} is missing, which answers what does not follow from the schemas"),
-        location: None,
-        instead: Some("the project does not compile".into()),
-        help: Some(format!(
-            "restore it, or make it again: cargo operator regenerate --reset {}",
-            kind.path
-        )),
-    }
 }
 
 /// Whether a path is an argument in the user's code: of `Declared::lossy`, or of a rule.

@@ -1,6 +1,6 @@
 //! Reports what the user has to change in the code of webhooks, because it does not match `operator.toml`.
 
-use super::{failure::Failure, open::OpenProject};
+use super::{failure::Failure, missing_file, open::OpenProject};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
@@ -39,6 +39,12 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
             continue;
         }
         let Some(text) = disk::read(&open.root, &path)? else {
+            if !missing_file::exists(open, &path)? {
+                let purpose = format!("has the webhooks of {}", admission.resource);
+                let other = "; or remove its `webhooks` from operator.toml";
+                let subject = admission.subject();
+                reports.push(missing_file::report(open, subject, &path, &purpose, other));
+            }
             continue;
         };
         for (type_, wanted) in &TRAITS {

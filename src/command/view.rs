@@ -12,7 +12,7 @@ use super::{
     lines::{self, conflict_code, note_kind, part},
 };
 use crate::{
-    diagnostic::Report,
+    diagnostic::{Code, Report},
     disk,
     plan::{Note, Plan},
     terminal::Terminal,
@@ -92,6 +92,12 @@ impl FixCommand {
 }
 
 impl Outcome<'_> {
+    /// Whether the generated code has all files of the user that it needs.
+    fn is_complete(&self) -> bool {
+        let is_missing = |report: &Report| report.code == Some(Code::MissingFile);
+        !self.pending.iter().any(is_missing)
+    }
+
     fn next(&self) -> String {
         let marked = self.plan.notes.iter().filter_map(|note| match note {
             Note::Marked(path) => Some(path.as_str()),
@@ -140,7 +146,7 @@ impl View {
                 }
             }
         }
-        let stale = self.check && !plan.is_empty();
+        let stale = self.check && !(plan.is_empty() && outcome.is_complete());
         Ok(match (refused, blocked || stale) {
             (true, _) => Exit::Breaking,
             (false, true) => Exit::Drift,
@@ -148,17 +154,19 @@ impl View {
         })
     }
 
-    fn print_up_to_date(&self, warnings: usize, pending: usize, terminal: &Terminal) {
+    fn print_up_to_date(&self, outcome: &Outcome<'_>, terminal: &Terminal) {
+        let warnings = outcome.warnings;
         if warnings > 0 {
             terminal.status(&format!(
                 "note: the specs have warnings ({warnings}); `cargo operator inspect` shows them"
             ));
         }
-        terminal.status(self.up_to_date_line(pending));
+        terminal.status(self.up_to_date_line(outcome));
     }
 
-    fn up_to_date_line(&self, pending: usize) -> &'static str {
-        match (self.check, pending) {
+    fn up_to_date_line(&self, outcome: &Outcome<'_>) -> &'static str {
+        match (self.check, outcome.pending.len()) {
+            _ if !outcome.is_complete() => "a file that the generated code needs is missing",
             (true, 0) => "up to date",
             (false, 0) => "nothing to do",
             (true, _) => "up to date, except for what is yours to edit",
@@ -202,7 +210,7 @@ impl View {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (_, true) => self.print_up_to_date(outcome.warnings, outcome.pending.len(), terminal),
+            (_, true) => self.print_up_to_date(outcome, terminal),
             (true, false) => terminal.status(match outcome.fix {
                 FixCommand::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
@@ -252,7 +260,7 @@ impl View {
         let blocked = !plan.conflicts.is_empty() || outcome.evolution.is_refused();
         let (summary, next) = match (blocked, plan.is_empty()) {
             (true, _) => ("nothing was written", Value::Null),
-            (false, true) => (self.up_to_date_line(outcome.pending.len()), Value::Null),
+            (false, true) => (self.up_to_date_line(outcome), Value::Null),
             (false, false) if self.writes() => (outcome.summary.as_str(), outcome.next().into()),
             (false, false) => ("nothing was written", Value::Null),
         };

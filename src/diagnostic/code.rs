@@ -38,6 +38,8 @@ codes! {
     TouchedCode = "touched-code",
     /// A controller, or the code of webhooks, does not match `operator.toml`.
     ControllerDiffers = "controller-differs",
+    /// A file of the user that the generated code needs is missing.
+    MissingFile = "missing-file",
     /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",
     /// Objects may keep a finalizer that no controller removes.

@@ -371,8 +371,14 @@ fn missing_answers_are_reported() {
     ] {
         assert!(run.stderr.contains(&part), "{part}: {}", run.stderr);
     }
+    let check = self::run(&p, "regenerate --check");
+    assert_eq!(check.code, 1, "{}", check.stderr);
+    let line = "\na file that the generated code needs is missing\n";
+    assert!(check.stderr.contains(line), "{}", check.stderr);
     ok(&p, &format!("regenerate --reset {path}"));
     assert!(p.join(path).is_file());
+    // open questions are the user's to answer
+    ok(&p, "regenerate --check");
 }
 
 #[test]

@@ -368,3 +368,44 @@ fn cert_manager_is_chosen_for_the_whole_project() {
     let faults = &made["tests/faults.rs"];
     assert!(!faults.contains("\"secrets\""), "{faults}");
 }
+
+#[test]
+fn a_missing_file_that_the_generated_code_declares_is_reported_and_fails_the_check() {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "add-webhook Widget --validate");
+    ok(&p, "add-webhook v1/Pod --validate");
+    ok(&p, "regenerate --check");
+    for (path, what) in [
+        (
+            "src/webhooks/widget.rs",
+            "which has the webhooks of example.com/v1/Widget",
+        ),
+        ("src/webhooks/pod.rs", "which has the webhooks of v1/Pod"),
+        (
+            "src/controllers/widget.rs",
+            "which has the controller of Widget",
+        ),
+    ] {
+        let text = fs::read_to_string(p.join(path)).unwrap();
+        fs::remove_file(p.join(path)).unwrap();
+        let check = run(&p, "regenerate --check");
+        assert_eq!(check.code, 1, "{}", check.stderr);
+        let inspected = run(&p, "inspect");
+        for run in [check, ok(&p, "regenerate"), inspected] {
+            for part in [
+                &format!("{path} is missing, {what}\n"),
+                "= note: the project does not compile\n",
+                &format!("cargo operator regenerate --reset {path}"),
+            ] {
+                assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+            }
+            assert!(!run.stderr.contains("nothing to do"), "{}", run.stderr);
+        }
+        // a module may also be a folder
+        let folder = p.join(path.trim_end_matches(".rs"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("mod.rs"), text).unwrap();
+        ok(&p, "regenerate --check");
+    }
+}
