@@ -40,6 +40,7 @@ mod stale_paths;
 mod starter;
 mod types;
 mod view;
+mod without_effect;
 
 use std::{ffi::OsString, process::ExitCode};
 

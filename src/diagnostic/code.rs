@@ -40,6 +40,8 @@ codes! {
     ControllerDiffers = "controller-differs",
     /// A file of the user that the generated code needs is missing.
     MissingFile = "missing-file",
+    /// A setting in `operator.toml` changes nothing.
+    WithoutEffect = "without-effect",
     /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",
     /// Objects may keep a finalizer that no controller removes.

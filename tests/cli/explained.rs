@@ -6,18 +6,15 @@ use super::support::{folder, run};
 
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
-<<<<<<< HEAD
-/// They need a second run, with another spec, state or templates.
-=======
 /// They need a second run, with another spec, state, templates or files.
->>>>>>> 9185aad9 (Report missing files that the generated code declares)
-const NEED_A_PAST: [&str; 12] = [
+const NEED_A_PAST: [&str; 14] = [
     "retyped",
     "breaking-change",
     "not-compared",
     "touched-code",
     "controller-differs",
     "missing-file",
+    "without-effect",
     "abandoned-children",
     "abandoned-finalizers",
     "unknown-resource",

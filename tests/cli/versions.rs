@@ -220,3 +220,27 @@ fn a_version_that_is_stored_at_once_is_warned_about() {
     let text = run.stdout + &run.stderr;
     assert!(text.contains("its previous release does not"), "{text}");
 }
+
+#[test]
+fn a_migration_without_versions_has_no_effect() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("\n[[kind]]", "migrate-storage = true\n\n[[kind]]")
+    });
+    let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let line = toml
+        .lines()
+        .position(|line| line.starts_with("migrate-storage"));
+    let place = format!("--> operator.toml:{}:", line.unwrap() + 1);
+    for part in [
+        "warning[without-effect]: `migrate-storage` has no effect, because no CRD of this operator has more than one version\n",
+        &place,
+    ] {
+        let stderr = ok(&p, "regenerate").stderr;
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    ok(&p, "add-version Widget v2");
+    let with_versions = ok(&p, "regenerate").stderr;
+    assert!(!with_versions.contains("without-effect"), "{with_versions}");
+}

@@ -1,0 +1,32 @@
+//! Reports settings in `operator.toml` that change nothing.
+
+use super::open::{OpenProject, STATE};
+use crate::{
+    diagnostic::{Code, Location, Report, Severity},
+    disk,
+    project::Source,
+};
+
+/// `migrate-storage` without a kind whose objects could be stored in another version.
+pub fn reports(open: &OpenProject) -> Option<Report> {
+    let project = open.project();
+    let mut kinds = project.kinds();
+    let has_versions =
+        kinds.any(|(kind, api)| kind.source() == Source::Own && api.versions.len() > 1);
+    if !open.state.state.migrate_storage || has_versions {
+        return None;
+    }
+    let text = open.inputs.get(STATE)?;
+    let document = toml_edit::Document::parse(text.as_str()).ok()?;
+    let range = document.get("migrate-storage")?.span()?;
+    let path = disk::shown(&open.root.join(STATE));
+    Some(Report {
+        severity: Severity::Warning,
+        code: Some(Code::WithoutEffect),
+        subject: None,
+        message: "`migrate-storage` has no effect, because no CRD of this operator has more than one version".into(),
+        location: Some(Location::new(&path, 1, text, range)),
+        instead: None,
+        help: Some("remove it, or add a version: cargo operator add-version KIND VERSION".into()),
+    })
+}
