@@ -45,8 +45,9 @@ pub fn reports(
     let mut others = by_name(&|path, text| user_code::find_non_exhaustive(path, text, &changed));
     let can_break = stale.breaks() || changed != ChangedItems::default();
     let mut help = match can_break {
-        true => "once the types are regenerated, `cargo check --all-targets` shows what remains",
-        false => "all of it still compiles, because the types do not change",
+        true => "once the types are regenerated, `cargo check --all-targets` shows what remains"
+            .to_owned(),
+        false => "all of it still compiles, because the types do not change".to_owned(),
     };
     if stale.breaks() || changed.public_api {
         terminal.working("asking rustc which parts of your code the new types break");
@@ -56,9 +57,15 @@ pub fn reports(
                 others.extend(by_name(&|path, text| {
                     user_code::find_by_name(path, text, &changed)
                 }));
-                help = "these were found by their names alone, because the project was not built or does not compile; to let rustc find them, first run `cargo check --all-targets`";
+                help = "these were found by their names alone, because the project was not built or does not compile; to let rustc find them, first run `cargo check --all-targets`".into();
             }
         }
+    }
+    if !stale.readmitted.is_empty() {
+        help += &format!(
+            "; before you release it, switch the code of the webhooks of {}: they get the objects in the storage version, and refuse all requests until their code uses it",
+            stale.readmitted.join(" and ")
+        );
     }
     // one report for each line is enough, preferably one with a reason
     let reported = reported.iter().filter_map(|it| it.location.as_ref());
@@ -77,7 +84,7 @@ pub fn reports(
         location: texts.get(&at.path).map(|text| location(&at, text)),
         message: at.message,
         instead: None,
-        help: (index + 1 == count).then(|| help.into()),
+        help: (index + 1 == count).then(|| help.clone()),
     };
     let mut reports: Vec<Report> = uses.into_iter().enumerate().map(report).collect();
     if let Some(renamed) = &stale.renamed {

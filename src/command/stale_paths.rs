@@ -19,6 +19,8 @@ pub struct StalePaths {
     removed: Vec<StalePath>,
     outdated: Vec<StalePath>,
     rescoped: Vec<Rescoped>,
+    /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
+    pub readmitted: Vec<String>,
     pub renamed: Option<PackageRename>,
 }
 
@@ -35,6 +37,7 @@ impl StalePaths {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
             rescoped: rescoped(open, evolution),
+            readmitted: readmitted(open, evolution),
             renamed: PackageRename::of(plan),
         }
     }
@@ -173,7 +176,8 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
                     ),
                 ),
                 (evolution::Change::StorageMoved, _)
-                    if kind.has_controller() && has_types(&evolved.stored) =>
+                    if has_types(&evolved.stored)
+                        && (kind.has_controller() || !kind.webhooks.is_empty()) =>
                 {
                     add(
                         &evolved.stored,
@@ -190,6 +194,17 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     // the last reason of a version comes first: failing requests are worse
     stale.reverse();
     stale
+}
+
+fn readmitted(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
+    let is_moved = |evolved: &&Evolved| {
+        let mut differences = evolved.differences.iter();
+        differences.any(|(it, _)| it.change == evolution::Change::StorageMoved)
+    };
+    let kinds = evolution.kinds.iter().filter(is_moved);
+    let kinds = kinds.map(|evolved| &open.state.state.kinds[evolved.index]);
+    let kinds = kinds.filter(|kind| !kind.webhooks.is_empty());
+    kinds.map(|kind| kind.kind.clone()).collect()
 }
 
 /// The kinds whose scope changes.
