@@ -22,6 +22,9 @@ pub(crate) enum Precondition {
     Uid,
 }
 
+/// In the message of a response that refuses a write because the object has another uid.
+const OTHER_UID: &str = "UID in precondition";
+
 /// Annotations to set, or to remove.
 pub(crate) type Annotations = BTreeMap<String, Option<String>>;
 
@@ -69,19 +72,32 @@ impl Context {
         let request = requests::<K>(object.namespace().as_deref())
             .patch(&object.name_any(), &parameters, &patch)
             .map_err(kube::Error::BuildRequest)?;
-        match self.controller.client.request::<Value>(request).await {
+        let mut answer = self
+            .controller
+            .client
+            .request::<Value>(request.clone())
+            .await;
+        if precondition == Precondition::Uid && answer.as_ref().is_err_and(is_busy) {
+            answer = self.controller.client.request(request).await;
+        }
+        match answer {
             Ok(mut written) => {
                 forget_managers(&mut written);
                 self.record_written(written);
                 Ok(true)
             }
-            Err(kube::Error::Api(refused)) if refused.code == 409 => {
+            Err(kube::Error::Api(refused))
+                if refused.code == 409 && precondition == Precondition::Version =>
+            {
                 debug!("annotations not written: {}", refused.message);
-                match precondition {
-                    Precondition::Version => self.facts.is_outdated.store(true, Relaxed),
-                    // an object with another uid is not this one
-                    Precondition::Uid => self.facts.is_gone.store(true, Relaxed),
-                }
+                self.facts.is_outdated.store(true, Relaxed);
+                Ok(false)
+            }
+            Err(kube::Error::Api(refused))
+                if refused.code == 409 && refused.message.contains(OTHER_UID) =>
+            {
+                debug!("annotations not written: {}", refused.message);
+                self.facts.is_gone.store(true, Relaxed);
                 Ok(false)
             }
             Err(error) if is_gone(&error) => {
@@ -91,4 +107,9 @@ impl Context {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether others write the object so often that the API server gave up. It has the expected uid.
+fn is_busy(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(refused) if refused.code == 409 && !refused.message.contains(OTHER_UID))
 }

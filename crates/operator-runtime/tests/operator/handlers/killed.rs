@@ -1,4 +1,5 @@
-//! An operator that is killed at each of its requests: every handler has its effect, and each kill repeats at most one call.
+//! An operator that is killed at each of its requests, or of which one is refused: every handler has its effect, and each of that repeats
+//! at most one call.
 
 use super::*;
 use kube::{Client, api::DeleteParams, client::Body};
@@ -6,14 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tokio::sync::Notify;
 use tower::{ServiceBuilder, ServiceExt};
 
-/// When the request with the number of the kill gets no answer.
+/// What happens to the request with the number.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
+    /// The operator is killed before it is sent.
     Before,
+    /// The operator is killed before it is answered.
     After,
+    /// It is refused, as the API server does when others write the object all the time.
+    Refused,
 }
 
-/// A client of which one request never ends, which is notified.
+/// A client of which one request never ends, or is refused; that is notified.
 fn failing(server: &Server, number: usize, moment: Moment, killed: Arc<Notify>) -> Client {
     let requests = Arc::new(AtomicUsize::new(0));
     let inner = server.client();
@@ -25,6 +30,13 @@ fn failing(server: &Server, number: usize, moment: Moment, killed: Arc<Notify>) 
             if is_chosen && matches!(moment, Moment::Before) {
                 killed.notify_one();
                 std::future::pending::<()>().await;
+            }
+            if is_chosen && matches!(moment, Moment::Refused) {
+                killed.notify_one();
+                let refusal = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409,
+                    "message": "the object has been modified; please apply your changes to the latest version and try again"});
+                let answer = http::Response::builder().status(409);
+                return Ok(answer.body(Body::from(refusal.to_string().into_bytes())).unwrap());
             }
             let answer = inner.send(request).await;
             if is_chosen {
@@ -58,8 +70,11 @@ async fn survives(number: usize, moment: Moment) -> bool {
     let kill_count = kills.clone();
     let killer = tokio::spawn(async move {
         killed.notified().await;
-        abort.abort();
         kill_count.fetch_add(1, SeqCst);
+        if matches!(moment, Moment::Refused) {
+            return;
+        }
+        abort.abort();
         let running = run(restarted, &to_start).await;
         std::future::pending::<()>().await;
         drop(running);
@@ -104,8 +119,8 @@ async fn survives(number: usize, moment: Moment) -> bool {
 }
 
 #[tokio::test]
-async fn every_handler_has_its_effect_and_a_kill_repeats_at_most_one() {
-    for moment in [Moment::Before, Moment::After] {
+async fn every_handler_has_its_effect_and_a_kill_or_a_refusal_repeats_at_most_one() {
+    for moment in [Moment::Before, Moment::After, Moment::Refused] {
         let mut number = 1;
         while survives(number, moment).await {
             number += 1;
