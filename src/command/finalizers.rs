@@ -11,7 +11,7 @@ use crate::{
     plan::{LOCK, Plan},
     project::{Controller as Described, Lock},
     rust::module_name,
-    scaffold::{Interface, Scaffold},
+    scaffold::{Cleanup, Interface, Scaffold},
     user_code::{self, Controller},
 };
 
@@ -197,11 +197,13 @@ impl OpenProject {
     ) -> Report {
         let path = &written.path;
         let first = match written.interface.cleanup {
-            None => "first delete the objects with the operator that still has this controller",
-            Some(_) if is_own => {
+            Cleanup::Required => {
+                "first delete the objects with the operator that still has this controller"
+            }
+            _ if is_own => {
                 "first deploy the operator with this controller but without its FINALIZER, and with the permission to patch the objects: it then removes the finalizer"
             }
-            Some(_) => "first deploy the operator with a controller that removes the finalizer",
+            _ => "first deploy the operator with a controller that removes the finalizer",
         };
         let (severity, message) = match unknown {
             None => (

@@ -10,7 +10,7 @@ use crate::{
     disk,
     plan::{Action, Plan},
     project::{Controller as Described, Owner, Project, Table},
-    scaffold::Interface,
+    scaffold::{Cleanup, Interface},
     user_code::{self, Controller, Part, Resource},
 };
 
@@ -163,19 +163,20 @@ impl File<'_> {
     }
 
     fn cleanup(&self, controller: &Controller) -> Option<Report> {
-        let cleanup = self.interface.cleanup?;
+        let method = match self.interface.cleanup {
+            Cleanup::Required => return None,
+            Cleanup::Method(code) => self.interface.wanted.cleanup.zip(Some(code)),
+            Cleanup::Finalizer => None,
+        };
         let (label, path) = (self.label(), self.path);
         let finalizer = controller.finalizer.as_ref();
         let finalizer = finalizer.map(|finalizer| &finalizer.part);
-        let method = format!("`{}`", self.interface.wanted.cleanup);
-        let parts = [
-            ("FINALIZER", finalizer),
-            (method.as_str(), controller.cleanup.as_ref()),
-        ];
+        let mut parts = vec![("FINALIZER".to_owned(), finalizer)];
+        parts.extend(method.map(|(name, _)| (format!("`{name}`"), controller.cleanup.as_ref())));
         let name = self.described.finalizer(&self.open.state.state.name);
         if self.described.cleanup {
             let lacks = parts.iter().filter(|(_, part)| part.is_none());
-            let lacks: Vec<&str> = lacks.map(|(name, _)| *name).collect();
+            let lacks: Vec<&str> = lacks.map(|(name, _)| name.as_str()).collect();
             if lacks.is_empty() {
                 return None;
             }
@@ -185,8 +186,8 @@ impl File<'_> {
                     "    const FINALIZER: Option<&'static str> = Some({name:?});\n"
                 ));
             }
-            if controller.cleanup.is_none() {
-                code.push(cleanup(&controller.arguments));
+            if let Some((_, text)) = method.filter(|_| controller.cleanup.is_none()) {
+                code.push(text(&controller.arguments));
             }
             let message = format!(
                 "operator.toml has `cleanup = true`, but {label} lacks {}",
@@ -196,7 +197,7 @@ impl File<'_> {
         }
         let present = parts
             .iter()
-            .filter_map(|(name, part)| Some((*name, (*part)?)));
+            .filter_map(|(name, part)| Some((name.as_str(), (*part)?)));
         let present: Vec<(&str, &Part)> = present.collect();
         let (_, first) = present.first()?;
         let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
@@ -251,7 +252,9 @@ impl File<'_> {
         match (self.described.watches, &controller.parents) {
             ([], None) | ([_, ..], Some(_)) => None,
             ([], Some(parents)) => Some(self.report(
-                format!("nothing calls `parents`, because operator.toml has no `watches` for {kind}"),
+                format!(
+                    "nothing calls `parents`, because operator.toml has no `watches` for {kind}"
+                ),
                 parents.name.clone(),
                 format!(
                     "add the kinds to watch to `watches`, or remove {} of {}",
@@ -259,14 +262,22 @@ impl File<'_> {
                     self.path
                 ),
             )),
-            (watches, None) => Some(self.report(
-                format!(
-                    "operator.toml has `watches` for {kind}, but its controller lacks `parents`, so a change of {} reconciles nothing",
-                    watches.join(", ")
-                ),
-                controller.header.clone(),
-                paste(&[(self.interface.parents)(self.described.scope())]),
-            )),
+            (watches, None) => {
+                let watches = watches.join(", ");
+                let Some(parents) = self.interface.parents else {
+                    let interface = self.interface.wanted.interface;
+                    return Some(self.report(
+                        format!("operator.toml has `watches` for {kind}, but a change of {watches} calls no function of `{interface}`"),
+                        controller.header.clone(),
+                        "remove `watches`; to read these objects, add them to `reads`".into(),
+                    ));
+                };
+                Some(self.report(
+                    format!("operator.toml has `watches` for {kind}, but its controller lacks `parents`, so a change of {watches} reconciles nothing"),
+                    controller.header.clone(),
+                    paste(&[parents(self.described.scope())]),
+                ))
+            }
         }
     }
 

@@ -20,7 +20,7 @@ const fn wanted(interface: &'static str, method: &'static str) -> Wanted {
         interface,
         method,
         arguments: ["", ""],
-        cleanup: "",
+        cleanup: None,
     }
 }
 

@@ -371,7 +371,7 @@ fn no_longer_pruned(
                 former.name,
                 owned.join(", ")
             ),
-            format!("delete them in `{}`", scaffold.interface.wanted.method),
+            "delete them in the controller".into(),
         )
     })
 }

@@ -2,7 +2,7 @@
 //! have. The runtime makes the requests.
 
 use super::{
-    Interface, Scaffold,
+    Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
     templates,
 };
@@ -17,10 +17,10 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
             interface: "Declarative",
             method: "desired",
             arguments: ["&Self::Resource", "&operator_runtime::Observed"],
-            cleanup: "finalize",
+            cleanup: Some("finalize"),
         },
-        cleanup: Some(cleanup),
-        parents: example::parents,
+        cleanup: Cleanup::Method(cleanup),
+        parents: Some(example::parents),
     },
     rule: "`desired` returns all children that an object should have, and makes no requests: the runtime creates and updates them, and deletes children that are not returned any more. `status` returns the status.",
     prunes: true,

@@ -51,6 +51,8 @@ pub(super) enum Child {
     ConfigMap,
     /// A thing outside of the cluster.
     Remote,
+    /// Events about the changes of the object.
+    Events,
 }
 
 impl Child {
@@ -70,6 +72,7 @@ impl Child {
             Self::Deployment => "deployment.rs.j2",
             Self::ConfigMap => "config_map.rs.j2",
             Self::Remote => "remote.rs.j2",
+            Self::Events => "events.rs.j2",
         }
     }
 
@@ -110,6 +113,10 @@ impl Child {
                     vec![synced("False", "CreationUncertain", AS_ASKED), unknown],
                 ];
             }
+            Self::Events => {
+                let handled = ready("True", "Handled", "the last change was handled");
+                return [(); 3].map(|()| vec![handled.clone()]);
+            }
         };
         [
             vec![ready("True", reason, message)],
@@ -123,7 +130,7 @@ pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     match Child::of(api.storage_version()) {
         Child::Deployment => Some("apps/v1/Deployment"),
         Child::ConfigMap => Some("v1/ConfigMap"),
-        Child::Remote => None,
+        Child::Remote | Child::Events => None,
     }
 }
 
@@ -206,6 +213,8 @@ struct Context<'a> {
     image_constant: bool,
     image_value: String,
     container: String,
+    /// The field of the spec whose changes the example handles.
+    field: Option<ChangingField>,
     /// The spec, as an expression that can be serialized.
     spec: String,
     sample: String,
@@ -317,6 +326,7 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
             None => "IMAGE.into()".into(),
         },
         container: literal(&api.names.singular),
+        field: changing_field(version, facts, &var),
         spec: if facts.has_spec {
             format!("&{var}.spec")
         } else {
@@ -360,6 +370,43 @@ fn retains(version: &Version, sample: Option<&Value>) -> bool {
     let policy = policy.map(str::to_lowercase).unwrap_or_default();
     has_policies(version, field, &DELETION_POLICIES)
         && DELETION_POLICIES[1..].contains(&policy.as_str())
+}
+
+/// A field of the spec.
+#[derive(Serialize)]
+struct ChangingField {
+    /// As in the CRD.
+    name: String,
+    /// The name of the method that handles its changes.
+    method: String,
+    rust_type: String,
+    /// The value, as an expression.
+    value: String,
+}
+
+/// The first number of the spec, or the first boolean. A text may be long, or secret.
+fn changing_field(version: &Version, facts: &KindFacts, var: &str) -> Option<ChangingField> {
+    let spec = version.schema.properties.get("spec")?;
+    let find = |types: &[&str]| {
+        let names = spec.properties.keys();
+        let mut names = names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric()));
+        names.find_map(|name| {
+            let access = facts.access(&["spec", name])?;
+            let is_wanted = types.contains(&access.rust_type.as_str());
+            is_wanted.then_some((name.clone(), access))
+        })
+    };
+    let (name, access) = find(&["i32", "i64"]).or_else(|| find(&["bool"]))?;
+    Some(ChangingField {
+        // the identifier of a keyword ends with `_`
+        method: format!("{}_changed", access.ident().trim_end_matches('_')),
+        rust_type: match access.is_optional() {
+            true => format!("Option<{}>", access.rust_type),
+            false => access.rust_type.clone(),
+        },
+        value: access.read(var),
+        name,
+    })
 }
 
 /// The field with the desired number of replicas.

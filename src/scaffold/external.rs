@@ -2,7 +2,7 @@
 //! decides when.
 
 use super::{
-    Interface, Scaffold,
+    Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
     templates,
 };
@@ -17,10 +17,10 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
             interface: "External",
             method: "observe",
             arguments: ["&Self::Resource", "&operator_runtime::Context"],
-            cleanup: "delete",
+            cleanup: Some("delete"),
         },
-        cleanup: None,
-        parents: example::parents,
+        cleanup: Cleanup::Required,
+        parents: Some(example::parents),
     },
     rule: "`observe`, `create`, `update` and `delete` make one request each to the other system; the runtime calls them, and records the id of the thing in an annotation. `create` returns `Created::refused` only if certainly nothing was created.",
     prunes: false,

@@ -4,6 +4,7 @@ mod declarative;
 mod example;
 mod existing;
 mod external;
+mod handlers;
 mod names;
 mod reconciler;
 mod status;
@@ -30,6 +31,7 @@ const ROWS: &[Scaffold] = &[
     reconciler::RECONCILER,
     declarative::DECLARATIVE,
     external::EXTERNAL,
+    handlers::HANDLERS,
 ];
 
 /// Templates with their paths under `templates/`.
@@ -67,11 +69,20 @@ pub struct Scaffold {
 /// A trait of `operator-runtime`, with the text that the commands print for its optional methods.
 pub struct Interface {
     pub wanted: Wanted,
-    /// The method that is called when an object is being deleted, to be pasted into the controller, with the types of the object and of
-    /// the context. `None` if every controller must have it.
-    pub cleanup: Option<fn(&[String; 2]) -> String>,
-    /// `parents`, to be pasted into the controller of a kind of this scope.
-    pub parents: fn(Scope) -> String,
+    pub cleanup: Cleanup,
+    /// `parents`, to be pasted into the controller of a kind of this scope. `None` if the trait does not have it.
+    pub parents: Option<fn(Scope) -> String>,
+}
+
+/// The parts of a controller that does something before an object is deleted.
+#[derive(Clone, Copy)]
+pub enum Cleanup {
+    /// Every controller must have them.
+    Required,
+    /// A `FINALIZER`, and a method, to be pasted into the controller, with the types of the object and of the context.
+    Method(fn(&[String; 2]) -> String),
+    /// A `FINALIZER` alone.
+    Finalizer,
 }
 
 /// A kind with a controller, and the values on which its files depend.
@@ -166,7 +177,9 @@ mod tests {
         }
         let error = read("reconcile").unwrap_err().to_string();
         assert!(
-            error.contains("`reconcile`, expected one of `reconciler`, `declarative`, `external`"),
+            error.contains(
+                "`reconcile`, expected one of `reconciler`, `declarative`, `external`, `handlers`"
+            ),
             "{error}"
         );
     }

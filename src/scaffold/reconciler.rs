@@ -1,7 +1,7 @@
 //! The scaffold `reconciler`: an async function that makes the cluster match an object by its own requests.
 
 use super::{
-    Interface, Scaffold,
+    Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
     templates,
 };
@@ -19,10 +19,10 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
                 "std::sync::Arc<Self::Resource>",
                 "&operator_runtime::Context",
             ],
-            cleanup: "cleanup",
+            cleanup: Some("cleanup"),
         },
-        cleanup: Some(cleanup),
-        parents: example::parents,
+        cleanup: Cleanup::Method(cleanup),
+        parents: Some(example::parents),
     },
     rule: "`reconcile` is called many times. Each call applies the whole desired state with `cx.apply`. Write the status only with `cx.update_status`.",
     prunes: false,

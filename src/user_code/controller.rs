@@ -51,8 +51,8 @@ pub struct Wanted {
     /// The method that takes an object and the context, and the types to use if the controller has no such method.
     pub method: &'static str,
     pub arguments: [&'static str; 2],
-    /// The method that is called when an object is being deleted.
-    pub cleanup: &'static str,
+    /// The method that is called when an object is being deleted, if the trait has one.
+    pub cleanup: Option<&'static str>,
 }
 
 /// Finds the implementation of a trait. Returns `None` if the text is not Rust, or has no such block.
@@ -84,7 +84,7 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
                     path: full_path(&item.ty, &file),
                 });
             }
-            ImplItem::Fn(item) if item.sig.ident == wanted.cleanup => {
+            ImplItem::Fn(item) if wanted.cleanup.is_some_and(|it| item.sig.ident == it) => {
                 controller.cleanup = Some(part(item, item.sig.ident.span()));
             }
             ImplItem::Fn(item) if item.sig.ident == "parents" => {
@@ -149,7 +149,7 @@ mod tests {
         interface: "Reconciler",
         method: "reconcile",
         arguments: ["Arc<Self::Resource>", "&Context"],
-        cleanup: "cleanup",
+        cleanup: Some("cleanup"),
     };
 
     fn parse(text: &str) -> Option<Controller> {
@@ -203,12 +203,12 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(parse("fn main() {}"), None);
         assert_eq!(parse("fn main() {"), None);
         let other = Wanted {
-            interface: "Handlers",
+            interface: "Declarative",
             ..WANTED
         };
         assert_eq!(controller(TEXT, &other), None);
         let finalizes = Wanted {
-            cleanup: "finalize",
+            cleanup: Some("finalize"),
             ..WANTED
         };
         assert_eq!(controller(TEXT, &finalizes).unwrap().cleanup, None);

@@ -48,7 +48,7 @@ fn contradictory_states_are_refused() {
         ),
         (
             state.replace("\"reconciler\"", "\"reconcile\""),
-            "unknown value `reconcile`, expected one of `reconciler`, `declarative`, `external`; the nearest is `reconciler`",
+            "unknown value `reconcile`, expected one of `reconciler`, `declarative`, `external`, `handlers`; the nearest is `reconciler`",
         ),
         (
             state.replace(

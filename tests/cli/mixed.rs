@@ -5,17 +5,18 @@ use std::{fs, path::Path};
 use super::support::{WIDGET, edit, files, folder, ok};
 
 /// The name of each module, with the trait that its controller implements.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 6] = [
     ("widget", "impl Reconciler for WidgetReconciler"),
     ("gadget", "impl Declarative for GadgetController"),
     ("sprocket", "impl External for SprocketProvider"),
+    ("lever", "impl Handlers for LeverHandlers"),
     ("gear", "impl Reconciler for Gear"),
     ("pod_watch", "impl Reconciler for PodWatch"),
 ];
 
 /// Creates a project with all scaffolds, in the folder `p`.
 fn create(folder: &Path) {
-    for kind in ["Gadget", "Sprocket", "Gear"] {
+    for kind in ["Gadget", "Sprocket", "Lever", "Gear"] {
         let lower = kind.to_lowercase();
         let text = WIDGET.replace("Widget", kind).replace("widget", &lower);
         fs::write(folder.join(format!("{lower}.yaml")), text).unwrap();
@@ -27,6 +28,7 @@ fn create(folder: &Path) {
         "add-crd ../gadget.yaml --scaffold declarative --cleanup",
     );
     ok(&p, "add-crd ../sprocket.yaml --scaffold external");
+    ok(&p, "add-crd ../lever.yaml --scaffold handlers --cleanup");
     ok(&p, "add-crd ../gear.yaml --scaffold controller");
     ok(&p, "add-controller v1/Pod --as pod-watch");
 }
@@ -50,13 +52,20 @@ fn all_scaffolds_are_in_one_project() {
         ".add(widget::setup",
         ".add_declarative(",
         ".add_external(",
+        ".add_handlers(",
         ".add_named(\"gear\"",
         ".add_named(\"pod-watch\"",
     ] {
         assert!(registry.contains(call), "{call}: {registry}");
     }
     let shown = ok(&p, "inspect").stdout;
-    for scaffold in ["reconciler", "declarative", "external", "controller"] {
+    for scaffold in [
+        "reconciler",
+        "declarative",
+        "external",
+        "handlers",
+        "controller",
+    ] {
         let line = format!("  scaffold  {scaffold}\n");
         assert!(shown.contains(&line), "{line}: {shown}");
     }
@@ -85,7 +94,7 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
         .keys()
         .filter(|path| path.starts_with("crds/") && !path.contains("kustomization"));
     let specs: Vec<String> = specs.cloned().collect();
-    assert_eq!(specs.len(), 4);
+    assert_eq!(specs.len(), 5);
     for path in &specs {
         edit(&p.join(path), |text| {
             let field = "              colour: {type: string}\n";
@@ -99,7 +108,7 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
     for path in edited.iter().map(String::as_str).chain(["Cargo.toml"]) {
         assert_eq!(after[path], before[path], "{path}");
     }
-    for (module, _) in &MODULES[..4] {
+    for (module, _) in &MODULES[..5] {
         assert!(
             after[&format!("src/api/{module}/v1.rs")].contains("pub colour:"),
             "{module}"
@@ -107,7 +116,7 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
     }
 
     let mut remaining = MODULES.to_vec();
-    for name in ["Gadget", "pod-watch", "Sprocket", "gear", "Widget"] {
+    for name in ["Gadget", "pod-watch", "Sprocket", "Lever", "gear", "Widget"] {
         let module = name.to_lowercase().replace('-', "_");
         ok(&p, &format!("remove {name}"));
         ok(&p, "regenerate --check");

@@ -13,18 +13,18 @@ fn an_unknown_scaffold_is_an_error_that_lists_them() {
         let run = run(folder.path(), &format!("{command} --scaffold declaritive"));
         assert_eq!(run.code, 2, "{}", run.stderr);
         for part in [
-            "[possible values: reconciler, declarative, external, controller]",
+            "[possible values: reconciler, declarative, external, handlers, controller]",
             "a similar value exists: 'declarative'",
         ] {
             assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
         }
     }
     let completions = ok(folder.path(), "completions bash").stdout;
-    assert!(completions.contains("reconciler declarative external controller"));
+    assert!(completions.contains("reconciler declarative external handlers controller"));
 }
 
 #[test]
-fn kinds_of_both_scaffolds_are_in_one_project() {
+fn kinds_of_two_scaffolds_are_in_one_project() {
     let folder = folder();
     ok(folder.path(), "init p --crd widget.yaml");
     let p = folder.path().join("p");
@@ -322,5 +322,147 @@ spec:
         let (_, rule) = role.split_once("  - shops\n").unwrap();
         let expected = "  verbs:\n  - get\n  - list\n  - patch\n  - watch\n";
         assert!(rule.starts_with(expected), "{rule}");
+    }
+}
+
+#[test]
+fn a_kind_with_handlers_owns_nothing_and_its_objects_may_be_annotated() {
+    let folder = folder();
+    ok(
+        folder.path(),
+        "init p --crd widget.yaml --scaffold handlers --cleanup",
+    );
+    let p = folder.path().join("p");
+    ok(&p, "regenerate --check");
+    let made = files(&p);
+    let state = &made["operator.toml"];
+    assert!(
+        state.contains("scaffold = \"handlers\"\ncleanup = true\nowns = []\n"),
+        "{state}"
+    );
+    let registry = &made["src/controllers/mod.rs"];
+    assert!(
+        registry.contains("Controllers::new().add_handlers(widget::setup, |watches| watches)"),
+        "{registry}"
+    );
+    let controller = &made[CONTROLLER];
+    for part in [
+        "impl Handlers for WidgetHandlers",
+        "const FINALIZER: Option<&'static str> = Some(\"example.com/p\");",
+        "on.delete(\"delete\", Self::deleted);",
+        "on.field(\"spec.size\", |widget| widget.spec.size, Self::size_changed);",
+        "field: FieldUpdate<Widget, i32>",
+    ] {
+        assert!(controller.contains(part), "{part}: {controller}");
+    }
+    let role = &made["manifests/rbac/cluster-role.yaml"];
+    for rule in [
+        "  - widgets\n  verbs:\n  - get\n  - list\n  - patch\n  - watch\n",
+        "  - widgets/status\n  verbs:\n  - patch\n",
+        "  - events\n  verbs:\n  - create\n  - patch\n",
+    ] {
+        assert!(role.contains(rule), "{rule}: {role}");
+    }
+    assert!(made["AGENTS.md"].contains("this file contains `register`"));
+}
+
+#[test]
+fn only_the_finalizer_of_a_kind_with_handlers_follows_from_cleanup() {
+    let folder = folder();
+    ok(
+        folder.path(),
+        "init p --crd widget.yaml --scaffold handlers",
+    );
+    let p = folder.path().join("p");
+    let controller = fs::read_to_string(p.join(CONTROLLER)).unwrap();
+    assert!(!controller.contains("FINALIZER") && !controller.contains("on.delete("));
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("owns = []", "owns = []\ncleanup = true")
+    });
+    let lacks = ok(&p, "regenerate").stderr;
+    let message =
+        "operator.toml has `cleanup = true`, but the controller of Widget lacks FINALIZER\n";
+    assert!(lacks.contains(message), "{lacks}");
+    let finalizer = "    const FINALIZER: Option<&'static str> = Some(\"example.com/p\");\n";
+    assert!(lacks.contains(finalizer.trim()), "{lacks}");
+    edit(&p.join(CONTROLLER), |text| {
+        let head = "    type Resource = Widget;\n";
+        text.replace(head, &format!("{head}{finalizer}"))
+    });
+    let done = ok(&p, "regenerate").stderr;
+    assert!(!done.contains("controller-differs"), "{done}");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("\ncleanup = true", "")
+    });
+    let has = ok(&p, "regenerate").stderr;
+    let message =
+        "the controller of Widget has FINALIZER, but operator.toml has no `cleanup = true` for it";
+    assert!(has.contains(message), "{has}");
+}
+
+#[test]
+fn handlers_are_not_called_for_a_kind_in_watches() {
+    let folder = folder();
+    ok(
+        folder.path(),
+        "init p --crd widget.yaml --scaffold handlers",
+    );
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("owns = []", "owns = []\nwatches = [\"v1/Node\"]")
+    });
+    let reports = ok(&p, "regenerate").stderr;
+    for part in [
+        "operator.toml has `watches` for Widget, but a change of v1/Node calls no function of `Handlers`",
+        "help: remove `watches`; to read these objects, add them to `reads`",
+    ] {
+        assert!(reports.contains(part), "{part}: {reports}");
+    }
+}
+
+#[test]
+fn only_a_number_or_a_boolean_of_the_spec_has_a_handler() {
+    let folder = folder();
+    for (name, fields, expected) in [
+        ("text", "password: {type: string}", None),
+        ("odd", "a-b: {type: integer}", None),
+        (
+            "number",
+            "a: {type: boolean}, size: {type: integer, format: int64}",
+            Some("|shop| shop.spec.as_ref().and_then(|spec| spec.size)"),
+        ),
+        (
+            "keyword",
+            "type: {type: boolean}",
+            Some("Self::type_changed"),
+        ),
+    ] {
+        let crd = format!(
+            "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: shops.example.com}}
+spec:
+  group: example.com
+  names: {{kind: Shop, plural: shops}}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {{type: object, properties: {{{fields}}}}}
+"
+        );
+        fs::write(folder.path().join("shops.yaml"), crd).unwrap();
+        let init = format!("init {name} --crd shops.yaml --scaffold handlers");
+        ok(folder.path(), &init);
+        let made = files(&folder.path().join(name));
+        let controller = &made["src/controllers/shop.rs"];
+        assert_eq!(controller.contains("on.field("), expected.is_some());
+        let expected = expected.unwrap_or("on.create(");
+        assert!(controller.contains(expected), "{controller}");
     }
 }

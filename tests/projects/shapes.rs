@@ -53,7 +53,7 @@ const FACTORS: [(&str, &str); 14] = [
     ),
     ("scope", "Namespaced, Cluster"),
     ("cleanup", "no, yes"),
-    ("scaffold", "reconciler, declarative, external"),
+    ("scaffold", "reconciler, declarative, external, handlers"),
 ];
 
 /// How many values each factor has.

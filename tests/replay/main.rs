@@ -27,7 +27,13 @@ use serde_json::Value;
 
 use crate::{code::Compiler, edits::Edits};
 
-const SCAFFOLDS: [&str; 4] = ["reconciler", "declarative", "external", "controller"];
+const SCAFFOLDS: [&str; 5] = [
+    "reconciler",
+    "declarative",
+    "external",
+    "handlers",
+    "controller",
+];
 
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
