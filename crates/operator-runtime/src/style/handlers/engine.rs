@@ -24,7 +24,7 @@ use super::{
     handled::{self, Handled},
     journal::{Ended, Journal, Turn},
     memo::Memory,
-    progress::{Keys, Progress, Record, text},
+    progress::{Keys, Outcome, Progress, Record, text},
     registry::{Handler, Invocation, On, Registry},
     subhandler::Scope,
 };
@@ -443,7 +443,11 @@ impl<H: Handlers> Reconciler for Engine<H> {
         // Nobody has seen what a change that was reverted led to, if no handler has ended.
         let has_seen = !is_reverted || journal.progress().has_ended();
         debug!(%cause, "handled");
-        let handled = has_seen.then(|| text(&target)).transpose()?;
+        let outcome = Outcome {
+            handled: &target,
+            failed: journal.progress().failed(),
+        };
+        let handled = has_seen.then(|| text(&outcome)).transpose()?;
         let mut annotations = BTreeMap::from([(self.keys.progress.clone(), None)]);
         if let Some(handled) = handled {
             annotations.insert(self.keys.handled.clone(), Some(handled));

@@ -1,7 +1,7 @@
 //! How far the handlers of an object are, and what was handled last: two annotations of the object.
 //!
 //! ```json
-//! shop/handled:  {"format":1,"essence":{"spec":{"size":3}}}
+//! shop/handled:  {"format":1,"essence":{"spec":{"size":3}},"failed":{"relabel":"no such zone"}}
 //! shop/progress: {"format":1,"cause":"update","target":{"essence":{"spec":{"size":4}}},
 //!                 "handlers":{"resize":{"started":"2026-01-02T03:04:05Z","attempts":1,"next":"2026-01-02T03:05:05Z","message":"busy"},
 //!                             "relabel":{"started":"2026-01-02T03:04:05Z","attempts":1,"end":"succeeded"}}}
@@ -31,6 +31,16 @@ pub(super) struct Record {
     pub problems: Vec<String>,
     /// Whether there is something that says what was handled, also if it cannot be read.
     pub is_known: bool,
+}
+
+/// What is written when all handlers of a cause have ended.
+#[derive(Serialize)]
+pub(super) struct Outcome<'a> {
+    #[serde(flatten)]
+    pub handled: &'a Handled,
+    /// The last errors of the handlers that have failed for good, for people.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, String>,
 }
 
 /// How far the handlers of a cause are.
@@ -148,6 +158,16 @@ impl Progress {
     /// Whether a handler has ended.
     pub fn has_ended(&self) -> bool {
         self.handlers.values().any(|entry| entry.end.is_some())
+    }
+
+    /// The last errors of the handlers that have failed for good.
+    pub fn failed(&self) -> BTreeMap<String, String> {
+        let failed = self.handlers.iter();
+        let failed = failed.filter(|(_, entry)| entry.end == Some(End::Failed));
+        let message = |entry: &Entry| entry.message.clone().unwrap_or_default();
+        failed
+            .map(|(id, entry)| (id.clone(), message(entry)))
+            .collect()
     }
 
     /// Whether it was written, and not just begun.

@@ -21,11 +21,16 @@ async fn each_handler_is_retried_on_its_own_until_it_has_ended() {
     assert_eq!(attempts("create-1"), 4, "{lines:?}");
     assert_eq!(attempts("create-2"), 3, "{lines:?}");
     assert_eq!(attempts("size"), 1, "{lines:?}");
+    let handled = annotation(&server, "a", "handled").await.unwrap();
+    let failed = json!({"create-2": "failed", "size": "wrong"});
+    assert_eq!(handled["failed"], failed);
     // a change calls them again
     journal.plan("size", &[]);
     patch(&server, "a", json!({"spec": {"size": 2}})).await;
     settled(&server, "a").await;
     assert_eq!(journal.take().len(), 2);
+    let handled = annotation(&server, "a", "handled").await.unwrap();
+    assert!(handled["failed"].is_null());
     running.stop().await.unwrap();
 }
 
