@@ -120,8 +120,16 @@ impl Condition {
         if item.contains_key("lastUpdateTime") && differs {
             item.insert("lastUpdateTime".into(), now.clone());
         }
+        let is_null = |item: &C| -> Result<bool> {
+            Ok(serde_json::to_value(item)?.get("lastUpdateTime") == Some(&Value::Null))
+        };
         let item = match C::deserialize(&Value::Object(item.clone())) {
-            Ok(item) => item,
+            // it is required, and may be null: the API server would get no null
+            Ok(condition) if is_null(&condition)? => {
+                item.insert("lastUpdateTime".into(), now);
+                C::deserialize(&Value::Object(item))?
+            }
+            Ok(condition) => condition,
             Err(error) => {
                 item.entry("lastUpdateTime").or_insert(now);
                 C::deserialize(&Value::Object(item)).map_err(|_| error)?
@@ -194,6 +202,21 @@ mod tests {
             status: String,
             message: String,
             last_update_time: Time,
+        }
+        #[derive(Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Nullable {
+            r#type: String,
+            status: String,
+            last_update_time: Option<Time>,
+        }
+        let mut conditions: Vec<Nullable> = vec![];
+        for (status, second, expected) in [(false, 1, 1), (false, 2, 1), (true, 3, 3)] {
+            ready(status, "a")
+                .set_at(&mut conditions, None, at(second))
+                .unwrap();
+            let time = conditions[0].last_update_time.as_ref();
+            assert_eq!(time.map(|time| time.0), Some(at(expected)));
         }
         let mut conditions: Vec<Updated> = vec![];
         for (message, second, expected) in [("a", 1, 1), ("a", 2, 1), ("b", 3, 3)] {

@@ -26,7 +26,7 @@ use super::{
     call::{About, Call},
     cause::Cause,
     filter::Filter,
-    journal::{Journal, Retries},
+    journal::{Journal, Retries, now},
     memo::Memo,
     progress::Progress,
     subhandler::Scope,
@@ -311,7 +311,7 @@ impl<H: Handlers> Worker<H> {
     /// Calls it until it has succeeded or failed. Returns whether it is to go on.
     async fn attempts(&self) -> bool {
         let background = self.background();
-        let (begun, started) = (Instant::now(), Timestamp::now());
+        let (begun, started) = (Instant::now(), now());
         for number in 1_u32.. {
             let object = self.lifetime.latest.borrow().object.clone();
             let cx = self.context.renewed(&*object);

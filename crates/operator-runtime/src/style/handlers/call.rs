@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::{cause::Cause, difference::Path, memo::Memo, subhandler::Scope};
+use super::{cause::Cause, difference::Path, journal::now, memo::Memo, subhandler::Scope};
 use crate::{Context, Result, style::Object};
 
 /// A call of a handler.
@@ -68,7 +68,7 @@ impl<K: Object> Call<K> {
 
     /// The time since the first attempt began.
     pub fn runtime(&self) -> Duration {
-        let since = Timestamp::now().duration_since(self.about.started);
+        let since = now().duration_since(self.about.started);
         since.try_into().unwrap_or_default()
     }
 

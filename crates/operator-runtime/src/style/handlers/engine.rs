@@ -22,7 +22,7 @@ use super::{
     essence::essence,
     event::Events,
     handled::{self, Handled},
-    journal::{Ended, Journal, Turn},
+    journal::{Ended, Journal, Turn, now},
     memo::Memory,
     progress::{Keys, Outcome, Progress, Record, text},
     registry::{Handler, Invocation, On, Registry},
@@ -519,7 +519,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
         };
         for handler in &self.registry.handlers {
             if work.is_for(handler, Cause::Deleted, None)? {
-                let call = (Cause::Deleted, 1, Timestamp::now());
+                let call = (Cause::Deleted, 1, now());
                 let (result, _) = work.call(handler, &journal, call).await;
                 if let Err(error) = result {
                     warn!(handler = handler.id, "{error}; there is no other call");

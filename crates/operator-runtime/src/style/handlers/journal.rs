@@ -8,6 +8,7 @@ use std::{
 };
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use super::progress::{End, Entry, Keys, Progress, text};
 use crate::{
@@ -84,7 +85,7 @@ impl Journal {
 
     /// Begins an attempt, or returns when the handler is due or that it has ended.
     pub fn begin(&self, handler: &str, retries: Retries) -> Turn {
-        let now = Timestamp::now();
+        let now = now();
         let mut progress = self.progress();
         let entry = progress.handlers.entry(handler.to_owned());
         let entry = entry.or_insert_with(|| Entry::new(now));
@@ -108,7 +109,7 @@ impl Journal {
 
     /// Records the result of an attempt.
     pub fn end(&self, handler: &str, result: Result<(), &Error>, retries: Retries) -> Ended {
-        let now = Timestamp::now();
+        let now = now();
         let mut progress = self.progress();
         let entry = progress.handlers.entry(handler.to_owned());
         let entry = entry.or_insert_with(|| Entry::new(now));
@@ -137,7 +138,7 @@ impl Journal {
 
     /// Lets a handler wait for its sub-handlers; that is no attempt.
     pub fn wait(&self, handler: &str, delay: Duration) {
-        let next = after(Timestamp::now(), delay);
+        let next = after(now(), delay);
         if let Some(entry) = self.progress().handlers.get_mut(handler) {
             entry.next = Some(next);
         }
@@ -178,6 +179,18 @@ pub(super) enum Ended {
 fn after(time: Timestamp, delay: Duration) -> Timestamp {
     let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
     time.saturating_add(delay).unwrap_or(Timestamp::MAX)
+}
+
+/// The time, on the clock of the runtime: tests simulate it, and it must agree with the delays of retries.
+pub(super) fn now() -> Timestamp {
+    let (simulated, real) = (Instant::now().into_std(), std::time::Instant::now());
+    let now = Timestamp::now();
+    match simulated.checked_duration_since(real) {
+        Some(ahead) => after(now, ahead),
+        None => now
+            .saturating_sub(real.duration_since(simulated))
+            .unwrap_or(now),
+    }
 }
 
 fn delay(now: Timestamp, next: Timestamp) -> Duration {
@@ -266,6 +279,18 @@ mod tests {
             (entry.attempts, entry.message.as_deref()),
             (3, Some("other"))
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_is_that_of_the_runtime() {
+        let journal = journal();
+        let busy = Error::temporary(Duration::from_secs(60), anyhow!("busy"));
+        journal.end("a", Err(&busy), Retries::default());
+        for (seconds, is_due) in [(59, false), (2, true)] {
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            let turn = journal.begin("a", Retries::default());
+            assert_eq!(matches!(turn, Turn::Attempt { .. }), is_due);
+        }
     }
 
     #[test]

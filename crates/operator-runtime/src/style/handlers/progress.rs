@@ -250,7 +250,7 @@ mod tests {
         let of = |handled: &str| Record::of(&object(&[(&keys.handled, handled)]), &keys);
         for (handled, expected) in [
             ("", "EOF"),
-            ("[]", "invalid type"),
+            ("[]", "invalid length"),
             (r#"{"format":2,"essence":{}}"#, "its format is 2"),
             (r#"{"format":1}"#, "data did not match"),
         ] {
