@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// Pages, and the types whose public items they name.
-const PAGES: [(&str, &[&str]); 7] = [
+const PAGES: [(&str, &[&str]); 8] = [
     ("runtime.md", &["impl Context", "impl Condition"]),
     (
         "errors.md",
@@ -13,6 +13,24 @@ const PAGES: [(&str, &[&str]); 7] = [
     ("running.md", &["impl Operator"]),
     ("external.md", &["impl ExternalOptions"]),
     ("controller.md", &["impl<K> ControllerOptions<K>"]),
+    (
+        "handlers.md",
+        &[
+            "impl<H: Handlers> Registry<H>",
+            "impl<K: Object> HandlerOptions<'_, K>",
+            "impl<K: Object> TimerOptions<'_, K>",
+            "impl<K: Object> DaemonOptions<'_, K>",
+            "impl<K: Object> EventOptions<'_, K>",
+            "impl<K: Object> Call<K>",
+            "impl<K: Object> Update<K>",
+            "impl<K: Object, T> FieldUpdate<K, T>",
+            "impl<K: Object> DaemonCall<K>",
+            "impl<K> WatchEvent<K>",
+            "pub enum EventKind",
+            "pub enum Cause",
+            "impl<Q: Ord + Clone, V: Clone> Index<Q, V>",
+        ],
+    ),
     (
         "declarative.md",
         &[
