@@ -157,7 +157,8 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     let var = between(controller, "fn reconcile(&self, ", ": Arc<")
         .or_else(|| between(controller, "fn desired(&self, ", ": &"))
         .or_else(|| between(controller, "fn identity(&self, ", ": &"))
-        .expect("it has a method that takes an object");
+        .or_else(|| between(controller, "    let ", " = call.object();"))
+        .unwrap_or_default();
     let test = files
         .get(&format!("tests/{module}.rs"))
         .map_or("", String::as_str);
@@ -346,15 +347,17 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
                 return original.to_owned();
             }
         }
-        if let Some(style @ ("Reconciler" | "Controller" | "Provider")) =
+        if let Some(style @ ("Reconciler" | "Controller" | "Provider" | "Handlers")) =
             word.strip_prefix(&names.root)
         {
             return format!("Zyzzyva{style}");
         }
         match word.strip_prefix(names.module.trim_end_matches('_')) {
             Some(
-                rest
-                @ ("_manages_its_config_map" | "_manages_its_deployment" | "_manages_its_copy"),
+                rest @ ("_manages_its_config_map"
+                | "_manages_its_deployment"
+                | "_manages_its_copy"
+                | "_calls_its_handlers"),
             ) => {
                 format!("zyzzyva{rest}")
             }

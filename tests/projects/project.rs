@@ -15,7 +15,8 @@ use serde_json::Value;
 /// Reads definitions, all of which must be right.
 pub fn apis(definitions: &[Value]) -> Vec<Api> {
     let read = |definition: &Value| {
-        let text = serde_yaml::to_string(definition).unwrap();
+        // JSON, because serde_yaml writes `kind: On` without quotes
+        let text = definition.to_string();
         crd::read("kind.yaml", &text)
             .unwrap_or_else(|errors| panic!("{errors:?}: {text}"))
             .remove(0)
