@@ -154,14 +154,19 @@ fn named(files: &BTreeMap<String, String>) -> Named {
         Some(text.to_owned())
     };
     let root = between(controller, "type Resource = ", ";").expect("it has a kind");
-    let var = between(controller, "fn reconcile(&self, ", ": Arc<")
-        .or_else(|| between(controller, "fn desired(&self, ", ": &"))
-        .or_else(|| between(controller, "fn identity(&self, ", ": &"))
-        .or_else(|| between(controller, "    let ", " = call.object();"))
-        .unwrap_or_default();
     let test = files
         .get(&format!("tests/{module}.rs"))
         .map_or("", String::as_str);
+    // handlers take calls, and not objects
+    let of_sample = || {
+        let (before, _) = test.split_once(&format!(": {root} = sample_file("))?;
+        Some(before.rsplit_once("let ")?.1.to_owned())
+    };
+    let var = between(controller, "fn reconcile(&self, ", ": Arc<")
+        .or_else(|| between(controller, "fn desired(&self, ", ": &"))
+        .or_else(|| between(controller, "fn identity(&self, ", ": &"))
+        .or_else(of_sample)
+        .expect("it has a method or a test with an object");
     let objects = test.lines().find_map(|line| {
         let (name, _) = line
             .trim()
