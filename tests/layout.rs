@@ -411,8 +411,8 @@ fn webhooks_and_conversions_are_laid_out() {
         let toml = fs::read_to_string(own.join("operator.toml")).unwrap();
         let mut tables = toml.split("\n[[kind]]");
         let mut edited = tables.next().unwrap().to_owned();
-        edited += &["", "certificates = \"cert-manager\"\n"][at % 2];
-        edited += &["migrate-storage = true\n", "ensure-crds = true\n", ""][at % 3];
+        edited += ["", "certificates = \"cert-manager\"\n"][at % 2];
+        edited += ["migrate-storage = true\n", "ensure-crds = true\n", ""][at % 3];
         for (index, table) in tables.enumerate() {
             let webhooks = match (index + at) % 4 {
                 0 => "[\"validate\", \"mutate\"]",

@@ -169,6 +169,10 @@ impl<K: Object, T> FieldUpdate<K, T> {
     }
 
     /// The value of the object.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "the new value, as opposed to the old one"
+    )]
     pub fn new(&self) -> &T {
         &self.new
     }

@@ -300,7 +300,7 @@ impl<H: Handlers> Work<'_, H> {
                     Ended::Retries(delay)
                 }
                 (result, _) => {
-                    let result = result.as_ref().map(|()| ());
+                    let result = result.as_ref().copied();
                     let ended = journal.end(&handler.id, result, handler.retries);
                     if let Err(error) = result {
                         self.report(handler, *cause, error, ended).await;

@@ -70,10 +70,12 @@ pub(super) struct Events<H: Handlers> {
     handlers: Arc<H>,
     all: Arc<Vec<EventHandler<H>>>,
     /// By object, while there are any.
-    waiting: Arc<Mutex<HashMap<ObjectRef<H::Resource>, Queue<H::Resource>>>>,
+    waiting: Arc<Mutex<Queues<H::Resource>>>,
     /// The version of each object that was reported last, because a list repeats them.
     versions: Mutex<HashMap<ObjectRef<H::Resource>, Option<String>>>,
 }
+
+type Queues<K> = HashMap<ObjectRef<K>, Queue<K>>;
 
 struct Queue<K> {
     events: VecDeque<WatchEvent<K>>,
@@ -164,7 +166,7 @@ impl<H: Handlers> Drop for Events<H> {
 async fn work<H: Handlers>(
     handlers: Arc<H>,
     all: Arc<Vec<EventHandler<H>>>,
-    waiting: Arc<Mutex<HashMap<ObjectRef<H::Resource>, Queue<H::Resource>>>>,
+    waiting: Arc<Mutex<Queues<H::Resource>>>,
     key: ObjectRef<H::Resource>,
 ) {
     loop {

@@ -155,9 +155,7 @@ impl Controllers {
                 registry.check().map_err(|problem| {
                     anyhow::anyhow!("the handlers of {kind} cannot work: {problem}")
                 })?;
-                Ok(Engine::new(
-                    handlers, registry, &operator, controller, backoff,
-                )?)
+                Engine::new(handlers, registry, &operator, controller, backoff)
             }
         };
         self.register(name, Style::Reconciler, engine, watches)

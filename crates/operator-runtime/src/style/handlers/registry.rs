@@ -64,8 +64,11 @@ pub(super) type Run<H> = Box<
 pub(super) enum On<K> {
     Cause(Cause),
     /// A field, by its value as JSON.
-    Field(Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>),
+    Field(FieldValue<K>),
 }
+
+/// The value of a field, as JSON.
+type FieldValue<K> = Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>;
 
 /// A call with what is known of the change.
 pub(super) struct Invocation<K: Object> {

@@ -85,7 +85,7 @@ impl Scope {
             }
             (result, _) => match self
                 .journal
-                .end(&id, result.as_ref().map(|()| ()), self.retries)
+                .end(&id, result.as_ref().copied(), self.retries)
             {
                 Ended::Succeeded => {}
                 Ended::Failed => {
