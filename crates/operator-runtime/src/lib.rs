@@ -53,7 +53,7 @@ pub mod conversion;
 mod crd;
 mod engine;
 mod error;
-/// The style of handlers: what a user of [`Handlers`] needs.
+/// The style of handlers: what a user of [`Handlers`](handlers::Handlers) needs.
 pub mod handlers {
     pub use crate::style::handlers::{
         Call, Cause, DaemonCall, DaemonOptions, EventKind, EventOptions, FieldUpdate,
