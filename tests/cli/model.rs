@@ -133,7 +133,9 @@ impl Model {
                     let again = run(p, "regenerate --check");
                     (again.code, again.stdout + &again.stderr)
                 };
-                assert_eq!(code, 0, "after {args}: {text}");
+                let lacks_a_file = "a file that the generated code needs is missing";
+                let only_lacks_one = !self.deleted.is_empty() && text.contains(lacks_a_file);
+                assert_eq!(code, i32::from(only_lacks_one), "after {args}: {text}");
             }
             result
         };

@@ -295,6 +295,14 @@ pub enum Fatal {
         /// The message of the condition `NamesAccepted`.
         reason: String,
     },
+    /// A hook of [`Operator::on_start`](crate::Operator::on_start) or [`Operator::on_stop`](crate::Operator::on_stop) has failed for good.
+    #[error("the hook {name:?} has failed: {source}")]
+    Hook {
+        /// The name of the hook.
+        name: String,
+        /// The error of its last attempt.
+        source: Box<Error>,
+    },
     /// The lease duration must be longer than the renew deadline, which must be longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, interval};
+use tokio::{
+    sync::watch,
+    time::{Instant, interval},
+};
 
 use crate::engine::progress::Progress;
 
@@ -29,6 +32,8 @@ pub(crate) struct Health {
     progress: Arc<Progress>,
     lease_duration: Duration,
     state: Mutex<State>,
+    /// Whether the controllers work, with full caches.
+    works: watch::Sender<bool>,
 }
 
 struct State {
@@ -41,6 +46,12 @@ struct State {
     webhooks: Option<Webhooks>,
 }
 
+impl State {
+    fn works(&self) -> bool {
+        self.role == Role::Working && self.filling.is_empty()
+    }
+}
+
 /// The state of the webhooks of this replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "webhook"), allow(dead_code, reason = "there are none"))]
@@ -50,7 +61,11 @@ pub(crate) enum Webhooks {
 }
 
 impl Health {
-    pub fn new(progress: Arc<Progress>, lease_duration: Duration) -> Arc<Self> {
+    pub fn new(
+        progress: Arc<Progress>,
+        lease_duration: Duration,
+        works: watch::Sender<bool>,
+    ) -> Arc<Self> {
         let state = State {
             role: Role::Starting,
             beat: Instant::now(),
@@ -62,6 +77,7 @@ impl Health {
             progress,
             lease_duration,
             state: Mutex::new(state),
+            works,
         })
     }
 
@@ -80,6 +96,7 @@ impl Health {
         if state.role != Role::Stopping {
             state.role = role;
         }
+        self.works.send_replace(state.works());
     }
 
     pub fn lease_seen(&self) {
@@ -91,7 +108,9 @@ impl Health {
     }
 
     pub fn filled(&self, cache: &str) {
-        self.lock().filling.retain(|name| name != cache);
+        let mut state = self.lock();
+        state.filling.retain(|name| name != cache);
+        self.works.send_replace(state.works());
     }
 
     #[cfg(feature = "webhook")]
@@ -151,7 +170,7 @@ mod tests {
             Duration::from_secs(10),
             Arc::new(Metrics::new("test", "test")),
         );
-        Health::new(progress, Duration::from_secs(15))
+        Health::new(progress, Duration::from_secs(15), watch::channel(false).0)
     }
 
     #[tokio::test(start_paused = true)]

@@ -61,11 +61,14 @@ pub mod handlers {
     };
 }
 mod health;
+mod hook;
 mod leader;
 mod log;
 mod metrics;
 mod operator;
 mod options;
+mod probe;
+mod retries;
 mod server;
 mod settings;
 mod setup;
@@ -83,7 +86,8 @@ pub use controller_options::ControllerOptions;
 pub use controllers::Controllers;
 pub use engine::{Changed, Reconciled};
 pub use error::{Error, Fatal, Result};
-pub use operator::{Operator, ShutdownHandle};
+pub use hook::Hook;
+pub use operator::{Operator, ReadyHandle, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
 pub use setup::{Setup, UpdateStrategy, Watches};

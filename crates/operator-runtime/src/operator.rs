@@ -1,10 +1,21 @@
 //! The process: sets up, waits for leadership, runs the controllers, and shuts down gracefully.
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use kube::{Client, Config};
-use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, timeout, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -24,14 +35,19 @@ use crate::{
     },
     error::Fatal,
     health::{Health, Role},
+    hook::Hook,
     leader::Election,
     log,
     metrics::Metrics,
+    probe::{Probe, Probes},
     server,
     settings::Settings,
     setup::{Setup, value},
     shared::Shared,
 };
+
+/// How long stop hooks may take at least.
+const SHORTEST_STOP: Duration = Duration::from_secs(1);
 
 /// An operator: runs controllers, in one replica at a time.
 ///
@@ -56,13 +72,28 @@ pub struct Operator {
     metrics: Arc<Metrics>,
     name: String,
     observers: Observers,
+    probes: Probes,
     settings: Settings,
+    start_hooks: Vec<Hook>,
     stop: CancellationToken,
+    stop_hooks: Vec<Hook>,
     values: HashMap<std::any::TypeId, Arc<dyn std::any::Any + Send + Sync>>,
     #[cfg(feature = "webhook")]
     webhook_listener: Option<TcpListener>,
     #[cfg(feature = "webhook")]
     webhook_service: WebhookService,
+    works: watch::Sender<bool>,
+}
+
+/// Waits until an operator works; see [`Operator::ready_handle`].
+#[derive(Clone, Debug)]
+pub struct ReadyHandle(watch::Receiver<bool>);
+
+impl ReadyHandle {
+    /// Waits until the operator holds its lease, and its controllers have the lists of all their kinds. Returns `false` if it ends before.
+    pub async fn ready(&mut self) -> bool {
+        self.0.wait_for(|works| *works).await.is_ok()
+    }
 }
 
 /// Stops an operator; see [`Operator::shutdown_handle`].
@@ -108,13 +139,17 @@ impl Operator {
             metrics: Arc::new(Metrics::new(&name, &settings.lease(&name))),
             name,
             observers: Observers::default(),
+            probes: Probes::default(),
             settings,
+            start_hooks: vec![],
             stop: CancellationToken::new(),
+            stop_hooks: vec![],
             values: HashMap::new(),
             #[cfg(feature = "webhook")]
             webhook_listener: None,
             #[cfg(feature = "webhook")]
             webhook_service: WebhookService::new(),
+            works: watch::channel(false).0,
         }
         .provide(Shared::default())
     }
@@ -183,6 +218,76 @@ impl Operator {
         self
     }
 
+    /// Calls a function when the operator starts, on each replica, before the setup functions of the controllers and before webhooks are
+    /// served. Hooks run one after the other. If one fails for good, the operator ends with [`Fatal::Hook`].
+    #[must_use]
+    pub fn on_start(mut self, hook: Hook) -> Self {
+        self.start_hooks.push(hook);
+        self
+    }
+
+    /// Calls a function when the operator stops, on each replica, after its controllers have ended and its lease is released, also if it ends
+    /// by an error. Hooks run one after the other, the last one that was added first, if all start hooks have succeeded. Together, they may
+    /// take what is left of the [shutdown timeout](Settings::shutdown_timeout), and at least one second. If one fails, the others are called;
+    /// the operator ends with its error.
+    #[must_use]
+    pub fn on_stop(mut self, hook: Hook) -> Self {
+        self.stop_hooks.push(hook);
+        self
+    }
+
+    /// Adds a probe to `/healthz`: while it returns an error, the operator is not healthy, and Kubernetes restarts it. It is called for each
+    /// request of the path, and must answer within 900 ms.
+    ///
+    /// ```
+    /// # use operator_runtime::Operator;
+    /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+    ///
+    /// # fn example(operator: Operator, waiting: Arc<AtomicU32>) -> Operator {
+    /// operator.liveness("queue", move || {
+    ///     let waiting = waiting.load(Ordering::Relaxed);
+    ///     async move {
+    ///         if waiting > 1000 {
+    ///             return Err(anyhow::anyhow!("{waiting} messages wait").into());
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn liveness<F>(
+        mut self,
+        name: impl Into<String>,
+        probe: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = crate::Result<()>> + Send + 'static,
+    {
+        self.probes.liveness.push(Probe::new(name.into(), probe));
+        self
+    }
+
+    /// Like [`liveness`](Self::liveness), for `/readyz`: while it returns an error, the operator is not ready. The API server then does not
+    /// send requests to its webhooks.
+    #[must_use]
+    pub fn readiness<F>(
+        mut self,
+        name: impl Into<String>,
+        probe: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = crate::Result<()>> + Send + 'static,
+    {
+        self.probes.readiness.push(Probe::new(name.into(), probe));
+        self
+    }
+
+    /// A handle that waits until the controllers work, for tests and programs that embed the operator.
+    pub fn ready_handle(&self) -> ReadyHandle {
+        ReadyHandle(self.works.subscribe())
+    }
+
     /// A handle that stops [`run`](Self::run) from another task.
     pub fn shutdown_handle(&self) -> ShutdownHandle {
         ShutdownHandle(self.stop.clone())
@@ -215,13 +320,17 @@ impl Operator {
             metrics,
             name,
             observers,
+            probes,
             settings,
+            start_hooks,
             stop,
+            stop_hooks,
             values,
             #[cfg(feature = "webhook")]
             webhook_listener,
             #[cfg(feature = "webhook")]
             webhook_service,
+            works,
         } = self;
         settings.check()?;
         let crds = std::mem::take(&mut controllers.crds);
@@ -235,9 +344,11 @@ impl Operator {
         };
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
         let client = progress.observe(client);
-        let health = Health::new(progress, settings.lease_duration);
+        let health = Health::new(progress, settings.lease_duration, works);
+        let shutdown_timeout = settings.shutdown_timeout;
         let settings = Arc::new(settings);
 
+        let stopping: Arc<OnceLock<Instant>> = Arc::default();
         let mut background = JoinSet::new();
         background.spawn({
             let health = health.clone();
@@ -245,13 +356,15 @@ impl Operator {
         });
         background.spawn({
             let (health, metrics) = (health.clone(), metrics.clone());
-            async move { match server::serve(listener, health, metrics).await {} }
+            let probes = Arc::new(probes);
+            async move { match server::serve(listener, health, probes, metrics).await {} }
         });
         background.spawn({
-            let (health, stop) = (health.clone(), stop.clone());
+            let (health, stop, stopping) = (health.clone(), stop.clone(), stopping.clone());
             async move {
                 stop.cancelled().await;
                 info!("stopping");
+                stopping.get_or_init(Instant::now);
                 health.set_role(Role::Stopping);
                 std::future::pending().await
             }
@@ -270,6 +383,17 @@ impl Operator {
             values: Arc::new(values),
             metrics: metrics.clone(),
         };
+        let started = async {
+            for hook in &start_hooks {
+                hook.run(&setup).await?;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            started = started => started?,
+            () = stop.cancelled() => return Ok(()),
+            () = interrupted.cancelled() => return Err(Fatal::Interrupted),
+        }
         let migration = (!migrated.is_empty()).then(|| Migration {
             client: client.clone(),
             operator: name.clone(),
@@ -331,14 +455,35 @@ impl Operator {
             }
             ended
         };
-        tokio::select! {
+        let ended = tokio::select! {
             done = work => done,
             Some(ended) = background.join_next() => {
                 Err(ended.unwrap_or_else(|error| Fatal::Task(error.to_string())))
             }
+            () = interrupted.cancelled() => return Err(Fatal::Interrupted),
+        };
+        let begun = stopping.get().copied().unwrap_or_else(Instant::now);
+        let deadline = (begun + shutdown_timeout).max(Instant::now() + SHORTEST_STOP);
+        tokio::select! {
+            stopped = call_stop_hooks(&stop_hooks, &setup, deadline) => ended.and(stopped),
             () = interrupted.cancelled() => Err(Fatal::Interrupted),
         }
     }
+}
+
+/// Calls the hooks, the last one first. Returns the first error.
+async fn call_stop_hooks(hooks: &[Hook], setup: &Setup, deadline: Instant) -> Result<(), Fatal> {
+    let mut all = Ok(());
+    for hook in hooks.iter().rev() {
+        let called = timeout_at(deadline, hook.run(setup)).await;
+        let called =
+            called.unwrap_or_else(|_| Err(hook.failed(anyhow::anyhow!("no time is left"))));
+        if let Err(error) = &called {
+            warn!("{error}");
+        }
+        all = all.and(called);
+    }
+    all
 }
 
 /// What the leader does about CRDs.
@@ -550,7 +695,8 @@ mod tests {
         let settings = Arc::new(Settings::for_tests());
         let metrics = Arc::new(Metrics::new("test", "test"));
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
-        let health = Health::new(progress, settings.lease_duration);
+        let works = watch::channel(false).0;
+        let health = Health::new(progress, settings.lease_duration, works);
         let service = tower::service_fn(async |_: http::Request<Body>| {
             std::future::pending::<Result<http::Response<Body>, std::io::Error>>().await
         });

@@ -12,7 +12,12 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpListener, task::JoinSet, time::sleep};
 
-use crate::{error::Fatal, health::Health, metrics::Metrics};
+use crate::{
+    error::Fatal,
+    health::Health,
+    metrics::Metrics,
+    probe::{Probes, problems},
+};
 
 /// The registered media type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -33,6 +38,7 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
 pub(crate) async fn serve(
     listener: TcpListener,
     health: Arc<Health>,
+    probes: Arc<Probes>,
     metrics: Arc<Metrics>,
 ) -> Infallible {
     let mut http = http1::Builder::new();
@@ -54,17 +60,20 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let (health, metrics) = (health.clone(), metrics.clone());
+        let (health, probes, metrics) = (health.clone(), probes.clone(), metrics.clone());
         let service = service_fn(move |request: Request<_>| {
-            let answer = page(request.uri().path(), &health, &metrics);
-            let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-            let mut response = written(answer);
-            if !is_read && response.status() != StatusCode::NOT_FOUND {
-                response = written((StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()));
-                let allowed = HeaderValue::from_static("GET, HEAD");
-                response.headers_mut().insert(ALLOW, allowed);
+            let (health, probes, metrics) = (health.clone(), probes.clone(), metrics.clone());
+            async move {
+                let answer = page(request.uri().path(), &health, &probes, &metrics).await;
+                let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+                let mut response = written(answer);
+                if !is_read && response.status() != StatusCode::NOT_FOUND {
+                    response = written((StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()));
+                    let allowed = HeaderValue::from_static("GET, HEAD");
+                    response.headers_mut().insert(ALLOW, allowed);
+                }
+                Ok::<_, Infallible>(response)
             }
-            async move { Ok::<_, Infallible>(response) }
         });
         // Who closes a connection has read enough.
         connections.spawn(http.serve_connection(TokioIo::new(stream), service));
@@ -79,10 +88,16 @@ fn is_client_error(error: &io::Error) -> bool {
     )
 }
 
-fn page(path: &str, health: &Health, metrics: &Metrics) -> Answer {
+async fn page(path: &str, health: &Health, probes: &Probes, metrics: &Metrics) -> Answer {
     match path {
-        "/healthz" => answer_of(health.unhealthy()),
-        "/readyz" => answer_of(health.unready()),
+        "/healthz" => match health.unhealthy() {
+            None => answer_of(problems(&probes.liveness).await),
+            problem => answer_of(problem),
+        },
+        "/readyz" => match health.unready() {
+            None => answer_of(problems(&probes.readiness).await),
+            problem => answer_of(problem),
+        },
         "/metrics" => match metrics.page() {
             Ok(page) => (StatusCode::OK, OPEN_METRICS, page),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),

@@ -10,6 +10,7 @@ mod expiry;
 mod external;
 mod failures;
 mod handlers;
+mod hooks;
 mod lifecycle;
 mod migration;
 mod process;

@@ -199,11 +199,13 @@ impl Drop for Running {
 
 impl Running {
     pub async fn start(client: Client, settings: Settings, controllers: Controllers) -> Self {
+        Self::run(Operator::new(OPERATOR, settings, client).register(controllers)).await
+    }
+
+    pub async fn run(operator: Operator) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let operator = Operator::new(OPERATOR, settings, client)
-            .register(controllers)
-            .listener(listener);
+        let operator = operator.listener(listener);
         let handle = operator.shutdown_handle();
         Self {
             handle,

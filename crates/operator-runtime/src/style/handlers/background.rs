@@ -26,13 +26,14 @@ use super::{
     call::{About, Call},
     cause::Cause,
     filter::Filter,
-    journal::{Journal, Retries, now},
+    journal::{Journal, now},
     memo::Memo,
     progress::Progress,
     subhandler::Scope,
 };
 use crate::{
-    Context, Error, Result, engine::objects::Backoff, error::panic_message, style::Object,
+    Context, Error, Result, engine::objects::Backoff, error::panic_message, retries::Retries,
+    style::Object,
 };
 
 /// A timer or daemon, as it was registered.

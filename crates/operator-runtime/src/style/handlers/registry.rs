@@ -15,10 +15,9 @@ use super::{
     event::{EventHandler, WatchEvent},
     filter::Filter,
     index::{Index, Indexed, Indexing},
-    journal::Retries,
     secret::Redaction,
 };
-use crate::{Result, engine::kind::GroupKind, style::Object};
+use crate::{Result, engine::kind::GroupKind, retries::Retries, style::Object};
 
 /// What a handler returns, as JSON.
 async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {

@@ -11,9 +11,9 @@ use tracing::warn;
 
 use super::{
     call::{About, Call},
-    journal::{Ended, Journal, Retries, Turn},
+    journal::{Ended, Journal, Turn},
 };
-use crate::{Error, Result, error::panic_message, style::Object};
+use crate::{Error, Result, error::panic_message, retries::Retries, style::Object};
 
 /// Where the sub-handlers of a handler record their progress.
 #[derive(Clone)]

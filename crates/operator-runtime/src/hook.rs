@@ -1,0 +1,126 @@
+//! What an operator does once: before its controllers begin, and after they have ended.
+
+use std::{
+    fmt,
+    future::Future,
+    hash::{BuildHasher, RandomState},
+    panic::AssertUnwindSafe,
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use crate::{
+    Error, Result,
+    error::{Fatal, panic_message},
+    retries::Retries,
+    setup::Setup,
+};
+
+type Run = dyn Fn(Setup) -> BoxFuture<'static, Result<()>> + Send + Sync;
+
+/// A function that is called when the operator starts or stops, for [`Operator::on_start`](crate::Operator::on_start) and
+/// [`Operator::on_stop`](crate::Operator::on_stop).
+///
+/// It is called until it succeeds, returns a [permanent error](Error::permanent), or has no attempts left. Between two attempts passes the
+/// delay of a [temporary error](Error::temporary), or one that grows like that of a reconciliation.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use operator_runtime::{Hook, Operator, Result, Setup};
+///
+/// async fn log_in(setup: Setup) -> Result<()> {
+///     println!("{} logs in", setup.operator());
+///     Ok(())
+/// }
+///
+/// # fn example(operator: Operator) -> Operator {
+/// operator.on_start(Hook::new("log-in", log_in).attempts(5).backoff(Duration::from_secs(2)))
+/// # }
+/// ```
+pub struct Hook {
+    name: String,
+    run: Box<Run>,
+    retries: Retries,
+}
+
+impl Hook {
+    /// Creates a hook with a name for logs and errors. `setup` of the function has the client, the settings and the values of the operator.
+    pub fn new<F>(name: impl Into<String>, run: impl Fn(Setup) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            run: Box::new(move |setup| run(setup).boxed()),
+            retries: Retries::default(),
+        }
+    }
+
+    /// Calls the function at most so many times.
+    #[must_use]
+    pub fn attempts(mut self, limit: u32) -> Self {
+        self.retries.limit = Some(limit.max(1));
+        self
+    }
+
+    /// Does not call the function again when so much time has passed since the first attempt. An attempt is not interrupted.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.retries.timeout = Some(timeout);
+        self
+    }
+
+    /// Waits so long after an error that is neither permanent nor has a delay of its own.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Duration) -> Self {
+        self.retries.backoff = Some(backoff);
+        self
+    }
+
+    pub(crate) fn failed(&self, error: impl Into<Error>) -> Fatal {
+        Fatal::Hook {
+            name: self.name.clone(),
+            source: Box::new(error.into()),
+        }
+    }
+
+    /// Calls the function until it has ended.
+    ///
+    /// # Errors
+    /// If it has failed for good.
+    pub(crate) async fn run(&self, setup: &Setup) -> Result<(), Fatal> {
+        let (begun, random) = (Instant::now(), RandomState::new());
+        let backoff = setup.settings().backoff();
+        for attempts in 0.. {
+            let called = async { (self.run)(setup.clone()).await };
+            let called = AssertUnwindSafe(called).catch_unwind().await;
+            let result = called
+                .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+            let Err(error) = result else {
+                info!(hook = self.name, "the hook has succeeded");
+                break;
+            };
+            let jitter = random.hash_one(attempts) as f64 / u64::MAX as f64;
+            let growing = backoff.delay(attempts, jitter);
+            let elapsed = begun.elapsed();
+            let Some(delay) = self.retries.delay(&error, attempts, elapsed, growing) else {
+                return Err(self.failed(error));
+            };
+            warn!(hook = self.name, retry_in = ?delay, "{error}");
+            sleep(delay).await;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
