@@ -30,7 +30,9 @@ pub(crate) fn init(operator: &str, settings: &Settings) -> Result<(), Fatal> {
             .boxed(),
     };
     // The filter is that of the lines, and not of the exported traces.
-    let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
+    let registry = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .with(settings.log_events.layer());
     #[cfg(feature = "otel")]
     let registry = registry.with(crate::trace::layer(operator)?);
     let set = registry.try_init();

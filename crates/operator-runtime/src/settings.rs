@@ -6,7 +6,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use crate::{engine::objects::Backoff, error::Fatal};
+use crate::{engine::objects::Backoff, error::Fatal, log_events::LogEvents};
 
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(
@@ -99,6 +99,16 @@ pub struct Settings {
     #[arg(long, env = "ERROR_EVENTS", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
     pub error_events: bool,
 
+    /// Level from which log lines of your reconcilers and handlers also become events of their object
+    #[arg(
+        long,
+        env = "LOG_EVENTS",
+        value_enum,
+        default_value = "off",
+        value_name = "LEVEL"
+    )]
+    pub log_events: LogEvents,
+
     /// How long a watch lasts before it is renewed; /healthz fails if a watch is silent for more than twice that time
     #[arg(long, env = "WATCH_TIMEOUT", value_parser = duration, default_value = "290s", value_name = "TIME")]
     pub watch_timeout: Duration,
@@ -183,6 +193,7 @@ impl Default for Settings {
             backoff_first: Duration::from_secs(1),
             backoff_last: Duration::from_secs(300),
             error_events: true,
+            log_events: LogEvents::Off,
             watch_timeout: Duration::from_secs(290),
             shutdown_timeout: Duration::from_secs(20),
             migration_rate: const { NonZeroU16::new(20).expect("20 is not 0") },

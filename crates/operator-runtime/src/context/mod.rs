@@ -36,6 +36,7 @@ use crate::{
         kind::{GroupKind, Kind},
     },
     error::{LONGEST_DELAY, is_gone},
+    log_events::Queue,
     setup::UpdateStrategy,
 };
 
@@ -80,6 +81,7 @@ pub(crate) struct ControllerContext {
     pub manager: String,
     reporter: Reporter,
     event_history: Mutex<History>,
+    pub log_queue: Queue,
     pub owns: Vec<Owned>,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
@@ -127,6 +129,7 @@ impl ControllerContext {
         Arc::new(Self {
             reporter,
             event_history: Mutex::default(),
+            log_queue: Queue::default(),
             client,
             manager: identity.manager(),
             identity,
@@ -186,6 +189,10 @@ impl ControllerContext {
 }
 
 impl Context {
+    pub(crate) fn shared(&self) -> &Arc<ControllerContext> {
+        &self.controller
+    }
+
     pub(crate) fn new<K: Resource<DynamicType = ()>>(
         controller: Arc<ControllerContext>,
         object: &K,

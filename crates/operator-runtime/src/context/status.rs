@@ -132,6 +132,26 @@ impl Context {
     where
         K: Resource<DynamicType = ()> + Serialize,
     {
+        self.set_status(object, &status).await?;
+        if self.is_gone() {
+            return Ok(());
+        }
+        let written = self.written().clone().unwrap_or_default();
+        let fields = status.as_object().into_iter().flatten();
+        let lost = fields.filter(|(name, _)| written["status"].get(name).is_none());
+        for (name, _) in lost {
+            let note = format!("the schema has no field status.{name}, so its value is lost");
+            self.event(object, EventType::Warning, "StatusFieldMissing", note)
+                .await;
+        }
+        Ok(())
+    }
+
+    /// Sets fields of the status of the reconciled object, whatever its version is. The answer is what was [written](Self::written).
+    pub(crate) async fn set_status<K>(&self, object: &K, status: &Value) -> Result<()>
+    where
+        K: Resource<DynamicType = ()> + Serialize,
+    {
         let parameters = PatchParams {
             field_manager: Some(self.field_manager().to_owned()),
             ..PatchParams::default()
@@ -161,13 +181,6 @@ impl Context {
             Err(error) => return Err(error.into()),
         };
         forget_managers(&mut written);
-        let fields = status.as_object().into_iter().flatten();
-        let lost = fields.filter(|(name, _)| written["status"].get(name).is_none());
-        for (name, _) in lost {
-            let note = format!("the schema has no field status.{name}, so its value is lost");
-            self.event(object, EventType::Warning, "StatusFieldMissing", note)
-                .await;
-        }
         self.record_written(written);
         Ok(())
     }

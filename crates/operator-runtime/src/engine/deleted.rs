@@ -40,7 +40,10 @@ impl<R: Reconciler> Reconciliations<R> {
         let key = ObjectRef::from_obj(&*object);
         let span = info_span!("deleted", %kind, controller = name, object = display_key(&key));
         let cx = Context::new(self.controller_context.clone(), &*object, false);
-        let called = AssertUnwindSafe(async { self.reconciler.deleted(object, &cx).await });
+        let called = AssertUnwindSafe(async {
+            let notice = self.reconciler.deleted(object.clone(), &cx);
+            cx.about(&*object, notice).await
+        });
         let called = called.catch_unwind().instrument(span.clone()).await;
         let error = match called {
             Ok(Ok(())) => return,

@@ -212,7 +212,8 @@ impl<R: Reconciler> Reconciliations<R> {
                     }
                 }
                 let cx = self.context(key, &object);
-                let done = self.reconciler.reconcile(object.clone(), &cx).await;
+                let done = self.reconciler.reconcile(object.clone(), &cx);
+                let done = cx.about(&*object, done).await;
                 self.record_writes(key, &cx);
                 if cx.is_gone() {
                     self.objects.record_gone(key, object);
@@ -227,7 +228,8 @@ impl<R: Reconciler> Reconciliations<R> {
             }
             Step::Cleanup(finalizers) => {
                 let cx = self.context(key, &object);
-                let done = self.reconciler.cleanup(object.clone(), &cx).await;
+                let done = self.reconciler.cleanup(object.clone(), &cx);
+                let done = cx.about(&*object, done).await;
                 object = self.record_writes(key, &cx).unwrap_or(object);
                 done?;
                 if let Some(delay) = cx.cleanup_delay() {

@@ -12,6 +12,7 @@ mod failures;
 mod handlers;
 mod hooks;
 mod lifecycle;
+mod log_events;
 mod migration;
 mod process;
 mod scope;

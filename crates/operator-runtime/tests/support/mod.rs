@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::{
+    collections::BTreeMap,
     io::{Read, Write},
     net::SocketAddr,
     sync::{
@@ -59,6 +60,8 @@ pub struct WidgetStatus {
     pub observed_generation: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<MetaV1>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<BTreeMap<String, String>>,
 }
 
 #[derive(CustomResource, Clone, Debug, Default, Deserialize, Serialize)]

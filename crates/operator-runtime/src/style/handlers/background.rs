@@ -375,13 +375,15 @@ impl<H: Handlers> Worker<H> {
                 attempt,
                 started,
             },
-            object,
+            object: object.clone(),
             cx: cx.clone(),
             memo: self.memo.clone(),
             scope: Scope::new(journal, background.retries),
         };
-        let called =
-            async { (background.run)(self.handlers.clone(), call, self.lifetime.clone()).await };
+        let called = async {
+            let run = (background.run)(self.handlers.clone(), call, self.lifetime.clone());
+            cx.about(&*object, run).await
+        };
         let result = AssertUnwindSafe(called).catch_unwind().await;
         let result =
             result.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));

@@ -24,13 +24,14 @@ use super::{
     handled::{self, Handled},
     journal::{Ended, Journal, Turn, now},
     memo::Memory,
-    progress::{Keys, Outcome, Progress, Record, text},
+    place::{Entry, Place},
+    progress::{Outcome, Progress, Record, text},
     registry::{Handler, Invocation, On, Registry},
     subhandler::Scope,
 };
 use crate::{
     Action, ControllerOptions, Error, ObjectRef, Result,
-    context::{Context, Precondition},
+    context::Context,
     engine::{decode::read, kind::GroupKind, objects::Backoff},
     error::panic_message,
     style::{CacheChange, Cached, Reconciler},
@@ -57,7 +58,7 @@ pub(super) struct Engine<H: Handlers> {
     events: Events<H>,
     /// The prefix of the operator's annotations.
     operator: String,
-    keys: Keys,
+    place: Place,
     backoff: Backoff,
     memory: Memory,
     /// The objects of the first list that were not seen since.
@@ -95,6 +96,8 @@ impl<H: Handlers> Engine<H> {
             .into());
         }
         let handlers = Arc::new(handlers);
+        let status_field = registry.status_field.as_deref();
+        let place = Place::of(operator, controller.as_deref(), status_field);
         Ok(Self {
             events: Events::new(handlers.clone(), std::mem::take(&mut registry.events)),
             handlers,
@@ -102,7 +105,7 @@ impl<H: Handlers> Engine<H> {
             registry,
             tasks: Tasks::new(backoff),
             operator: operator.to_owned(),
-            keys: Keys::of(operator, controller.as_deref()),
+            place,
             backoff,
             memory: Memory::default(),
             listed: Mutex::default(),
@@ -122,11 +125,17 @@ impl<H: Handlers> Engine<H> {
             });
             fields.collect::<BTreeMap<String, String>>()
         };
-        let annotations = object.annotations().iter();
-        let others = annotations.filter(|(name, _)| **name != self.keys.handled);
-        let others: usize = others.map(|(name, value)| name.len() + value.len()).sum();
-        // it may be recorded twice, as what was handled and as what is
-        let rest = ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2;
+        let rest = match self.place.is_annotations() {
+            true => {
+                let ours = self.place.annotation(Entry::Handled);
+                let annotations = object.annotations().iter();
+                let others = annotations.filter(|(name, _)| **name != ours);
+                let others: usize = others.map(|(name, value)| name.len() + value.len()).sum();
+                // it may be recorded twice, as what was handled and as what is
+                ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2
+            }
+            false => handled::LARGEST,
+        };
         Handled::of(
             essence,
             redaction.is_about(essence),
@@ -359,7 +368,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
 
     async fn reconcile(&self, object: Arc<H::Resource>, cx: &Context) -> Result<Action> {
         let uid = object.uid().unwrap_or_default();
-        let record = Record::of(&*object, &self.keys);
+        let record = Record::of(&*object, &self.place)?;
         for problem in &record.problems {
             warn!("{problem}");
             let (type_, note) = (EventType::Warning, problem.clone());
@@ -402,7 +411,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             Cause::Update => handled::hash(&json!([uid, record.handled, target])),
             cause => handled::hash(&json!([uid, cause])),
         };
-        let journal = Journal::new(progress, Some(self.keys.clone()), self.backoff);
+        let journal = Journal::new(progress, Some(self.place.clone()), self.backoff);
         let mut work = Work {
             engine: self,
             object,
@@ -447,17 +456,12 @@ impl<H: Handlers> Reconciler for Engine<H> {
             handled: &target,
             failed: journal.progress().failed(),
         };
-        let handled = has_seen.then(|| text(&outcome)).transpose()?;
-        let mut annotations = BTreeMap::from([(self.keys.progress.clone(), None)]);
+        let handled = has_seen.then(|| text(&outcome, &work.uid)).transpose()?;
+        let mut changes = BTreeMap::from([(Entry::Progress, None)]);
         if let Some(handled) = handled {
-            annotations.insert(self.keys.handled.clone(), Some(handled));
+            changes.insert(Entry::Handled, Some(handled));
         }
-        let precondition = Precondition::Uid;
-        if !cx
-            .annotate(&*work.object, annotations, precondition)
-            .await?
-            || !work.renew()?
-        {
+        if !self.place.write(&*work.object, cx, changes).await? || !work.renew()? {
             return Ok(Action::await_change());
         }
         let newest =
@@ -477,11 +481,11 @@ impl<H: Handlers> Reconciler for Engine<H> {
             cx.delay_cleanup(ENDING_DELAY);
             return Ok(());
         }
-        let record = Record::of(&*object, &self.keys);
+        let record = Record::of(&*object, &self.place)?;
         let progress = record.progress.filter(|it| it.cause == Cause::Delete);
         let progress = progress.unwrap_or_else(|| Progress::new(Cause::Delete));
         let id = handled::hash(&json!([uid, Cause::Delete]));
-        let journal = Journal::new(progress, Some(self.keys.clone()), self.backoff);
+        let journal = Journal::new(progress, Some(self.place.clone()), self.backoff);
         let mut work = Work {
             engine: self,
             object,

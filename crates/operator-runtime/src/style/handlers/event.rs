@@ -183,7 +183,10 @@ async fn work<H: Handlers>(
         };
         for handler in all.iter().filter(|it| it.filter.accepts(&event.object)) {
             let span = info_span!("event", handler = handler.id, object = event.cx.display());
-            let called = async { (handler.run)(handlers.clone(), event.clone()).await };
+            let called = async {
+                let run = (handler.run)(handlers.clone(), event.clone());
+                event.cx.about(&*event.object, run).await
+            };
             let called = AssertUnwindSafe(called).catch_unwind();
             let result = called
                 .instrument(span.clone())

@@ -8,28 +8,29 @@ use std::{
 };
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
 use tokio::time::Instant;
 
-use super::progress::{End, Entry, Keys, Progress, text};
-use crate::{
-    Context, Error, Result, context::Precondition, engine::objects::Backoff, retries::Retries,
-    style::Object,
+use super::{
+    place::{self, Place},
+    progress::{End, Entry, Progress, text},
 };
+use crate::{Context, Error, Result, engine::objects::Backoff, retries::Retries, style::Object};
 
 /// The progress of an object.
 pub(super) struct Journal {
     progress: Mutex<Progress>,
     /// Where it is written; `None` if it is only kept in memory.
-    keys: Option<Keys>,
+    place: Option<Place>,
     backoff: Backoff,
     random: RandomState,
 }
 
 impl Journal {
-    pub fn new(progress: Progress, keys: Option<Keys>, backoff: Backoff) -> Arc<Self> {
+    pub fn new(progress: Progress, place: Option<Place>, backoff: Backoff) -> Arc<Self> {
         Arc::new(Self {
             progress: Mutex::new(progress),
-            keys,
+            place,
             backoff,
             random: RandomState::new(),
         })
@@ -111,12 +112,12 @@ impl Journal {
 
     /// Writes the progress. Returns whether the object is still there and what it was.
     pub async fn write<K: Object>(&self, object: &K, cx: &Context) -> Result<bool> {
-        let Some(keys) = &self.keys else {
+        let Some(place) = &self.place else {
             return Ok(true);
         };
-        let text = text(&*self.progress())?;
-        let annotations = BTreeMap::from([(keys.progress.clone(), Some(text))]);
-        cx.annotate(object, annotations, Precondition::Uid).await
+        let text = text(&*self.progress(), &object.uid().unwrap_or_default())?;
+        let changes = BTreeMap::from([(place::Entry::Progress, Some(text))]);
+        place.write(object, cx, changes).await
     }
 }
 

@@ -13,6 +13,7 @@ mod handled;
 mod index;
 mod journal;
 mod memo;
+mod place;
 mod progress;
 mod registry;
 mod secret;

@@ -1,8 +1,8 @@
-//! How far the handlers of an object are, and what was handled last: two annotations of the object.
+//! How far the handlers of an object are, and what was handled last: two annotations of the object, or two entries in a field of its status.
 //!
 //! ```json
-//! shop/handled:  {"format":1,"essence":{"spec":{"size":3}},"failed":{"relabel":"no such zone"}}
-//! shop/progress: {"format":1,"cause":"update","target":{"essence":{"spec":{"size":4}}},
+//! shop/handled:  {"format":1,"uid":"0b1c…","essence":{"spec":{"size":3}},"failed":{"relabel":"no such zone"}}
+//! shop/progress: {"format":1,"uid":"0b1c…","cause":"update","target":{"essence":{"spec":{"size":4}}},
 //!                 "handlers":{"resize":{"started":"2026-01-02T03:04:05Z","attempts":1,"next":"2026-01-02T03:05:05Z","message":"busy"},
 //!                             "relabel":{"started":"2026-01-02T03:04:05Z","attempts":1,"end":"succeeded"}}}
 //! ```
@@ -10,24 +10,29 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{cause::Cause, handled::Handled};
+use super::{
+    cause::Cause,
+    handled::Handled,
+    place::{self, Place},
+};
+use crate::style::Object;
 
-/// The format of both annotations that this release writes.
+/// The format of both records that this release writes.
 const FORMAT: u32 = 1;
 
 /// The longest message that is kept of an error, in bytes.
 const LONGEST_MESSAGE: usize = 512;
 
-/// What the annotations of an object say.
+/// What is recorded of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record {
     /// `None` if no handler has finished with the object yet.
     pub handled: Option<Handled>,
     pub progress: Option<Progress>,
-    /// The annotations that cannot be read, and why.
+    /// What cannot be read, and why.
     pub problems: Vec<String>,
     /// Whether there is something that says what was handled, also if it cannot be read.
     pub is_known: bool,
@@ -81,54 +86,62 @@ pub(super) enum End {
 #[derive(Serialize, Deserialize)]
 struct Formatted<T> {
     format: u32,
+    /// Of the object: the record of an object that is copied is not that of the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
     #[serde(flatten)]
     content: T,
 }
 
-/// The keys of the annotations of a controller.
-#[derive(Clone, Debug)]
-pub(super) struct Keys {
-    pub handled: String,
-    pub progress: String,
-}
-
-impl Keys {
-    /// Those of a controller; one that has a name does not share them with others of its kind.
-    pub fn of(operator: &str, controller: Option<&str>) -> Self {
-        let prefix = match controller {
-            Some(controller) => format!("{operator}/{controller}."),
-            None => format!("{operator}/"),
-        };
-        Self {
-            handled: format!("{prefix}handled"),
-            progress: format!("{prefix}progress"),
-        }
-    }
-}
-
 impl Record {
-    pub fn of(object: &impl Resource, keys: &Keys) -> Self {
-        let annotations = object.annotations();
-        let mut problems = vec![];
-        let handled = annotations.get(&keys.handled);
-        let progress = annotations.get(&keys.progress);
-        Self {
-            is_known: handled.is_some(),
-            handled: handled.and_then(|text| read(&keys.handled, text, &mut problems)),
-            progress: progress.and_then(|text| read(&keys.progress, text, &mut problems)),
-            problems,
+    /// The record of an object at its place.
+    pub fn of(object: &impl Object, place: &Place) -> serde_json::Result<Self> {
+        let uid = object.uid().unwrap_or_default();
+        let (mut record, mut texts) = (Self::default(), place.texts(object)?);
+        let problems = &mut record.problems;
+        if let Some((place, text)) = texts.remove(&place::Entry::Handled) {
+            let read = read(&place, &text, &uid, problems);
+            record.is_known = !matches!(read, Reading::OfAnother);
+            record.handled = read.content();
+        }
+        if let Some((place, text)) = texts.remove(&place::Entry::Progress) {
+            record.progress = read(&place, &text, &uid, problems).content();
+        }
+        Ok(record)
+    }
+}
+
+/// What a text says.
+enum Reading<T> {
+    Content(T),
+    /// It is about another object, from which it was copied.
+    OfAnother,
+    Damaged,
+}
+
+impl<T> Reading<T> {
+    fn content(self) -> Option<T> {
+        match self {
+            Self::Content(content) => Some(content),
+            Self::OfAnother | Self::Damaged => None,
         }
     }
 }
 
-fn read<T: DeserializeOwned>(key: &str, text: &str, problems: &mut Vec<String>) -> Option<T> {
+fn read<T: DeserializeOwned>(
+    place: &str,
+    text: &str,
+    uid: &str,
+    problems: &mut Vec<String>,
+) -> Reading<T> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
     }
     let problem = match serde_json::from_str::<Format>(text) {
         Ok(Format { format: FORMAT }) => match serde_json::from_str::<Formatted<T>>(text) {
-            Ok(Formatted { content, .. }) => return Some(content),
+            Ok(Formatted { uid: Some(of), .. }) if of != uid => return Reading::OfAnother,
+            Ok(Formatted { content, .. }) => return Reading::Content(content),
             Err(error) => error.to_string(),
         },
         Ok(Format { format }) => {
@@ -136,14 +149,17 @@ fn read<T: DeserializeOwned>(key: &str, text: &str, problems: &mut Vec<String>) 
         }
         Err(error) => error.to_string(),
     };
-    problems.push(format!("the annotation {key} cannot be read: {problem}"));
-    None
+    problems.push(format!("{place} cannot be read: {problem}"));
+    Reading::Damaged
 }
 
-/// The text of an annotation.
-pub(super) fn text(content: &impl Serialize) -> serde_json::Result<String> {
-    let format = FORMAT;
-    serde_json::to_string(&Formatted { format, content })
+/// The text of a record of the object with this uid.
+pub(super) fn text(content: &impl Serialize, uid: &str) -> serde_json::Result<String> {
+    serde_json::to_string(&Formatted {
+        format: FORMAT,
+        uid: Some(uid.to_owned()),
+        content,
+    })
 }
 
 impl Progress {
@@ -220,50 +236,71 @@ mod tests {
 
     use super::*;
 
-    fn object(annotations: &[(&str, &str)]) -> ConfigMap {
-        let annotations: BTreeMap<&str, &str> = annotations.iter().copied().collect();
-        serde_json::from_value(json!({"metadata": {"annotations": annotations}})).unwrap()
+    fn object(uid: &str, annotations: &[(String, &str)]) -> ConfigMap {
+        let annotations: BTreeMap<&String, &str> = annotations
+            .iter()
+            .map(|(name, text)| (name, *text))
+            .collect();
+        serde_json::from_value(json!({"metadata": {"uid": uid, "annotations": annotations}}))
+            .unwrap()
+    }
+
+    fn place(controller: Option<&str>) -> Place {
+        Place::of("shop", controller, None)
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn what_is_written_is_read_and_not_for_a_copy() {
         let mut progress = Progress::new(Cause::Update);
         let mut entry = Entry::new("2026-01-02T03:04:05Z".parse().unwrap());
         entry.retry("2026-01-02T03:05:05Z".parse().unwrap(), &"é".repeat(600));
         assert_eq!(entry.message.as_ref().unwrap().len(), 512);
         progress.handlers.insert("resize".into(), entry);
         let essence = json!({"spec": {}});
-        progress.target = Some(Handled::Whole {
+        let handled = Handled::Whole {
             essence,
             fields: None,
-        });
-        let keys = Keys::of("shop", None);
-        let text = text(&progress).unwrap();
-        let record = Record::of(&object(&[(&keys.progress, &text)]), &keys);
+        };
+        progress.target = Some(handled.clone());
+        let place = place(None);
+        let outcome = Outcome {
+            handled: &handled,
+            failed: BTreeMap::new(),
+        };
+        let texts = [text(&outcome, "1").unwrap(), text(&progress, "1").unwrap()];
+        let annotations = [place::Entry::Handled, place::Entry::Progress]
+            .map(|entry| place.annotation(entry))
+            .into_iter()
+            .zip(texts.iter().map(String::as_str))
+            .collect::<Vec<_>>();
+        let record = Record::of(&object("1", &annotations), &place).unwrap();
         assert_eq!(record.progress, Some(progress));
-        assert!(record.problems.is_empty() && !record.is_known);
+        assert_eq!(record.handled, Some(handled));
+        assert!(record.problems.is_empty() && record.is_known);
+        let copy = Record::of(&object("2", &annotations), &place).unwrap();
+        assert_eq!(copy, Record::default());
     }
 
     #[test]
     fn a_damaged_annotation_is_reported_and_one_of_another_controller_is_not_read() {
-        let keys = Keys::of("shop", Some("volumes"));
-        let of = |handled: &str| Record::of(&object(&[(&keys.handled, handled)]), &keys);
+        let place = place(Some("volumes"));
+        let name = place.annotation(place::Entry::Handled);
         for (handled, expected) in [
             ("", "EOF"),
             ("[]", "invalid length"),
             (r#"{"format":2,"essence":{}}"#, "its format is 2"),
             (r#"{"format":1}"#, "data did not match"),
         ] {
-            let record = of(handled);
+            let record = Record::of(&object("1", &[(name.clone(), handled)]), &place).unwrap();
             assert!(
                 record.problems[0].contains(expected),
                 "{:?}",
                 record.problems
             );
-            assert!(record.problems[0].contains("shop/volumes.handled"));
+            assert!(record.problems[0].contains("the annotation shop/volumes.handled"));
             assert!(record.is_known && record.handled.is_none());
         }
-        let other = Record::of(&object(&[("shop/handled", "damaged")]), &keys);
-        assert_eq!(other, Record::default());
+        let other = object("1", &[("shop/handled".into(), "damaged")]);
+        assert_eq!(Record::of(&other, &place).unwrap(), Record::default());
     }
 }

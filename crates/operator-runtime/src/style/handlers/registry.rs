@@ -37,6 +37,8 @@ pub struct Registry<H: Handlers> {
     pub(super) events: Vec<EventHandler<H>>,
     pub(super) indexes: Vec<Box<dyn Indexing<H::Resource>>>,
     pub(super) redaction: Redaction,
+    /// The field of the status that has the records.
+    pub(super) status_field: Option<String>,
 }
 
 /// A registered handler.
@@ -107,6 +109,7 @@ impl<H: Handlers> Registry<H> {
             events: vec![],
             indexes: vec![],
             redaction: Redaction::of(kind),
+            status_field: None,
         }
     }
 
@@ -316,6 +319,13 @@ impl<H: Handlers> Registry<H> {
     /// all meant.
     pub fn sensitive(&mut self, path: &str) {
         self.redaction.add(path);
+    }
+
+    /// Records in a field of the status what was handled and how far the handlers are, instead of in annotations. The schema must have the field
+    /// `status.<field>`, of the type object, with `additionalProperties: {type: string}`, and the Rust type as well. If it has not, an event says
+    /// so, and annotations are used. Records that are in annotations are read, and removed when the next change was handled.
+    pub fn progress_in_status(&mut self, field: &str) {
+        self.status_field = Some(field.to_owned());
     }
 
     fn cause<R, F>(

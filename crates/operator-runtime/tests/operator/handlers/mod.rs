@@ -4,6 +4,7 @@ mod background;
 mod causes;
 mod killed;
 mod meanwhile;
+mod records;
 mod retries;
 mod watched;
 

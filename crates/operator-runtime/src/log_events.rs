@@ -1,0 +1,201 @@
+//! Log lines of the user's code as events of the object that it handles.
+
+use std::{
+    fmt::{self, Write},
+    future::Future,
+    sync::{Arc, OnceLock, Weak},
+};
+
+use clap::ValueEnum;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource, runtime::events::EventType};
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    task_local,
+};
+use tracing::{
+    Event, Level, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::{Layer, layer};
+
+use crate::context::{Context, ControllerContext};
+
+/// How many lines wait to be written; more are dropped.
+const LONGEST_QUEUE: usize = 256;
+
+/// The reason of the events.
+const REASON: &str = "Logged";
+
+/// From which level on log lines also become events of the object that the code is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
+pub enum LogEvents {
+    /// No line does.
+    #[default]
+    Off,
+    /// Lines of the level error.
+    Error,
+    /// Lines of the levels warn and error.
+    Warn,
+    /// Lines of the levels info, warn and error.
+    Info,
+}
+
+impl LogEvents {
+    /// The layer that turns lines into events, for a program that sets up the log itself; [`Operator::connect`](crate::Operator::connect)
+    /// adds it as [`Settings::log_events`](crate::Settings::log_events) says.
+    ///
+    /// The code is that of reconcilers and handlers, without tasks that it spawns. The events have the reason `Logged`, the message and the
+    /// fields of the line. They are limited per object to ten at once, and then one a minute.
+    ///
+    /// ```
+    /// use operator_runtime::LogEvents;
+    /// use tracing_subscriber::layer::SubscriberExt;
+    ///
+    /// let subscriber = tracing_subscriber::registry().with(LogEvents::Warn.layer());
+    /// # drop(subscriber);
+    /// ```
+    pub fn layer<S: Subscriber>(self) -> impl Layer<S> {
+        let level = match self {
+            Self::Off => None,
+            Self::Error => Some(Level::ERROR),
+            Self::Warn => Some(Level::WARN),
+            Self::Info => Some(Level::INFO),
+        };
+        level.map(|level| EventLayer { level })
+    }
+}
+
+task_local! {
+    static ABOUT: About;
+}
+
+/// The object that the running code is about.
+struct About {
+    controller: Arc<ControllerContext>,
+    object: ObjectReference,
+}
+
+/// The lines of a controller that wait to be written. The first one starts the task that writes them.
+#[derive(Default)]
+pub(crate) struct Queue(OnceLock<Sender<Line>>);
+
+struct Line {
+    object: ObjectReference,
+    type_: EventType,
+    text: String,
+}
+
+impl Context {
+    /// Runs code of the user about an object.
+    pub(crate) async fn about<K, F>(&self, object: &K, code: F) -> F::Output
+    where
+        K: Resource<DynamicType = ()>,
+        F: Future,
+    {
+        let about = About {
+            controller: self.shared().clone(),
+            object: object.object_ref(&()),
+        };
+        ABOUT.scope(about, code).await
+    }
+}
+
+struct EventLayer {
+    level: Level,
+}
+
+impl<S: Subscriber> Layer<S> for EventLayer {
+    fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
+        let metadata = event.metadata();
+        // the runtime reports its own problems in events already
+        let is_ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
+        if *metadata.level() > self.level || is_ours {
+            return;
+        }
+        // outside of the user's code, there is no object
+        let _ = ABOUT.try_with(|about| {
+            let mut text = Text::default();
+            event.record(&mut text);
+            about.controller.log_queue.push(
+                &about.controller,
+                Line {
+                    object: about.object.clone(),
+                    type_: match *metadata.level() {
+                        Level::ERROR | Level::WARN => EventType::Warning,
+                        _ => EventType::Normal,
+                    },
+                    text: text.finish(),
+                },
+            );
+        });
+    }
+}
+
+impl Queue {
+    fn push(&self, controller: &Arc<ControllerContext>, line: Line) {
+        let sender = self.0.get_or_init(|| {
+            let (sender, lines) = channel(LONGEST_QUEUE);
+            tokio::spawn(write(lines, Arc::downgrade(controller)));
+            sender
+        });
+        // if it is full, there are too many events anyway
+        let _ = sender.try_send(line);
+    }
+}
+
+/// Writes the lines as events, until the controller is gone.
+async fn write(mut lines: Receiver<Line>, controller: Weak<ControllerContext>) {
+    while let Some(Line {
+        object,
+        type_,
+        text,
+    }) = lines.recv().await
+    {
+        let Some(controller) = controller.upgrade() else {
+            return;
+        };
+        controller.limited_event(&object, type_, REASON, text).await;
+    }
+}
+
+/// The message of a line, and its fields.
+#[derive(Default)]
+struct Text {
+    message: String,
+    fields: String,
+}
+
+impl Text {
+    fn finish(self) -> String {
+        let Self { message, fields } = self;
+        match message.is_empty() {
+            true => fields.trim_start().to_owned(),
+            false => message + &fields,
+        }
+    }
+}
+
+impl Visit for Text {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => self.message.push_str(value),
+            name => self.add(name, format_args!("{value:?}")),
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            name => self.add(name, format_args!("{value:?}")),
+        }
+    }
+}
+
+impl Text {
+    fn add(&mut self, name: &str, value: fmt::Arguments<'_>) {
+        // a String takes everything
+        let _ = write!(self.fields, " {name}={value}");
+    }
+}
