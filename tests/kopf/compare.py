@@ -6,47 +6,17 @@ A script is a list of sessions; before each session both operators are started, 
 which each waits until nothing more is logged. The lines of each object are compared in their order, without times.
 """
 
-import base64
 import json
 import os
-import re
 import signal
-import ssl
 import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
+
+from cluster import Cluster
 
 QUIET = 2.0
-
-
-class Cluster:
-    """The API of a server, by its kubeconfig."""
-
-    def __init__(self, kubeconfig):
-        text = open(kubeconfig).read()
-        find = lambda key: re.search(rf"{key}: *\"?([^\s\"]+)", text).group(1)
-        self.url = find("server")
-        ca = base64.b64decode(find("certificate-authority-data")).decode()
-        self.context = ssl.create_default_context(cadata=ca)
-        self.token = find("token")
-
-    def send(self, method, path, body=None, media="application/merge-patch+json"):
-        data = None if body is None else json.dumps(body).encode()
-        kind = media if method == "PATCH" else "application/json"
-        headers = {"authorization": f"Bearer {self.token}", "content-type": kind}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, context=self.context) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return None
-            raise RuntimeError(f"{method} {path}: {error.code} {error.read()}") from error
-
-
 SUBJECTS = "/apis/test.example.com/v1/namespaces/default/subjects"
 
 

@@ -1,4 +1,4 @@
-//! An operator whose handlers log their calls and fail as planned, as `tests/kopf/operator.py` does. `tests/kopf/run` compares the two.
+//! An operator whose handlers log their calls and fail as planned, as `tests/kopf/handlers.py` does. `tests/kopf/run` compares the two.
 //!
 //! CALL_LOG is the file for the calls, a JSON object in each line, and CALL_PLAN has the outcomes of the calls, by object and handler.
 

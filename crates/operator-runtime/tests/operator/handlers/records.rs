@@ -198,3 +198,75 @@ async fn a_copy_of_an_object_with_its_annotations_is_new() {
     assert_eq!(journal.len(), 0);
     running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn of_large_objects_and_beside_large_annotations_hashes_are_recorded() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, All(journal.clone())).await;
+    let parameters = PostParams::default();
+    // more than an essence may have, and nearly as much as all annotations may
+    for (name, of_spec, of_annotation, changed) in [
+        ("a", 40 << 10, 1, ["metadata.labels", "spec.size"]),
+        // there is no room for a path
+        ("b", 1, 250 << 10, ["", ""]),
+    ] {
+        let way = Some("x".repeat(of_spec));
+        let mut widget = Widget::new(name, WidgetSpec { way, size: 1 });
+        let note = "x".repeat(of_annotation);
+        widget.annotations_mut().insert("note".into(), note);
+        widgets(&server).create(&parameters, &widget).await.unwrap();
+        logged(&server, &journal, 3).await;
+        let recorded = async || {
+            server
+                .eventually("it is recorded", async || {
+                    let is_done = annotation(&server, name, "progress").await.is_none();
+                    annotation(&server, name, "handled")
+                        .await
+                        .filter(|_| is_done)
+                })
+                .await
+        };
+        let handled = recorded().await;
+        assert!(
+            handled["essence"].is_null() && handled["hashes"].is_object(),
+            "{handled}"
+        );
+
+        // the field handler is only called for its field
+        patch(&server, name, json!({"metadata": {"labels": {"a": "b"}}})).await;
+        let lines = logged(&server, &journal, 1).await;
+        assert!(
+            lines[0].starts_with(&format!(
+                "{name} update update#1 size 1 old None {}",
+                changed[0]
+            )),
+            "{lines:?}"
+        );
+        rest(&server).await;
+        assert_eq!(journal.len(), 0);
+
+        journal.plan("update", &[Outcome::Temporary]);
+        patch(&server, name, json!({"spec": {"size": 2}})).await;
+        let lines = logged(&server, &journal, 3).await;
+        assert!(
+            lines[0].starts_with(&format!(
+                "{name} update update#1 size 2 old None {}",
+                changed[1]
+            )),
+            "{lines:?}"
+        );
+        assert_eq!(lines[1], format!("{name} update size#1 size 2 None -> 2"));
+        assert!(
+            lines[2].starts_with(&format!(
+                "{name} update update#2 size 2 old None {}",
+                changed[1]
+            )),
+            "{lines:?}"
+        );
+        recorded().await;
+        rest(&server).await;
+        assert_eq!(journal.len(), 0);
+    }
+    running.stop().await.unwrap();
+}
