@@ -83,6 +83,8 @@ pub struct Case {
     unused: Vec<PolicyRule>,
     /// Whether the controller manages things outside of the cluster.
     has_provider: bool,
+    /// Whether the result may depend on how the object became what it is.
+    depends_on_history: bool,
     /// The kinds that requests of the tests concern: that of the sample, and those of its children.
     concerned: Vec<ResourceType>,
 }
@@ -99,6 +101,7 @@ impl Case {
             waiting: waiting.map(|((found, _), _)| found.name()).collect(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
+            depends_on_history: controller.scaffold.depends_on_history,
             concerned: [&controller.resource]
                 .into_iter()
                 .chain(watched.owns.iter().map(|(resource, _)| resource))
@@ -114,6 +117,7 @@ impl Case {
 
     /// Adds what another controller of the same objects needs.
     fn absorb(&mut self, other: &Self) {
+        self.depends_on_history |= other.depends_on_history;
         self.fails = self.fails.take().or_else(|| other.fails.clone());
         self.concerned.extend(other.concerned.iter().cloned());
         for (own, others) in [
@@ -137,6 +141,7 @@ impl Case {
         };
         let keeps = (!self.keeps.is_empty()).then_some("keeps(&kept)");
         let waits = (!self.waiting.is_empty()).then_some("waits_for_deletion(&waiting)");
+        let history = self.depends_on_history.then_some("depends_on_history()");
         let error = self.fails.as_ref();
         let error = error.map(|error| let_literal("error", error));
         Some(Test {
@@ -151,7 +156,7 @@ impl Case {
             skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
             kept: list("kept", &self.keeps),
             waiting: list("waiting", &self.waiting),
-            followed: chain([Some(add), keeps, waits].into_iter().flatten()),
+            followed: chain([Some(add), keeps, waits, history].into_iter().flatten()),
             name,
             sample: let_literal("sample", &format!("manifests/samples/{sample}"))
                 + &error.unwrap_or_default(),

@@ -25,6 +25,7 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
     rule: "`desired` returns all children that an object should have, and makes no requests: the runtime creates and updates them, and deletes children that are not returned any more. `status` returns the status.",
     prunes: true,
     has_provider: false,
+    depends_on_history: false,
     templates: templates![
         "src/controllers/declarative_config_map.rs.j2",
         "src/controllers/declarative_deployment.rs.j2",

@@ -25,6 +25,7 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     rule: "`observe`, `create`, `update` and `delete` make one request each to the other system; the runtime calls them, and records the id of the thing in an annotation. `create` returns `Created::refused` only if certainly nothing was created.",
     prunes: false,
     has_provider: true,
+    depends_on_history: false,
     templates: templates![
         "src/controllers/external_remote.rs.j2",
         "tests/remote.rs.j2",

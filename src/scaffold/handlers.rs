@@ -25,6 +25,7 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     rule: "`register` lists the handlers. Each is called until it succeeds or fails for good, and again if the operator crashes during the call. The runtime records the progress by the id of the handler, so do not change the ids. Write the status only with `call.cx().update_status`.",
     prunes: false,
     has_provider: false,
+    depends_on_history: true,
     templates: templates![
         "src/controllers/handlers_events.rs.j2",
         "tests/events.rs.j2",

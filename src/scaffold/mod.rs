@@ -58,6 +58,8 @@ pub struct Scaffold {
     pub prunes: bool,
     /// Whether the controller manages things outside of the cluster, so that the calls of its provider get faults in a test.
     pub has_provider: bool,
+    /// Whether the result may depend on how an object became what it is.
+    pub depends_on_history: bool,
     /// The templates that no other scaffold has, by their paths under `templates/`.
     pub templates: &'static [(&'static str, &'static str)],
     /// The kind of the example's child, as `owns` names it, if it has one.

@@ -27,6 +27,7 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
     rule: "`reconcile` is called many times. Each call applies the whole desired state with `cx.apply`. Write the status only with `cx.update_status`.",
     prunes: false,
     has_provider: false,
+    depends_on_history: false,
     templates: templates![
         "src/controllers/config_map.rs.j2",
         "src/controllers/deployment.rs.j2",

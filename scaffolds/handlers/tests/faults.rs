@@ -31,7 +31,7 @@ fn basket_survives_every_fault() {
 #[test]
 fn basket_conforms() {
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 
@@ -45,7 +45,7 @@ fn chronicle_survives_every_fault() {
 #[test]
 fn chronicle_conforms() {
     let sample = "manifests/samples/chronicles.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 
@@ -59,7 +59,7 @@ fn errand_survives_every_fault() {
 #[test]
 fn errand_conforms() {
     let sample = "manifests/samples/errands.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 
@@ -73,7 +73,7 @@ fn parcel_survives_every_fault() {
 #[test]
 fn parcel_conforms() {
     let sample = "manifests/samples/parcels.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 

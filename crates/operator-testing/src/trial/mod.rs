@@ -90,6 +90,7 @@ pub struct Trial {
     kinds: Vec<(String, String)>,
     /// Those of them whose controllers delete children that are not desired.
     pruned: Vec<(String, String)>,
+    depends_on_history: bool,
     /// Those of them that exist without the operator.
     existing: Vec<(String, String)>,
     /// The files of CRDs that the manifests do not install.
@@ -113,6 +114,7 @@ impl Trial {
             samples: vec![],
             kinds: vec![],
             pruned: vec![],
+            depends_on_history: false,
             existing: vec![],
             crds: vec![],
             namespaces: vec!["default".to_owned()],

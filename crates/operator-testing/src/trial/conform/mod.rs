@@ -42,6 +42,14 @@ impl Trial {
         Operator::with(operator, |operator| self.conform(operator));
     }
 
+    /// Says that the result may depend on how an object became what it is, as with handlers of the style `handlers`: one that is called for
+    /// new objects alone does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not change the spec.
+    #[must_use]
+    pub fn depends_on_history(mut self) -> Self {
+        self.depends_on_history = true;
+        self
+    }
+
     /// Sets the resources whose objects may remain when the sample is deleted, for example `persistentvolumeclaims` or
     /// `memcacheds.cache.example.com`.
     #[must_use]
