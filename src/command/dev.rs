@@ -31,7 +31,7 @@ use crate::{
 /// in a cluster. Ctrl-C ends the session.
 ///
 /// With --cluster, the operator runs with your permissions on the cluster of the current context, and shares its objects with an
-/// operator that is deployed there.
+/// operator that is deployed there. With --take-over, the deployed one pauses.
 ///
 /// Unless you set them, the operator gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at
 /// level `info`.
@@ -40,6 +40,9 @@ pub struct Args {
     /// Use the current context of your kubeconfig, with your permissions, instead of a server in memory
     #[arg(long)]
     cluster: bool,
+    /// Let an operator that is deployed on the cluster pause as long as the session runs; it must know priorities
+    #[arg(long, requires = "cluster")]
+    take_over: bool,
     /// The URL at which the cluster can call the webhooks of the operator on this machine, such as that of a tunnel to port 9443
     #[arg(long, requires = "cluster", value_name = "URL", value_parser = webhook_url)]
     webhook_url: Option<String>,
@@ -113,6 +116,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     drop(open);
     let options = Options {
         cluster: args.cluster,
+        take_over: args.take_over,
         webhook_url: args.webhook_url,
         samples: !args.no_samples,
         apply: args.apply,

@@ -151,11 +151,21 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
                     .into(),
             ),
         ),
-        DevEvent::AlreadyDeployed(name) => (
+        DevEvent::AlreadyDeployed {
+            name,
+            pauses: false,
+        } => (
             "cluster",
             warned,
             one(format!(
-                "the Deployment {name}/{name} is also there: two operators reconcile the same objects"
+                "the Deployment {name}/{name} is also there: two operators reconcile the same objects; --take-over pauses the deployed one"
+            )),
+        ),
+        DevEvent::AlreadyDeployed { name, pauses: true } => (
+            "cluster",
+            bold,
+            one(format!(
+                "the operator of the Deployment {name}/{name} pauses as long as this one runs"
             )),
         ),
         DevEvent::SamplesWait => (

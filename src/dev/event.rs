@@ -68,8 +68,8 @@ pub enum DevEvent {
     Applied(String),
     /// The objects of a file were not applied: the file, and the reason.
     ApplyFailed(String, String),
-    /// A Deployment of the operator with this name is on the cluster.
-    AlreadyDeployed(String),
+    /// A Deployment of the operator with this name is on the cluster; whether its operator is to pause.
+    AlreadyDeployed { name: String, pauses: bool },
     /// Fixtures and samples are applied when the operator serves its webhooks.
     SamplesWait,
     /// The user's cluster calls the webhooks of the operator at this URL, or cannot call them.

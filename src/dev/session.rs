@@ -53,6 +53,8 @@ pub struct Project {
 pub struct Options {
     /// Whether to use the user's cluster instead of a server in memory.
     pub cluster: bool,
+    /// Whether an operator that is deployed on the user's cluster pauses during the session.
+    pub take_over: bool,
     /// The URL under which the user's cluster reaches the webhooks.
     pub webhook_url: Option<String>,
     /// Whether to apply the samples of the project.
@@ -105,6 +107,15 @@ struct Session<'a> {
     /// Whether cargo has built the operator at least once.
     is_built: bool,
     operator: Option<Operator>,
+}
+
+/// The environment of an operator that is to work instead of the deployed one, whose lease is in the namespace of its name.
+fn taking_over(name: &str) -> [(&'static str, OsString); 3] {
+    [
+        ("LEADER_ELECTION", "true".into()),
+        ("LEASE_NAMESPACE", name.into()),
+        ("PRIORITY", "1000".into()),
+    ]
 }
 
 /// An event that a session waits for.
@@ -191,8 +202,10 @@ impl<'a> Session<'a> {
     /// Applies the objects that the operator needs, and the samples, whose creation is to be shown, and builds the operator.
     async fn begin(&mut self) {
         if !self.cluster.is_own && self.cluster.has_deployed(&self.project.name).await {
-            self.events
-                .send(DevEvent::AlreadyDeployed(self.project.name.clone()));
+            self.events.send(DevEvent::AlreadyDeployed {
+                name: self.project.name.clone(),
+                pauses: self.options.take_over,
+            });
         }
         let conversions = self.conversions().await;
         for spec in &self.project.specs {
@@ -327,6 +340,9 @@ impl<'a> Session<'a> {
         if !self.project.namespaces.is_empty() {
             let names = self.project.namespaces.join(",");
             settings.set.push(("WATCH_NAMESPACE", names.into()));
+        }
+        if self.options.take_over {
+            settings.set.extend(taking_over(&self.project.name));
         }
         match (&self.webhooks, &self.options.webhook_url) {
             (Some(webhooks), _) => settings.set.extend(webhooks.settings()),

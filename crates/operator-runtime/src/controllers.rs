@@ -1,6 +1,6 @@
 //! The controllers of an operator: what is registered, and the name of each.
 
-use std::{collections::HashSet, future::Future};
+use std::{collections::HashSet, future::Future, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 
@@ -21,8 +21,8 @@ use crate::{
 
 type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
 
-/// Creates the controller's task when this replica becomes active.
-pub(crate) type Build = Box<dyn FnOnce(Identity, Wiring) -> Running + Send>;
+/// Creates the controller's task each time this replica becomes active.
+pub(crate) type Build = Box<dyn Fn(Identity, Wiring) -> Running + Send + Sync>;
 
 /// The controllers of an operator.
 ///
@@ -99,7 +99,7 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(None, Style::Reconciler, setup, watches)
+        self.register(None, Style::Reconciler, reused(setup), watches)
     }
 
     /// Like [`add`](Self::add), with a name that no other controller of the operator has. A kind can have any number of named controllers.
@@ -120,10 +120,11 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(Some(name.into()), Style::Reconciler, setup, watches)
+        self.register(Some(name.into()), Style::Reconciler, reused(setup), watches)
     }
 
-    pub(crate) fn register<R, F>(
+    /// `setup` returns the function that creates the reconciler for each term of this replica as the leader.
+    pub(crate) fn register<R, N, F>(
         mut self,
         name: Option<String>,
         style: Style,
@@ -132,15 +133,17 @@ impl Controllers {
     ) -> Self
     where
         R: Reconciler,
-        F: Future<Output = Result<R>> + Send + 'static,
+        N: Fn() -> Arc<R> + Send + Sync + 'static,
+        F: Future<Output = Result<N>> + Send + 'static,
     {
         let watches = watches(Watches::default());
         let start: Start = Box::new(move |context| {
             let reconciler = setup(context);
             async move {
                 let reconciler = reconciler.await?;
-                let build =
-                    move |identity, wiring| controller::run(reconciler, watches, identity, wiring);
+                let build = move |identity, wiring| {
+                    controller::run(reconciler(), watches.clone(), identity, wiring)
+                };
                 Ok(Box::new(build) as Build)
             }
             .boxed()
@@ -241,6 +244,27 @@ impl Controllers {
         let identities = identified.iter().map(|(identity, _)| identity);
         check_finalizers(&identities.zip(finalizers).collect::<Vec<_>>())?;
         Ok(identified)
+    }
+}
+
+/// Returns a reconciler for each term.
+type ForTerm<R> = Box<dyn Fn() -> Arc<R> + Send + Sync>;
+
+/// A setup whose reconciler is the same in each term.
+fn reused<R, F>(
+    setup: impl FnOnce(Setup) -> F + Send + 'static,
+) -> impl FnOnce(Setup) -> BoxFuture<'static, Result<ForTerm<R>>> + Send + 'static
+where
+    R: Reconciler,
+    F: Future<Output = Result<R>> + Send + 'static,
+{
+    |context| {
+        let reconciler = setup(context);
+        async {
+            let reconciler = Arc::new(reconciler.await?);
+            Ok(Box::new(move || reconciler.clone()) as ForTerm<R>)
+        }
+        .boxed()
     }
 }
 

@@ -42,6 +42,8 @@ struct State {
     lease_seen: Option<Instant>,
     /// The caches that are still being filled, by kind and group.
     filling: Vec<String>,
+    /// Why an operator with a higher priority works instead of this one.
+    paused: Option<String>,
     /// `None` if the operator has no webhooks.
     webhooks: Option<Webhooks>,
 }
@@ -71,6 +73,7 @@ impl Health {
             beat: Instant::now(),
             lease_seen: None,
             filling: vec![],
+            paused: None,
             webhooks: None,
         };
         Arc::new(Self {
@@ -111,6 +114,21 @@ impl Health {
         let mut state = self.lock();
         state.filling.retain(|name| name != cache);
         self.works.send_replace(state.works());
+    }
+
+    /// Forgets the caches of controllers that have ended.
+    pub fn emptied(&self) {
+        self.lock().filling.clear();
+    }
+
+    /// Sets or removes the reason why this replica is paused.
+    pub fn set_paused(&self, reason: Option<String>) {
+        self.lock().paused = reason;
+    }
+
+    /// Why this replica is paused; it is ready nevertheless.
+    pub fn paused(&self) -> Option<String> {
+        self.lock().paused.clone()
     }
 
     #[cfg(feature = "webhook")]

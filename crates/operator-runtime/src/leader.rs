@@ -3,6 +3,10 @@
 //! The holder's timestamps are never compared with our clock, because clocks differ: a lease has expired when we have observed no change of
 //! it for its duration. Each write names the version that was read, so that one of two candidates wins. A leader that cannot renew the
 //! lease in time stops before a standby can start.
+//!
+//! A candidate asks a holder of a lower priority for the lease by an annotation of the lease, which the holder reads when its next renewal
+//! conflicts with it. The holder stops its controllers, and then releases the lease. The fields `strategy` and `preferredHolder` are meant
+//! for that, but API servers drop them unless a feature gate is on.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -19,6 +23,7 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -26,8 +31,15 @@ use tracing::{info, warn};
 use crate::{
     error::{Fatal, client_message},
     health::Health,
+    metrics::Metrics,
     settings::Settings,
 };
+
+/// The annotation with the holder of the lease, after `<name of the lease>/`.
+const HOLDER: &str = "holder";
+
+/// The annotation with the candidate that asks for the lease, after `<name of the lease>/`.
+const CANDIDATE: &str = "candidate";
 
 /// What to do about the lease that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,39 +48,110 @@ enum Decision {
     Create,
     /// It is ours, free or expired: write our identity.
     Take,
-    /// Another replica holds it: wait.
+    /// Another replica of a lower priority holds it: ask for it, and wait.
+    Announce,
+    /// Another replica holds it, or is about to: wait.
     Wait,
 }
 
-/// The version of the lease that was last observed, and since when, by our clock.
-#[derive(Default)]
-struct ObservedLease(Option<(String, Instant)>);
+/// A candidate, and how urgently it is to work.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Candidate {
+    identity: String,
+    priority: i32,
+}
 
-impl ObservedLease {
-    fn decide(&mut self, lease: Option<&Lease>, me: &str, duration: Duration) -> Decision {
+/// A candidate that asks a holder of a lower priority for the lease.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Announcement {
+    #[serde(flatten)]
+    candidate: Candidate,
+    /// Changes each time the candidate repeats it.
+    renewal: u64,
+}
+
+/// The parts of a lease that an election reads.
+struct Read<'a> {
+    spec: Option<&'a LeaseSpec>,
+    /// `None` if the holder does not report its priority: it knows none.
+    holder: Option<Candidate>,
+    announced: Option<Announcement>,
+}
+
+impl<'a> Read<'a> {
+    fn of(lease: &'a Lease) -> Self {
+        let identity = holder(lease);
+        Self {
+            spec: lease.spec.as_ref(),
+            // A holder that knows no priorities keeps the annotation of its predecessor.
+            holder: annotation(lease, HOLDER)
+                .filter(|holder: &Candidate| Some(&holder.identity) == identity),
+            announced: annotation(lease, CANDIDATE),
+        }
+    }
+}
+
+/// What was last observed, and since when, by our clock.
+#[derive(Default)]
+struct Observed {
+    /// What the holder wrote. Announcements of candidates change the version of the lease, but do not renew it.
+    spec: Option<(LeaseSpec, Instant)>,
+    announced: Option<(Announcement, Instant)>,
+}
+
+impl Observed {
+    fn decide(&mut self, lease: Option<&Lease>, me: &Candidate, duration: Duration) -> Decision {
         let Some(lease) = lease else {
             return Decision::Create;
         };
-        let spec = lease.spec.as_ref();
-        let holder = spec
-            .and_then(|spec| spec.holder_identity.as_deref())
-            .unwrap_or_default();
-        if holder.is_empty() || holder == me {
+        let read = Read::of(lease);
+        let rival = self.rival(&read, me, duration);
+        let identity = holder(lease).map(String::as_str).unwrap_or_default();
+        if identity == me.identity {
             return Decision::Take;
         }
+        let is_expired = self.is_expired(read.spec, duration);
+        match rival {
+            Some(rival) if rival.priority >= me.priority => Decision::Wait,
+            _ if identity.is_empty() || is_expired => Decision::Take,
+            _ => match read.holder {
+                Some(holder) if holder.priority < me.priority => Decision::Announce,
+                _ => Decision::Wait,
+            },
+        }
+    }
+
+    /// Another candidate, which asks for the lease. One that does not repeat its announcement is gone.
+    fn rival(&mut self, read: &Read<'_>, me: &Candidate, duration: Duration) -> Option<Candidate> {
+        let announced = read.announced.as_ref();
+        let announced = announced.filter(|it| it.candidate.identity != me.identity);
+        let since = since(&mut self.announced, announced)?;
+        let is_fresh = since.elapsed() < duration;
+        announced
+            .filter(|_| is_fresh)
+            .map(|announced| announced.candidate.clone())
+    }
+
+    fn is_expired(&mut self, spec: Option<&LeaseSpec>, duration: Duration) -> bool {
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let duration = seconds.map_or(duration, Duration::from_secs);
-        let version = lease.metadata.resource_version.clone().unwrap_or_default();
-        match &self.0 {
-            Some((seen, since)) if *seen == version && since.elapsed() >= duration => {
-                Decision::Take
-            }
-            Some((seen, _)) if *seen == version => Decision::Wait,
-            _ => {
-                self.0 = Some((version, Instant::now()));
-                Decision::Wait
-            }
+        since(&mut self.spec, spec).is_none_or(|since| since.elapsed() >= duration)
+    }
+}
+
+/// Since when a value has not changed.
+fn since<T: Clone + PartialEq>(
+    seen: &mut Option<(T, Instant)>,
+    now: Option<&T>,
+) -> Option<Instant> {
+    let now = now?;
+    match seen {
+        Some((value, since)) if value == now => Some(*since),
+        _ => {
+            let since = Instant::now();
+            *seen = Some((now.clone(), since));
+            Some(since)
         }
     }
 }
@@ -77,14 +160,24 @@ impl ObservedLease {
 pub(crate) struct Election {
     leases: Api<Lease>,
     name: String,
-    me: String,
+    me: Candidate,
     settings: Settings,
     health: Arc<Health>,
-    observed: ObservedLease,
+    metrics: Arc<Metrics>,
+    observed: Observed,
+    /// How often the lease was asked for.
+    announcements: u64,
+    /// Whether it was logged that the holder knows no priorities.
+    is_warned: bool,
 }
 
 impl Election {
-    pub fn new(client: Client, operator: &str, settings: &Settings, health: Arc<Health>) -> Self {
+    pub fn new(
+        client: Client,
+        operator: &str,
+        settings: &Settings,
+        (health, metrics): (Arc<Health>, Arc<Metrics>),
+    ) -> Self {
         let host = hostname::get().unwrap_or_default();
         let unique = RandomState::new().hash_one(std::process::id());
         // An environment variable may be set to nothing.
@@ -94,10 +187,16 @@ impl Election {
         Self {
             leases: Api::namespaced(client, &namespace),
             name: settings.lease(operator),
-            me: format!("{}_{unique:016x}", host.to_string_lossy()),
+            me: Candidate {
+                identity: format!("{}_{unique:016x}", host.to_string_lossy()),
+                priority: settings.priority,
+            },
             settings: settings.clone(),
             health,
-            observed: ObservedLease::default(),
+            metrics,
+            observed: Observed::default(),
+            announcements: 0,
+            is_warned: false,
         }
     }
 
@@ -110,7 +209,7 @@ impl Election {
             let tried = timeout_at(asked + self.settings.renew_deadline, self.take()).await;
             match tried.unwrap_or_else(|_| Err(kube::Error::Service("no answer in time".into()))) {
                 Ok(Some(lease)) => {
-                    info!(lease = self.name, identity = self.me, "leading");
+                    info!(lease = self.name, identity = self.me.identity, "leading");
                     return Some(HeldLease {
                         lease,
                         renewed: asked,
@@ -118,7 +217,11 @@ impl Election {
                 }
                 Ok(None) if !standing_by => {
                     standing_by = true;
-                    info!(lease = self.name, identity = self.me, "standing by");
+                    info!(
+                        lease = self.name,
+                        identity = self.me.identity,
+                        "standing by"
+                    );
                 }
                 Ok(None) => {}
                 Err(error) => warn!(
@@ -129,13 +232,22 @@ impl Election {
             }
             tokio::select! {
                 () = sleep(self.settings.retry_period) => {}
-                () = stop.cancelled() => return None,
+                () = stop.cancelled() => {
+                    self.withdraw().await;
+                    return None;
+                }
             }
         }
     }
 
-    /// Renews the lease until `done`, then releases it. Fails if the lease is lost first.
-    pub async fn keep(mut self, mut held: HeldLease, done: CancellationToken) -> Result<(), Fatal> {
+    /// Renews the lease until `done`, then releases it. Cancels `yielded` if a candidate of a higher priority asks for the lease. Fails if the
+    /// lease is lost first.
+    pub async fn keep(
+        mut self,
+        mut held: HeldLease,
+        done: CancellationToken,
+        yielded: CancellationToken,
+    ) -> Result<Self, Fatal> {
         let mut trouble = "no time".to_owned();
         loop {
             let deadline = held.renewed + self.settings.renew_deadline;
@@ -144,12 +256,22 @@ impl Election {
                 () = sleep_until(next) => {}
                 () = done.cancelled() => {
                     self.release(held.lease).await;
-                    return Ok(());
+                    return Ok(self);
                 }
             }
             let asked = Instant::now();
             match timeout_at(deadline, self.renew(&held.lease)).await {
                 Ok(Ok(Some(lease))) => {
+                    if let Some(rival) = self.superior(&lease).filter(|_| !yielded.is_cancelled()) {
+                        info!(
+                            lease = self.name,
+                            to = rival.identity,
+                            priority = rival.priority,
+                            "pausing for an operator with a higher priority"
+                        );
+                        self.set_paused(Some(&rival));
+                        yielded.cancel();
+                    }
                     held = HeldLease {
                         lease,
                         renewed: asked,
@@ -180,60 +302,162 @@ impl Election {
     async fn take(&mut self) -> kube::Result<Option<Lease>> {
         let lease = self.leases.get_opt(&self.name).await?;
         self.health.lease_seen();
-        match (
-            self.observed
-                .decide(lease.as_ref(), &self.me, self.settings.lease_duration),
-            lease,
-        ) {
-            (Decision::Take, Some(lease)) => self.write(&lease).await,
+        let duration = self.settings.lease_duration;
+        let decision = self.observed.decide(lease.as_ref(), &self.me, duration);
+        let superior = lease.as_ref().and_then(|lease| self.superior(lease));
+        self.set_paused(superior.as_ref().filter(|_| decision == Decision::Wait));
+        match (decision, lease) {
+            (Decision::Take, Some(lease)) => self.write(&lease, Write::Acquire).await,
             (Decision::Create, _) => {
-                let lease = Lease {
+                let mut lease = Lease {
                     metadata: ObjectMeta {
                         name: Some(self.name.clone()),
                         ..ObjectMeta::default()
                     },
                     spec: Some(self.spec(None)),
                 };
+                annotate(&mut lease, &self.name, HOLDER, Some(&self.me));
                 won(self.leases.create(&PostParams::default(), &lease).await)
             }
-            _ => Ok(None),
+            (Decision::Announce, Some(lease)) => {
+                self.announce(lease).await?;
+                Ok(None)
+            }
+            (_, lease) => {
+                self.warn_of_holder(lease.as_ref());
+                Ok(None)
+            }
+        }
+    }
+
+    /// The holder or candidate of a higher priority than ours.
+    fn superior(&mut self, lease: &Lease) -> Option<Candidate> {
+        let read = Read::of(lease);
+        let rival = self
+            .observed
+            .rival(&read, &self.me, self.settings.lease_duration);
+        let others = [read.holder, rival].into_iter().flatten();
+        let highest = others.max_by_key(|it| it.priority);
+        highest.filter(|it| it.priority > self.me.priority)
+    }
+
+    fn set_paused(&self, superior: Option<&Candidate>) {
+        self.metrics.paused.set(i64::from(superior.is_some()));
+        self.health.set_paused(
+            superior.map(|it| format!("paused: {} has the priority {}", it.identity, it.priority)),
+        );
+    }
+
+    /// Asks the holder for the lease, once more.
+    async fn announce(&mut self, mut lease: Lease) -> kube::Result<()> {
+        if self.announcements == 0 {
+            info!(
+                lease = self.name,
+                identity = self.me.identity,
+                holder = holder(&lease),
+                "asking for the lease, by a higher priority"
+            );
+        }
+        self.announcements += 1;
+        let announcement = Announcement {
+            candidate: self.me.clone(),
+            renewal: self.announcements,
+        };
+        annotate(&mut lease, &self.name, CANDIDATE, Some(&announcement));
+        // Where the holder has just renewed it, the next attempt announces it.
+        won(self.replace(&lease).await).map(drop)
+    }
+
+    /// Removes our announcement, because this replica does not wait any more.
+    async fn withdraw(&self) {
+        if self.announcements == 0 {
+            return;
+        }
+        let withdrawn = async {
+            while let Some(mut lease) = self.leases.get_opt(&self.name).await? {
+                let announced = Read::of(&lease).announced;
+                if announced.is_none_or(|it| it.candidate.identity != self.me.identity) {
+                    break;
+                }
+                annotate(&mut lease, &self.name, CANDIDATE, None::<&Announcement>);
+                if won(self.replace(&lease).await)?.is_some() {
+                    break;
+                }
+            }
+            Ok::<_, kube::Error>(())
+        };
+        // Otherwise it is ignored when it is not repeated.
+        let _late = tokio::time::timeout(self.settings.renew_deadline, withdrawn).await;
+    }
+
+    /// Logs once that the holder cannot be asked for the lease.
+    fn warn_of_holder(&mut self, lease: Option<&Lease>) {
+        let unknown = lease.filter(|lease| Read::of(lease).holder.is_none());
+        let identity = unknown.and_then(holder).filter(|it| !it.is_empty());
+        if let Some(holder) = identity.filter(|_| !self.is_warned && self.me.priority > 0) {
+            self.is_warned = true;
+            warn!(
+                lease = self.name,
+                holder, "the holder of the lease knows no priorities: waiting until it ends"
+            );
         }
     }
 
     /// Renews the lease; reads it after a conflict, because it may still be ours.
     async fn renew(&mut self, lease: &Lease) -> kube::Result<Option<Lease>> {
-        if let Some(lease) = self.write(lease).await? {
-            return Ok(Some(lease));
+        let mut written = self.write(lease, Write::Renew).await?;
+        while written.is_none() {
+            written = match self.leases.get_opt(&self.name).await? {
+                // Candidates may write it at any time.
+                Some(lease) if holder(&lease) == Some(&self.me.identity) => {
+                    self.write(&lease, Write::Renew).await?
+                }
+                None => return self.take().await,
+                Some(_) => return Ok(None),
+            };
         }
-        match self.leases.get_opt(&self.name).await? {
-            Some(lease) if holder(&lease) == Some(&self.me) => self.write(&lease).await,
-            None => self.take().await,
-            Some(_) => Ok(None),
-        }
+        Ok(written)
     }
 
     /// Writes our identity to the version that was read. Returns `None` if that is not the newest version.
-    async fn write(&self, lease: &Lease) -> kube::Result<Option<Lease>> {
-        let lease = Lease {
+    async fn write(&self, lease: &Lease, kind: Write) -> kube::Result<Option<Lease>> {
+        let mut lease = Lease {
             spec: Some(self.spec(Some(lease))),
             metadata: lease.metadata.clone(),
         };
-        won(self
-            .leases
-            .replace(&self.name, &PostParams::default(), &lease)
-            .await)
+        annotate(&mut lease, &self.name, HOLDER, Some(&self.me));
+        if kind == Write::Acquire {
+            // It is ours, or of a candidate that is gone. One that is only slow repeats it.
+            annotate(&mut lease, &self.name, CANDIDATE, None::<&Announcement>);
+        }
+        won(self.replace(&lease).await)
+    }
+
+    async fn replace(&self, lease: &Lease) -> kube::Result<Lease> {
+        let parameters = PostParams::default();
+        self.leases.replace(&self.name, &parameters, lease).await
     }
 
     /// Releases the lease, so that a standby need not wait until it expires.
-    async fn release(&self, mut lease: Lease) {
-        if let Some(spec) = &mut lease.spec {
-            spec.holder_identity = None;
-            spec.lease_duration_seconds = Some(1);
-        }
-        let parameters = PostParams::default();
-        let written = self.leases.replace(&self.name, &parameters, &lease);
-        match tokio::time::timeout(self.settings.renew_deadline, written).await {
-            Ok(Ok(_)) => info!(lease = self.name, "released the lease"),
+    async fn release(&self, lease: Lease) {
+        let released = async {
+            let mut held = Some(lease);
+            while let Some(mut lease) = held.filter(|it| holder(it) == Some(&self.me.identity)) {
+                if let Some(spec) = &mut lease.spec {
+                    spec.holder_identity = None;
+                    spec.lease_duration_seconds = Some(1);
+                }
+                annotate(&mut lease, &self.name, HOLDER, None::<&Candidate>);
+                if won(self.replace(&lease).await)?.is_some() {
+                    return Ok(());
+                }
+                // A candidate has announced itself meanwhile.
+                held = self.leases.get_opt(&self.name).await?;
+            }
+            Ok::<_, kube::Error>(())
+        };
+        match tokio::time::timeout(self.settings.renew_deadline, released).await {
+            Ok(Ok(())) => info!(lease = self.name, "released the lease"),
             Ok(Err(error)) => warn!(
                 lease = self.name,
                 "lease not released: {}",
@@ -244,7 +468,7 @@ impl Election {
     }
 
     fn spec(&self, old: Option<&Lease>) -> LeaseSpec {
-        let ours = old.is_none_or(|lease| holder(lease) == Some(&self.me));
+        let ours = old.is_none_or(|lease| holder(lease) == Some(&self.me.identity));
         let old = old.and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let now = MicroTime(Timestamp::now());
         LeaseSpec {
@@ -258,7 +482,7 @@ impl Election {
                     .unwrap_or(0)
                     .saturating_add(i32::from(!ours)),
             ),
-            holder_identity: Some(self.me.clone()),
+            holder_identity: Some(self.me.identity.clone()),
             lease_duration_seconds: Some(whole_seconds(self.settings.lease_duration)),
             renew_time: Some(now),
             ..LeaseSpec::default()
@@ -275,6 +499,30 @@ pub(crate) struct HeldLease {
 
 fn holder(lease: &Lease) -> Option<&String> {
     lease.spec.as_ref()?.holder_identity.as_ref()
+}
+
+/// Whether a write of the holder begins a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Write {
+    Acquire,
+    Renew,
+}
+
+/// An annotation of a lease; `None` also if it cannot be read.
+fn annotation<T: DeserializeOwned>(lease: &Lease, key: &str) -> Option<T> {
+    let name = lease.metadata.name.as_deref()?;
+    let annotations = lease.metadata.annotations.as_ref()?;
+    serde_json::from_str(annotations.get(&format!("{name}/{key}"))?).ok()
+}
+
+/// Sets or removes an annotation of a lease.
+fn annotate<T: Serialize>(lease: &mut Lease, name: &str, key: &str, value: Option<&T>) {
+    let annotations = lease.metadata.annotations.get_or_insert_default();
+    let key = format!("{name}/{key}");
+    match value.map(serde_json::to_string) {
+        Some(Ok(value)) => annotations.insert(key, value),
+        _ => annotations.remove(&key),
+    };
 }
 
 fn whole_seconds(duration: Duration) -> i32 {
@@ -297,53 +545,127 @@ mod tests {
 
     const DURATION: Duration = Duration::from_secs(15);
 
-    fn lease(holder: &str, version: &str, seconds: Option<i32>) -> Lease {
+    fn me(priority: i32) -> Candidate {
+        candidate("me", priority)
+    }
+
+    fn candidate(identity: &str, priority: i32) -> Candidate {
+        Candidate {
+            identity: identity.into(),
+            priority,
+        }
+    }
+
+    /// A lease that its holder has renewed so many times.
+    fn lease(holder: &str, renewals: i32, seconds: Option<i32>) -> Lease {
         Lease {
             metadata: ObjectMeta {
-                resource_version: Some(version.into()),
+                name: Some("shop".into()),
                 ..ObjectMeta::default()
             },
             spec: Some(LeaseSpec {
                 holder_identity: Some(holder.into()),
                 lease_duration_seconds: seconds,
                 // A clock that is an hour behind changes nothing.
-                renew_time: Some(MicroTime(Timestamp::UNIX_EPOCH)),
+                renew_time: Some(MicroTime(Timestamp::from_second(renewals.into()).unwrap())),
                 ..LeaseSpec::default()
             }),
         }
     }
 
+    /// A lease whose holder has a priority.
+    fn held(holder: &str, priority: i32) -> Lease {
+        let mut lease = lease(holder, 1, None);
+        annotate(
+            &mut lease,
+            "shop",
+            HOLDER,
+            Some(&candidate("other", priority)),
+        );
+        lease
+    }
+
+    fn announced(mut lease: Lease, (identity, priority): (&str, i32), renewal: u64) -> Lease {
+        let announcement = Announcement {
+            candidate: candidate(identity, priority),
+            renewal,
+        };
+        annotate(&mut lease, "shop", CANDIDATE, Some(&announcement));
+        lease
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_missing_free_or_own_lease_is_taken_at_once() {
-        let mut observed = ObservedLease::default();
-        assert_eq!(observed.decide(None, "me", DURATION), Decision::Create);
-        assert_eq!(
-            observed.decide(Some(&lease("", "1", None)), "me", DURATION),
-            Decision::Take
-        );
-        assert_eq!(
-            observed.decide(Some(&lease("me", "2", None)), "me", DURATION),
-            Decision::Take
-        );
+        let mut observed = Observed::default();
+        let mut decide = |lease| observed.decide(lease, &me(0), DURATION);
+        assert_eq!(decide(None), Decision::Create);
+        let (free, own) = (lease("", 1, None), lease("me", 2, None));
+        assert_eq!(decide(Some(&free)), Decision::Take);
+        assert_eq!(decide(Some(&own)), Decision::Take);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_of_another_expires_after_its_duration_without_a_change() {
-        let mut observed = ObservedLease::default();
-        let mut decide =
-            |version| observed.decide(Some(&lease("other", version, Some(20))), "me", DURATION);
-        assert_eq!(decide("1"), Decision::Wait);
+        let mut observed = Observed::default();
+        let mut decide = |lease: &Lease| observed.decide(Some(lease), &me(0), DURATION);
+        let (first, mut second) = (lease("other", 1, Some(20)), lease("other", 2, Some(20)));
+        assert_eq!(decide(&first), Decision::Wait);
         advance(Duration::from_secs(19)).await;
         assert_eq!(
-            decide("1"),
+            decide(&first),
             Decision::Wait,
             "its own duration counts, not ours"
         );
-        assert_eq!(decide("2"), Decision::Wait, "it was renewed");
+        assert_eq!(decide(&second), Decision::Wait, "it was renewed");
         advance(Duration::from_secs(19)).await;
-        assert_eq!(decide("2"), Decision::Wait);
+        assert_eq!(decide(&second), Decision::Wait);
         advance(Duration::from_secs(1)).await;
-        assert_eq!(decide("2"), Decision::Take);
+        second.metadata.resource_version = Some("9".into());
+        second = announced(second, ("candidate", -1), 1);
+        assert_eq!(
+            decide(&second),
+            Decision::Take,
+            "an announcement does not renew it"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_holder_of_a_lower_priority_is_asked_for_the_lease() {
+        let decide = |lease| Observed::default().decide(Some(&lease), &me(5), DURATION);
+        assert_eq!(decide(held("other", 4)), Decision::Announce);
+        assert_eq!(decide(held("other", 5)), Decision::Wait);
+        assert_eq!(decide(held("other", 6)), Decision::Wait);
+        assert_eq!(
+            decide(held("older", 4)),
+            Decision::Wait,
+            "the priority is that of an earlier holder"
+        );
+        let theirs = |priority| announced(held("other", 4), ("candidate", priority), 1);
+        assert_eq!(decide(theirs(4)), Decision::Announce);
+        assert_eq!(decide(theirs(5)), Decision::Wait, "it was there before");
+        assert_eq!(decide(theirs(6)), Decision::Wait);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_free_lease_is_left_to_a_candidate_as_long_as_it_repeats_its_announcement() {
+        let mut observed = Observed::default();
+        let mut decide = |renewal| {
+            let lease = announced(lease("", 1, None), ("candidate", 5), renewal);
+            observed.decide(Some(&lease), &me(0), DURATION)
+        };
+        assert_eq!(decide(1), Decision::Wait);
+        advance(Duration::from_secs(14)).await;
+        assert_eq!(decide(1), Decision::Wait);
+        assert_eq!(decide(2), Decision::Wait);
+        advance(Duration::from_secs(14)).await;
+        assert_eq!(decide(2), Decision::Wait);
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(decide(2), Decision::Take);
+        let lower = announced(lease("", 1, None), ("candidate", -5), 1);
+        assert_eq!(
+            Observed::default().decide(Some(&lower), &me(0), DURATION),
+            Decision::Take
+        );
     }
 
     #[test]

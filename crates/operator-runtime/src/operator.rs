@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use tokio::{
     net::TcpListener,
     sync::watch,
-    task::JoinSet,
+    task::{JoinError, JoinSet},
     time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
@@ -502,37 +502,56 @@ async fn lead(
     let Wiring {
         client,
         settings,
+        metrics,
         health,
         stop,
         ..
     } = wiring.clone();
     if !settings.leader_election {
-        return work(wiring, operator, crds, builds).await;
+        return work(wiring, operator, &crds, &builds).await;
     }
-    health.set_role(Role::Standby);
-    let mut election = Election::new(client, operator, &settings, health);
-    let Some(held) = election.acquire(&stop).await else {
-        return Ok(());
-    };
-    let done = CancellationToken::new();
-    let mut keeping = JoinSet::new();
-    // In a task of its own, so that no reconciler's long computation delays a renewal.
-    keeping.spawn(election.keep(held, done.clone()));
-    let worked = tokio::select! {
-        worked = work(wiring, operator, crds, builds) => worked,
-        Some(lost) = keeping.join_next() => return lost.unwrap_or_else(|error| Err(Fatal::Task(error.to_string()))),
-    };
-    done.cancel();
-    while keeping.join_next().await.is_some() {}
-    worked
+    let mut election = Election::new(
+        client,
+        operator,
+        &settings,
+        (health.clone(), metrics.clone()),
+    );
+    loop {
+        health.set_role(Role::Standby);
+        let Some(held) = election.acquire(&stop).await else {
+            return Ok(());
+        };
+        let term = wiring.term();
+        let (done, yielded) = (CancellationToken::new(), term.stop.clone());
+        let mut keeping = JoinSet::new();
+        // In a task of its own, so that no reconciler's long computation delays a renewal.
+        keeping.spawn(election.keep(held, done.clone(), yielded));
+        let ended = |kept: Result<Result<Election, Fatal>, JoinError>| {
+            kept.unwrap_or_else(|error| Err(Fatal::Task(error.to_string())))
+        };
+        let worked = tokio::select! {
+            worked = work(term, operator, &crds, &builds) => worked,
+            Some(kept) = keeping.join_next() => return ended(kept).map(drop),
+        };
+        done.cancel();
+        let kept = keeping.join_next().await;
+        worked?;
+        match kept {
+            Some(kept) if !stop.is_cancelled() => election = ended(kept)?,
+            _ => return Ok(()),
+        }
+        // Another operator works: what this one has seen says nothing about the objects any more.
+        health.emptied();
+        metrics.forget_objects();
+    }
 }
 
 /// Ensures the CRDs, and runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
 async fn work(
     wiring: Wiring,
     operator: &str,
-    crds: Crds<'_>,
-    builds: Vec<(Identity, Build)>,
+    crds: &Crds<'_>,
+    builds: &[(Identity, Build)],
 ) -> Result<(), Fatal> {
     let Wiring {
         client,
@@ -555,7 +574,7 @@ async fn work(
     for (identity, build) in builds {
         // Not in the controller's task, which begins after this replica counts as working.
         health.filling(identity.to_string());
-        built.push(build(identity, wiring.clone()));
+        built.push(build(identity.clone(), wiring.clone()));
     }
     // Only now it is known who wants to know of which kind.
     let source = Source {
@@ -565,7 +584,7 @@ async fn work(
     let mut watches = fan_out.start(&source);
     caches.start(&source, &fan_out, &mut watches);
     let mut migrating = JoinSet::new();
-    if let Some(migration) = crds.migration {
+    if let Some(migration) = crds.migration.clone() {
         migrating.spawn(async move { match migration.run().await {} });
     }
     let mut controllers = JoinSet::new();
@@ -683,6 +702,9 @@ async fn interrupt() {
 }
 
 #[cfg(test)]
+mod terms;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::kind::GroupKind;
@@ -721,15 +743,12 @@ mod tests {
             shares_kind: false,
         };
         let build: Build = Box::new(|_, _| Box::pin(std::future::pending()));
-        let mut work = pin!(work(
-            wiring,
-            "test",
-            Crds {
-                ensured: &[],
-                migration: None
-            },
-            vec![(identity, build)]
-        ));
+        let crds = Crds {
+            ensured: &[],
+            migration: None,
+        };
+        let builds = [(identity, build)];
+        let mut work = pin!(work(wiring, "test", &crds, &builds));
         assert!(poll!(&mut work).is_pending());
         assert_eq!(
             health.unready().as_deref(),

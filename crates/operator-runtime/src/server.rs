@@ -95,7 +95,10 @@ async fn page(path: &str, health: &Health, probes: &Probes, metrics: &Metrics) -
             problem => answer_of(problem),
         },
         "/readyz" => match health.unready() {
-            None => answer_of(problems(&probes.readiness).await),
+            None => match (problems(&probes.readiness).await, health.paused()) {
+                (None, Some(reason)) => (StatusCode::OK, TEXT, reason),
+                (problem, _) => answer_of(problem),
+            },
             problem => answer_of(problem),
         },
         "/metrics" => match metrics.page() {

@@ -66,6 +66,16 @@ pub struct Settings {
     #[arg(long, env = "RETRY_PERIOD", value_parser = duration, default_value = "2s", value_name = "TIME")]
     pub retry_period: Duration,
 
+    /// Priority of this operator among those that share the lease: the one with the highest works, the others pause
+    #[arg(
+        long,
+        env = "PRIORITY",
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_name = "NUMBER"
+    )]
+    pub priority: i32,
+
     /// Address that serves /healthz, /readyz and /metrics
     #[arg(
         long,
@@ -186,6 +196,7 @@ impl Default for Settings {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            priority: 0,
             http_address: ([0, 0, 0, 0], 8080).into(),
             log_format: LogFormat::Human,
             log: DEFAULT_LOG.into(),

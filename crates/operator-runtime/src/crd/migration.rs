@@ -36,6 +36,7 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
 
 /// The CRDs whose objects are migrated.
+#[derive(Clone)]
 pub(crate) struct Migration {
     pub client: Client,
     pub operator: String,

@@ -61,12 +61,24 @@ pub(crate) struct Wiring {
     pub observers: Observers,
 }
 
+impl Wiring {
+    /// The wiring for one term as the leader, with its own end, watches and caches.
+    pub fn term(&self) -> Self {
+        Self {
+            fan_out: FanOut::default(),
+            caches: SharedCaches::default(),
+            stop: self.stop.child_token(),
+            ..self.clone()
+        }
+    }
+}
+
 /// A running controller; it ends after the shutdown request, when no reconciliation is running.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
 /// Creates a controller, which runs when it is polled. Its watches are registered immediately, before any watch begins.
 pub(crate) fn run<R: Reconciler>(
-    reconciler: R,
+    reconciler: Arc<R>,
     watches: Watches,
     identity: Identity,
     wiring: Wiring,

@@ -46,7 +46,7 @@ const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the reconciliations of a controller share.
 pub(crate) struct Reconciliations<R: Reconciler> {
-    pub reconciler: R,
+    pub reconciler: Arc<R>,
     pub controller_context: Arc<ControllerContext>,
     pub metrics: ControllerMetrics,
     pub objects: Objects<R::Resource>,

@@ -57,6 +57,8 @@ pub(crate) struct Metrics {
     #[cfg(feature = "webhook")]
     pub webhooks: Webhooks,
     pub leader: Gauge,
+    /// 1 while an operator with a higher priority works.
+    pub paused: Gauge,
     objects: Family<ControllerLabels, Gauge>,
     failing: Family<ControllerLabels, Gauge>,
     undecodable: Family<ControllerLabels, Gauge>,
@@ -91,6 +93,7 @@ impl Metrics {
             failing: Family::default(),
             undecodable: Family::default(),
             child_reads: Family::default(),
+            paused: Gauge::default(),
             watches: Family::default(),
             watch_errors: Family::default(),
         };
@@ -108,6 +111,11 @@ impl Metrics {
             "build",
             "The operator and the version of its runtime",
             build,
+        );
+        registry.register(
+            "paused",
+            "1 while this replica waits because another with a higher priority works",
+            self.paused.clone(),
         );
         registry.register("objects", "Objects in the cache", self.objects.clone());
         registry.register(
@@ -167,6 +175,13 @@ impl Metrics {
         let group = group.unwrap_or_default().to_owned();
         let label = WatchLabel { group, resource };
         self.watches.get_or_create(&label).inc();
+    }
+
+    /// Forgets the objects of the controllers, which have ended.
+    pub fn forget_objects(&self) {
+        for objects in [&self.objects, &self.failing, &self.undecodable] {
+            objects.clear();
+        }
     }
 
     /// The registry, in which a program can register its own metrics.

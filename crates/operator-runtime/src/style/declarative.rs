@@ -5,7 +5,7 @@ mod desired;
 mod engine;
 mod observed;
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use self::engine::Engine;
 pub use self::{
@@ -138,7 +138,10 @@ impl Controllers {
     {
         let setup = |context| {
             let declarative = setup(context);
-            async { Ok(Engine(declarative.await?)) }
+            async {
+                let engine = Arc::new(Engine(declarative.await?));
+                Ok(move || engine.clone())
+            }
         };
         self.register(None, Style::Unnamed, setup, |before| Watches {
             observes_children: true,

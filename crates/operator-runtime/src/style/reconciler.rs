@@ -104,7 +104,7 @@ pub trait Reconciler: Send + Sync + 'static {
     #[doc(hidden)]
     fn cached(&self, _change: Cached<'_, Self::Resource>) {}
 
-    /// The options of the controller; called once, before it begins.
+    /// The options of the controller; called each time before it begins.
     ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};

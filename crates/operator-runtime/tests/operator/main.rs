@@ -14,6 +14,7 @@ mod hooks;
 mod lifecycle;
 mod log_events;
 mod migration;
+mod priority;
 mod process;
 mod scope;
 mod status;

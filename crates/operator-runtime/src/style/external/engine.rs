@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(super) struct Engine<E: External> {
-    pub provider: E,
+    pub provider: Arc<E>,
     pub options: ExternalOptions,
     pub memory: Memory,
     pub calls: Calls,
@@ -63,23 +63,27 @@ impl<O> Outcome<O> {
 impl<E: External> Engine<E> {
     /// # Errors
     /// If the objects are reduced.
-    pub fn new(provider: E, around: Option<Arc<AroundCalls>>) -> Result<Self> {
-        let options = provider.options();
-        let controller_options = provider.controller_options();
-        if controller_options.reduction.is_some() {
+    pub fn check(provider: &E) -> Result<()> {
+        if provider.controller_options().reduction.is_some() {
             return Err(anyhow::anyhow!(
                 "the options of the external controller of {} reduce the objects\nhelp: remove `reduce`, because annotations and the spec decide what happens to the thing of an object",
                 GroupKind::of::<E::Resource>()
             )
             .into());
         }
-        Ok(Self {
-            provider,
+        Ok(())
+    }
+
+    /// An engine that remembers nothing yet.
+    pub fn new(provider: Arc<E>, around: Option<Arc<AroundCalls>>) -> Self {
+        let options = provider.options();
+        Self {
             options,
             memory: Memory::default(),
             calls: Calls::new(&options, around),
-            controller_options,
-        })
+            controller_options: provider.controller_options(),
+            provider,
+        }
     }
 
     /// Lets no other object work with a thing of the same name at the same time, nor later, until this one is deleted.

@@ -12,7 +12,7 @@ mod record;
 mod removal;
 mod state;
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 pub use call::{AroundCalls, ProviderCall};
 pub use error::ExternalError;
@@ -260,7 +260,11 @@ impl Controllers {
         let setup = |context: Setup| {
             let around = context.get::<AroundCalls>();
             let provider = setup(context);
-            async { engine::Engine::new(provider.await?, around) }
+            async {
+                let provider = Arc::new(provider.await?);
+                engine::Engine::check(&*provider)?;
+                Ok(move || Arc::new(engine::Engine::new(provider.clone(), around.clone())))
+            }
         };
         self.register(None, Style::Unnamed, setup, watches)
     }

@@ -79,26 +79,39 @@ struct Work<'a, H: Handlers> {
 
 impl<H: Handlers> Engine<H> {
     /// # Errors
-    /// If the objects are reduced.
-    pub fn new(
-        handlers: H,
-        mut registry: Registry<H>,
-        operator: &str,
-        controller: Option<String>,
-        backoff: Backoff,
-    ) -> Result<Self> {
-        let options = handlers.options();
-        if options.reduction.is_some() {
+    /// If the objects are reduced, or the handlers contradict each other.
+    pub fn check(handlers: &H) -> Result<()> {
+        let kind = GroupKind::of::<H::Resource>();
+        let mut registry = Registry::new(&kind);
+        handlers.register(&mut registry);
+        registry
+            .check()
+            .map_err(|problem| anyhow::anyhow!("the handlers of {kind} cannot work: {problem}"))?;
+        if handlers.options().reduction.is_some() {
             return Err(anyhow::anyhow!(
                 "the options of the handlers of {} reduce the objects\nhelp: remove `reduce`, because what is not in the cache cannot be compared",
-                GroupKind::of::<H::Resource>()
+                kind
             )
             .into());
         }
-        let handlers = Arc::new(handlers);
-        let status_field = registry.status_field.as_deref();
-        let place = Place::of(operator, controller.as_deref(), status_field);
-        Ok(Self {
+        Ok(())
+    }
+
+    /// An engine that remembers nothing yet.
+    pub fn new(
+        handlers: Arc<H>,
+        operator: &str,
+        controller: Option<&str>,
+        backoff: Backoff,
+    ) -> Self {
+        let mut registry = Registry::new(&GroupKind::of::<H::Resource>());
+        handlers.register(&mut registry);
+        for index in &registry.indexes {
+            index.clear();
+        }
+        let options = handlers.options();
+        let place = Place::of(operator, controller, registry.status_field.as_deref());
+        Self {
             events: Events::new(handlers.clone(), std::mem::take(&mut registry.events)),
             handlers,
             background: Arc::new(std::mem::take(&mut registry.background)),
@@ -110,7 +123,7 @@ impl<H: Handlers> Engine<H> {
             memory: Memory::default(),
             listed: Mutex::default(),
             options,
-        })
+        }
     }
 
     /// What is recorded of an object as handled.

@@ -134,6 +134,9 @@ pub(super) trait Indexing<K: Resource<DynamicType = ()>>: Send + Sync {
 
     /// Records that all objects are there.
     fn complete(&self);
+
+    /// Removes all entries: the objects are listed again.
+    fn clear(&self);
 }
 
 /// An index with its function.
@@ -158,6 +161,14 @@ where
 
     fn complete(&self) {
         self.index.is_complete.send_replace(true);
+    }
+
+    fn clear(&self) {
+        self.index.is_complete.send_replace(false);
+        let state = self.index.state.write();
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.values.clear();
+        state.keys.clear();
     }
 }
 

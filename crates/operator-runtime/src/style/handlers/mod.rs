@@ -19,7 +19,7 @@ mod registry;
 mod secret;
 mod subhandler;
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 pub use background::DaemonCall;
 pub use call::{Call, FieldUpdate, Update};
@@ -31,10 +31,7 @@ pub use registry::{DaemonOptions, EventOptions, HandlerOptions, Registry, TimerO
 
 use self::engine::Engine;
 use super::Object;
-use crate::{
-    ControllerOptions, Controllers, Result, Setup, Watches, controllers::Style,
-    engine::kind::GroupKind,
-};
+use crate::{ControllerOptions, Controllers, Result, Setup, Watches, controllers::Style};
 
 /// Handles the changes of the objects of one kind by functions that are called for a cause: an object is new, was changed, is being deleted.
 ///
@@ -93,10 +90,11 @@ pub trait Handlers: Send + Sync + Sized + 'static {
     /// `<group of the kind>/<name of the operator>`. It is added before the first handler of an object is called.
     const FINALIZER: Option<&'static str> = None;
 
-    /// Registers the handlers. Handlers of one cause are called in this order.
+    /// Registers the handlers. Handlers of one cause are called in this order. Called each time the controller begins, and in advance to check
+    /// the handlers.
     fn register(&self, on: &mut Registry<Self>);
 
-    /// The options of the controller; called once, before it begins.
+    /// The options of the controller; called each time before it begins.
     fn options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }
@@ -149,14 +147,17 @@ impl Controllers {
             let backoff = context.settings().backoff();
             let handlers = setup(context);
             async move {
-                let handlers = handlers.await?;
-                let kind = GroupKind::of::<H::Resource>();
-                let mut registry = Registry::new(&kind);
-                handlers.register(&mut registry);
-                registry.check().map_err(|problem| {
-                    anyhow::anyhow!("the handlers of {kind} cannot work: {problem}")
-                })?;
-                Engine::new(handlers, registry, &operator, controller, backoff)
+                let handlers = Arc::new(handlers.await?);
+                Engine::check(&*handlers)?;
+                Ok(move || {
+                    let controller = controller.as_deref();
+                    Arc::new(Engine::new(
+                        handlers.clone(),
+                        &operator,
+                        controller,
+                        backoff,
+                    ))
+                })
             }
         };
         self.register(name, Style::Reconciler, engine, watches)
