@@ -44,8 +44,7 @@ impl Store {
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let store = store.clone();
             // A request that its client no longer waits for arrives nevertheless.
-            let answer = tokio::spawn(async move { store.answer(request).await });
-            async move { answer.await }
+            tokio::spawn(async move { store.answer(request).await })
         });
         Client::new(service, "default")
     }
