@@ -1,10 +1,11 @@
 //! The API types and controllers of handlers, for `main.rs`, the tests and other programs.
 
-use operator_runtime::Operator;
+use operator_runtime::{Controllers, Operator};
 
 pub mod api;
 pub mod controllers;
 pub mod log;
+pub mod pods;
 
 /// The operator's own flags. `tests/support/flags.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -13,5 +14,6 @@ pub struct Options {}
 /// Registers the controllers, for `main.rs` and the tests. Add `.provide(value)` to make a value
 /// available to the `setup` of each controller.
 pub fn operator(operator: Operator, _options: Options) -> Operator {
-    operator.register(controllers::all())
+    let pods = Controllers::new().add_handlers(pods::setup, |watches| watches);
+    operator.register(controllers::all()).register(pods)
 }

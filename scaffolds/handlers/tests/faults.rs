@@ -14,11 +14,14 @@ use operator_testing::{Outcomes, Trial};
 mod support;
 
 const NAME: &str = "handlers";
-const KINDS: [&str; 4] = [
+const KINDS: [&str; 7] = [
     "Basket.programs.example.com",
     "Chronicle.programs.example.com",
     "Errand.programs.example.com",
     "Parcel.programs.example.com",
+    "Poster.programs.example.com",
+    "Bell.programs.example.com",
+    "Kettle.programs.example.com",
 ];
 
 #[test]
@@ -78,6 +81,48 @@ fn parcel_conforms() {
 }
 
 #[test]
+fn poster_survives_every_fault() {
+    let sample = "manifests/samples/posters.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn poster_conforms() {
+    let sample = "manifests/samples/posters.programs.example.com.yaml";
+    let trial = trial().sample_file(sample).depends_on_history();
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn bell_survives_every_fault() {
+    let sample = "manifests/samples/bells.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn bell_conforms() {
+    let sample = "manifests/samples/bells.programs.example.com.yaml";
+    let trial = trial().sample_file(sample).depends_on_history();
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn kettle_survives_every_fault() {
+    let sample = "manifests/samples/kettles.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn kettle_conforms() {
+    let sample = "manifests/samples/kettles.programs.example.com.yaml";
+    let trial = trial().sample_file(sample).depends_on_history();
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -95,9 +140,24 @@ fn every_permission_is_needed() {
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/parcels.programs.example.com.yaml";
     trial = trial.sample_file(sample);
-    let declared = [];
+    let sample = "manifests/samples/posters.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/bells.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/kettles.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let declared = [
+        r#"{"kind":"Poster","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Kettle","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list","watch"]}"#,
+    ];
     let unchecked = [
+        r#"{"apiGroups":["programs.example.com"],"resources":["bells"],"verbs":["get"]}"#,
+        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["kettles"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["baskets/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["posters/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["bells/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["kettles/status"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);

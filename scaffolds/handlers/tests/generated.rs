@@ -38,6 +38,33 @@ fn parcel_v1_matches_its_crd() {
 }
 
 #[test]
+fn poster_v1_matches_its_crd() {
+    use handlers::api::poster::v1::Poster;
+    let spec = include_str!("../crds/posters.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Poster>(spec);
+    let sample = "manifests/samples/posters.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Poster>(spec, sample);
+}
+
+#[test]
+fn bell_v1_matches_its_crd() {
+    use handlers::api::bell::v1::Bell;
+    let spec = include_str!("../crds/bells.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Bell>(spec);
+    let sample = "manifests/samples/bells.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Bell>(spec, sample);
+}
+
+#[test]
+fn kettle_v1_matches_its_crd() {
+    use handlers::api::kettle::v1::Kettle;
+    let spec = include_str!("../crds/kettles.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Kettle>(spec);
+    let sample = "manifests/samples/kettles.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Kettle>(spec, sample);
+}
+
+#[test]
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

@@ -16,3 +16,15 @@ pub mod errand {
 pub mod parcel {
     pub mod v1;
 }
+
+pub mod poster {
+    pub mod v1;
+}
+
+pub mod bell {
+    pub mod v1;
+}
+
+pub mod kettle {
+    pub mod v1;
+}
