@@ -113,6 +113,8 @@ impl Operator {
                     .iter()
                     .map(|(name, value)| (name, value.as_os_str())),
             )
+            // also if this process is killed, the operator must end
+            .env("PARENT_PROCESS", std::process::id().to_string())
             .current_dir(root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

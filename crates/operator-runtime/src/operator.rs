@@ -14,7 +14,7 @@ use tokio::{
     net::TcpListener,
     sync::watch,
     task::{JoinError, JoinSet},
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -375,6 +375,12 @@ impl Operator {
             background.spawn(async move { match signals.await {} });
         }
 
+        #[cfg(unix)]
+        if let Some(parent) = settings.parent_process {
+            let stop = stop.clone();
+            background.spawn(async move { match end_with(parent, stop).await {} });
+        }
+
         let setup = Setup {
             client: client.clone(),
             operator: name.clone(),
@@ -637,6 +643,17 @@ impl Drop for Leading {
     fn drop(&mut self) {
         self.0.leader.set(0);
     }
+}
+
+/// Requests a shutdown when the process is not a child of `parent` any more.
+#[cfg(unix)]
+async fn end_with(parent: u32, stop: CancellationToken) -> Infallible {
+    while std::os::unix::process::parent_id() == parent {
+        sleep(Duration::from_millis(500)).await;
+    }
+    info!("the process that started the operator has ended");
+    stop.cancel();
+    std::future::pending().await
 }
 
 /// The first signal requests a shutdown, the second an immediate stop.

@@ -162,6 +162,10 @@ pub struct Settings {
     #[arg(long, env = "WEBHOOK_CERTIFICATE_LIFETIME", value_parser = duration, default_value = "2160h", value_name = "TIME")]
     pub webhook_certificate_lifetime: Duration,
 
+    /// The process that started the operator, with which it ends, on Unix: a development session that is killed must leave no operator
+    #[arg(long, env = "PARENT_PROCESS", hide = true, value_name = "ID")]
+    pub parent_process: Option<u32>,
+
     /// Whether [`Operator::run`](crate::Operator::run) ends on SIGTERM and SIGINT; a program that embeds
     /// the operator turns it off, and uses [`Operator::shutdown_handle`](crate::Operator::shutdown_handle)
     #[arg(skip = true)]
@@ -216,6 +220,7 @@ impl Default for Settings {
             webhook_certificates: None,
             #[cfg(feature = "webhook")]
             webhook_certificate_lifetime: Duration::from_secs(2160 * 3600),
+            parent_process: None,
             handle_signals: true,
         }
     }

@@ -14,7 +14,7 @@ use operator_testing::{Outcomes, Trial};
 mod support;
 
 const NAME: &str = "handlers";
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "Basket.programs.example.com",
     "Chronicle.programs.example.com",
     "Errand.programs.example.com",
@@ -22,6 +22,7 @@ const KINDS: [&str; 7] = [
     "Poster.programs.example.com",
     "Bell.programs.example.com",
     "Kettle.programs.example.com",
+    "Garden.programs.example.com",
 ];
 
 #[test]
@@ -123,6 +124,20 @@ fn kettle_conforms() {
 }
 
 #[test]
+fn garden_survives_every_fault() {
+    let sample = "manifests/samples/gardens.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn garden_conforms() {
+    let sample = "manifests/samples/gardens.programs.example.com.yaml";
+    let trial = trial().sample_file(sample).depends_on_history();
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -146,6 +161,8 @@ fn every_permission_is_needed() {
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/kettles.programs.example.com.yaml";
     trial = trial.sample_file(sample);
+    let sample = "manifests/samples/gardens.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
     let declared = [
         r#"{"kind":"Poster","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"Kettle","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list","watch"]}"#,
@@ -158,6 +175,8 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["posters/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["bells/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["kettles/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["gardens/status"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["gardens"],"verbs":["get"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);

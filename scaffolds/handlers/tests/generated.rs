@@ -65,6 +65,15 @@ fn kettle_v1_matches_its_crd() {
 }
 
 #[test]
+fn garden_v1_matches_its_crd() {
+    use handlers::api::garden::v1::Garden;
+    let spec = include_str!("../crds/gardens.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<Garden>(spec);
+    let sample = "manifests/samples/gardens.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Garden>(spec, sample);
+}
+
+#[test]
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

@@ -128,6 +128,28 @@ async fn a_shutdown_does_not_wait_for_a_start_hook_and_a_stop_hook_has_the_shutd
     assert_eq!(take(&log).last().unwrap(), "called#1");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn an_operator_ends_when_the_process_that_started_it_is_gone() {
+    let server = server().await;
+    for is_gone in [false, true] {
+        let calls = Arc::new(Calls::default());
+        let mut settings = Settings::for_tests();
+        let parent = std::os::unix::process::parent_id();
+        settings.parent_process = Some(parent + u32::from(is_gone));
+        let operator = Operator::new(OPERATOR, settings, server.client());
+        let operator = operator.register(widgets::<false>(&calls));
+        let mut ready = operator.ready_handle();
+        let mut running = Running::run(operator).await;
+        if is_gone {
+            running.ended().await.unwrap();
+        } else {
+            assert!(ready.ready().await);
+            assert!(!running.task.is_finished());
+        }
+    }
+}
+
 #[tokio::test]
 async fn probes_of_the_program_are_part_of_health_and_readiness() {
     let server = server().await;

@@ -28,3 +28,7 @@ pub mod bell {
 pub mod kettle {
     pub mod v1;
 }
+
+pub mod garden {
+    pub mod v1;
+}

@@ -8,6 +8,7 @@ pub mod basket;
 pub mod bell;
 pub mod chronicle;
 pub mod errand;
+pub mod garden;
 pub mod kettle;
 pub mod parcel;
 pub mod poster;
@@ -22,4 +23,5 @@ pub fn all() -> Controllers {
         .add_handlers(poster::setup, |watches| watches.owns::<ConfigMap>())
         .add_handlers(bell::setup, |watches| watches)
         .add_handlers(kettle::setup, |watches| watches)
+        .add_handlers(garden::setup, |watches| watches)
 }
