@@ -396,6 +396,8 @@ impl Operator {
             Ok(())
         };
         tokio::select! {
+            // without hooks, nothing is cut off
+            biased;
             started = started => started?,
             () = stop.cancelled() => return Ok(()),
             () = interrupted.cancelled() => return Err(Fatal::Interrupted),

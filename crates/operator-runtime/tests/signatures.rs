@@ -57,7 +57,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/signatures")
 }
 
-/// Without the lines of other files and their numbers, which change with them.
+/// Without the lines of other files and their numbers, which change with them, as does the width of the margin.
 fn masked(message: &str) -> String {
     let mut is_elsewhere = false;
     let mut kept = vec![];
@@ -71,16 +71,16 @@ fn masked(message: &str) -> String {
             is_elsewhere = file.len() != place.len();
             match is_elsewhere {
                 true => kept.push(format!(
-                    "   {arrow} {}",
+                    "{arrow} {}",
                     file.split(':').next().unwrap_or(file)
                 )),
-                false => kept.push(line.to_owned()),
+                false => kept.push(line.trim_start().to_owned()),
             }
             continue;
         }
         is_elsewhere &= line.contains('|') || line.trim() == "...";
         if !is_elsewhere {
-            kept.push(line.to_owned());
+            kept.push(line.trim_start().to_owned());
         }
     }
     kept.join("\n") + "\n"
