@@ -418,7 +418,15 @@ impl Operator {
             background: &mut background,
         }
         .start(webhooks)
-        .await?;
+        .await;
+        #[cfg(feature = "webhook")]
+        let webhooks = match webhooks {
+            Ok(webhooks) => webhooks,
+            Err(error) => {
+                let deadline = Instant::now() + shutdown_timeout;
+                return Err(error).and(call_stop_hooks(&stop_hooks, &setup, deadline).await);
+            }
+        };
         let wiring = Wiring {
             client,
             settings,

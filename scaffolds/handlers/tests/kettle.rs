@@ -1,7 +1,5 @@
 //! Daemons that fail to start, that end, and that do not; a timer that waits until its object is idle; and what they share.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use handlers::{
     api::kettle::v1::{Kettle, KettleSpec},
@@ -14,6 +12,7 @@ use kube::{
 };
 use operator_runtime::Shared;
 use serde_json::json;
+use tokio::time::Instant;
 
 mod support;
 

@@ -83,7 +83,7 @@ async fn the_operator_with_the_higher_priority_pauses_the_other() -> Result<()> 
 }
 
 #[tokio::test]
-async fn hooks_run_at_the_start_and_the_end_and_a_probe_decides_on_readiness() -> Result<()> {
+async fn hooks_run_at_the_start_and_the_end() -> Result<()> {
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
     let (operator, log) = operator(&server, 0);
@@ -110,22 +110,9 @@ async fn hooks_run_at_the_start_and_the_end_and_a_probe_decides_on_readiness() -
             async { Ok(()) }
         }
     };
-    let is_connected = {
-        let connected = connected.clone();
-        move || {
-            let is_connected = connected.load(Ordering::SeqCst);
-            async move {
-                match is_connected {
-                    true => Ok(()),
-                    false => Err(anyhow!("logged out").into()),
-                }
-            }
-        }
-    };
     let operator = operator
         .on_start(Hook::new("log-in", log_in))
-        .on_stop(Hook::new("log-out", log_out))
-        .readiness("login", is_connected);
+        .on_stop(Hook::new("log-out", log_out));
     let (mut ready, handle) = (operator.ready_handle(), operator.shutdown_handle());
     let running = tokio::spawn(operator.run());
     assert!(ready.ready().await);
