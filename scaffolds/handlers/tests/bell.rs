@@ -52,7 +52,16 @@ async fn bell_has_events_of_both_types() -> Result<()> {
 async fn bell_hears_each_event_of_the_watch() -> Result<()> {
     let shared = Shared::default();
     let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let mut ready = None;
+    let server = support::start_with(|operator| {
+        ready = Some(operator.ready_handle());
+        operator.provide(shared)
+    })
+    .await?;
+    // an object that exists before the first list is not added, but listed
+    if let Some(mut ready) = ready {
+        assert!(ready.ready().await);
+    }
     let bells: Api<Bell> = Api::namespaced(server.client(), server.namespace());
     let calls = async |kind: &str| {
         let expected = ["broken".to_owned(), format!("silent {kind}")];
