@@ -17,12 +17,25 @@ use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
 };
-use tracing_subscriber::{Layer, layer};
+use tracing_subscriber::{Layer, filter::LevelFilter, layer};
 
 use crate::context::{Context, ControllerContext};
 
 /// How many lines wait to be written; more are dropped.
 const LONGEST_QUEUE: usize = 256;
+
+/// What is not the user's code: the runtime reports its own problems in events already, and these libraries report errors that it handles.
+const LIBRARIES: [&str; 9] = [
+    env!("CARGO_CRATE_NAME"),
+    "h2",
+    "hyper",
+    "hyper_util",
+    "kube_client",
+    "kube_core",
+    "kube_runtime",
+    "rustls",
+    "tower",
+];
 
 /// The reason of the events.
 const REASON: &str = "Logged";
@@ -107,11 +120,14 @@ struct EventLayer {
 }
 
 impl<S: Subscriber> Layer<S> for EventLayer {
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::from_level(self.level))
+    }
+
     fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
         let metadata = event.metadata();
-        // the runtime reports its own problems in events already
-        let is_ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
-        if *metadata.level() > self.level || is_ours {
+        let target = metadata.target().split("::").next().unwrap_or_default();
+        if *metadata.level() > self.level || LIBRARIES.contains(&target) {
             return;
         }
         // outside of the user's code, there is no object

@@ -424,7 +424,8 @@ impl Operator {
             Ok(webhooks) => webhooks,
             Err(error) => {
                 let deadline = Instant::now() + shutdown_timeout;
-                return Err(error).and(call_stop_hooks(&stop_hooks, &setup, deadline).await);
+                let stopped = call_stop_hooks(&stop_hooks, &setup, deadline).await;
+                return Err::<(), _>(error).and(stopped);
             }
         };
         let wiring = Wiring {
@@ -490,8 +491,11 @@ impl Operator {
 /// Calls the hooks, the last one first. Returns the first error.
 async fn call_stop_hooks(hooks: &[Hook], setup: &Setup, deadline: Instant) -> Result<(), Fatal> {
     let mut all = Ok(());
-    for hook in hooks.iter().rev() {
-        let called = timeout_at(deadline, hook.run(setup)).await;
+    for (index, hook) in hooks.iter().enumerate().rev() {
+        let now = Instant::now();
+        // its share of what is left
+        let left = deadline.saturating_duration_since(now) / (index as u32 + 1);
+        let called = timeout_at(now + left, hook.run(setup)).await;
         let called =
             called.unwrap_or_else(|_| Err(hook.failed(anyhow::anyhow!("no time is left"))));
         if let Err(error) = &called {

@@ -180,6 +180,11 @@ impl Context {
             }
             Err(error) => return Err(error.into()),
         };
+        if written["metadata"]["uid"].as_str() != object.meta().uid.as_deref() {
+            // of a custom object the API server does not look at the uid
+            self.facts.is_gone.store(true, Relaxed);
+            return Ok(());
+        }
         forget_managers(&mut written);
         self.record_written(written);
         Ok(())

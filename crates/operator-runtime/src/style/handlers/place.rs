@@ -20,6 +20,8 @@ use crate::{
 /// Texts to set, or to remove.
 pub(super) type Changes = BTreeMap<Entry, Option<String>>;
 
+const ENTRIES: [Entry; 2] = [Entry::Handled, Entry::Progress];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Entry {
     Handled,
@@ -88,37 +90,33 @@ impl Place {
         self.field().is_none()
     }
 
-    /// The texts of an object, with their places for messages. Those of the status win.
+    /// The texts of an object, with their places for messages. Annotations win: they are written when the status has no room, and removed
+    /// when it has.
     pub fn texts(
         &self,
         object: &impl Object,
     ) -> serde_json::Result<BTreeMap<Entry, (String, String)>> {
-        let mut texts = BTreeMap::new();
-        for entry in [Entry::Handled, Entry::Progress] {
+        let of_annotations = ENTRIES.into_iter().filter_map(|entry| {
             let name = self.annotation(entry);
-            if let Some(text) = object.annotations().get(&name) {
-                texts.insert(entry, (format!("the annotation {name}"), text.clone()));
-            }
-        }
-        if let Some(field) = &self.field {
-            let status = status_field(object, &field.name)?;
-            let inner =
-                |entry: Entry| status[format!("{}{}", self.inner_prefix, entry.name())].as_str();
-            let of_status: Vec<_> = [Entry::Handled, Entry::Progress]
-                .into_iter()
-                .filter_map(|entry| Some((entry, inner(entry)?.to_owned())))
-                .collect();
-            if !of_status.is_empty() {
-                texts.clear();
-            }
-            for (entry, text) in of_status {
-                texts.insert(
-                    entry,
-                    (format!("{} in status.{}", entry.name(), field.name), text),
-                );
-            }
-        }
-        Ok(texts)
+            let text = object.annotations().get(&name)?.clone();
+            Some((entry, (format!("the annotation {name}"), text)))
+        });
+        let texts: BTreeMap<_, _> = of_annotations.collect();
+        let Some(field) = self.field.as_deref().filter(|_| texts.is_empty()) else {
+            return Ok(texts);
+        };
+        let status = status_field(object, &field.name)?;
+        let of_status = ENTRIES.into_iter().filter_map(|entry| {
+            let text = status[self.key(entry)].as_str()?.to_owned();
+            let place = format!("{} in status.{}", entry.name(), field.name);
+            Some((entry, (place, text)))
+        });
+        Ok(of_status.collect())
+    }
+
+    /// The name of an entry in the field of the status.
+    fn key(&self, entry: Entry) -> String {
+        format!("{}{}", self.inner_prefix, entry.name())
     }
 
     /// Writes records. Returns whether the object is still there and what it was.
@@ -126,26 +124,30 @@ impl Place {
         &self,
         object: &K,
         cx: &Context,
-        changes: Changes,
+        mut changes: Changes,
     ) -> Result<bool> {
+        if self.field.is_some() {
+            // what does not change moves along, so that one place has everything
+            for (entry, (_, text)) in self.texts(object)? {
+                changes.entry(entry).or_insert(Some(text));
+            }
+        }
         if let Some(field) = self.field() {
             if self.write_status(field, object, cx, &changes).await? {
-                let old = [Entry::Handled, Entry::Progress].map(|entry| self.annotation(entry));
+                let old = ENTRIES.map(|entry| self.annotation(entry));
                 let has_old = old.iter().any(|it| object.annotations().contains_key(it));
-                // all is recorded in the status now
-                if cx.is_gone() || !has_old || !changes.contains_key(&Entry::Handled) {
+                if cx.is_gone() || !has_old {
                     return Ok(!cx.is_gone());
                 }
                 let removed = old.into_iter().map(|name| (name, None)).collect();
                 return cx.annotate(object, removed, Precondition::Uid).await;
             }
-            field.is_missing.store(true, Relaxed);
             let note = format!(
                 "the handlers cannot record their progress in status.{}: the schema needs a field of this name, of the type object, with `additionalProperties: {{type: string}}`. Annotations are used",
                 field.name
             );
             warn!("{note}");
-            cx.event(object, EventType::Warning, "StatusFieldMissing", note)
+            cx.limited_event(object, EventType::Warning, "StatusFieldMissing", note)
                 .await;
         }
         let annotations = changes.into_iter();
@@ -162,29 +164,27 @@ impl Place {
         cx: &Context,
         changes: &Changes,
     ) -> Result<bool> {
-        let inner = changes.iter().map(|(entry, text)| {
-            (
-                format!("{}{}", self.inner_prefix, entry.name()),
-                json!(text),
-            )
-        });
+        let inner = changes.iter();
+        let inner = inner.map(|(entry, text)| (self.key(*entry), json!(text)));
         let inner: serde_json::Map<String, Value> = inner.collect();
         let sets_one = inner.values().any(|text| !text.is_null());
         let status = json!({ (field.name.as_str()): inner });
         match cx.set_status(object, &status).await {
-            // a field of another type
+            // a field of another type, or something else in the status of this object
             Err(Error::Kube(error)) if has_code(&error, &[422]) => return Ok(false),
             written => written?,
         }
-        if cx.is_gone() || !sets_one || field.is_proven.load(Relaxed) {
+        if cx.is_gone() || !sets_one {
             return Ok(true);
         }
-        let Some(written) = cx.written().clone() else {
-            return Ok(false);
-        };
-        let written: Box<K> = read(&written).map_err(|error| error.into_inner())?;
-        let has_room = status_field(&*written, &field.name)?.is_object();
-        field.is_proven.store(has_room, Relaxed);
+        let written = cx.written().clone().unwrap_or_default();
+        let mut has_room = written["status"][&field.name].is_object();
+        if has_room && !field.is_proven.load(Relaxed) {
+            let typed: Box<K> = read(&written).map_err(|error| error.into_inner())?;
+            has_room = status_field(&*typed, &field.name)?.is_object();
+            field.is_proven.store(has_room, Relaxed);
+        }
+        field.is_missing.store(!has_room, Relaxed);
         Ok(has_room)
     }
 }

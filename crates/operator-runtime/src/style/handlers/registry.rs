@@ -323,7 +323,7 @@ impl<H: Handlers> Registry<H> {
 
     /// Records in a field of the status what was handled and how far the handlers are, instead of in annotations. The schema must have the field
     /// `status.<field>`, of the type object, with `additionalProperties: {type: string}`, and the Rust type as well. If it has not, an event says
-    /// so, and annotations are used. Records that are in annotations are read, and removed when the next change was handled.
+    /// so, and annotations are used. Records that are in annotations are read, and move with the next write. Two operators need different fields.
     pub fn progress_in_status(&mut self, field: &str) {
         self.status_field = Some(field.to_owned());
     }

@@ -174,6 +174,37 @@ async fn records_move_from_annotations_to_the_status() {
 }
 
 #[tokio::test]
+async fn records_that_move_in_the_middle_of_a_cause_lose_nothing() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, All(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    running.stop().await.unwrap();
+    journal.take();
+
+    // the first write after the move has only the progress
+    journal.plan("update", &[Outcome::Temporary; 2]);
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    let running = start(&server, in_status(&journal, "handlers")).await;
+    let lines = logged(&server, &journal, 4).await;
+    let updates: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("update#"))
+        .collect();
+    assert_eq!(updates.len(), 3, "{lines:?}");
+    server
+        .eventually("it is handled", async || {
+            let found = records(&server, "a").await;
+            (found == (vec!["handled".into()], vec![])).then_some(())
+        })
+        .await;
+    rest(&server).await;
+    assert_eq!(journal.len(), 0);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_copy_of_an_object_with_its_annotations_is_new() {
     let server = server().await;
     let journal = Arc::new(Journal::default());
