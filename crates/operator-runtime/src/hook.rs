@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{info, warn};
 
 use crate::{
@@ -81,7 +81,7 @@ impl Hook {
         self
     }
 
-    pub(crate) fn failed(&self, error: impl Into<Error>) -> Fatal {
+    fn failed(&self, error: impl Into<Error>) -> Fatal {
         Fatal::Hook {
             name: self.name.clone(),
             source: Box::new(error.into()),
@@ -115,6 +115,28 @@ impl Hook {
         }
         Ok(())
     }
+}
+
+/// Calls the hooks, the last one first. Returns the first error.
+pub(crate) async fn stop_with(
+    hooks: &[Hook],
+    setup: &Setup,
+    deadline: Instant,
+) -> Result<(), Fatal> {
+    let mut all = Ok(());
+    for (index, hook) in hooks.iter().enumerate().rev() {
+        let now = Instant::now();
+        // its share of what is left
+        let left = deadline.saturating_duration_since(now) / (index as u32 + 1);
+        let called = timeout_at(now + left, hook.run(setup)).await;
+        let called =
+            called.unwrap_or_else(|_| Err(hook.failed(anyhow::anyhow!("no time is left"))));
+        if let Err(error) = &called {
+            warn!("{error}");
+        }
+        all = all.and(called);
+    }
+    all
 }
 
 impl fmt::Debug for Hook {

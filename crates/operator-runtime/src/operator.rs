@@ -1,8 +1,10 @@
-//! The process: sets up, waits for leadership, runs the controllers, and shuts down gracefully.
+//! The process: sets up, runs the controllers while it is the leader, and shuts down gracefully.
+
+mod lead;
+mod signals;
 
 use std::{
     collections::HashMap,
-    convert::Infallible,
     future::Future,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -10,33 +12,25 @@ use std::{
 
 use futures::future::BoxFuture;
 use kube::{Client, Config};
-use tokio::{
-    net::TcpListener,
-    sync::watch,
-    task::{JoinError, JoinSet},
-    time::{Instant, sleep, timeout, timeout_at},
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 #[cfg(feature = "webhook")]
 use crate::webhook::{self, WebhookService};
 use crate::{
-    controllers::{Build, Controllers},
-    crd::{self, Migration, OwnCrds},
+    controllers::Controllers,
+    crd::Migration,
     engine::{
         controller::Wiring,
         fan_out::FanOut,
-        identity::Identity,
         progress::Progress,
         reconciled::{Observers, Reconciled},
         shared_cache::SharedCaches,
-        watch::Source,
     },
     error::Fatal,
     health::{Health, Role},
-    hook::Hook,
-    leader::Election,
+    hook::{self, Hook},
     log,
     metrics::Metrics,
     probe::{Probe, Probes},
@@ -45,6 +39,7 @@ use crate::{
     setup::{Setup, value},
     shared::Shared,
 };
+use lead::{Crds, lead};
 
 /// How long stop hooks may take at least.
 const SHORTEST_STOP: Duration = Duration::from_secs(1);
@@ -371,14 +366,14 @@ impl Operator {
         });
         let interrupted = CancellationToken::new();
         if settings.handle_signals {
-            let signals = signals(stop.clone(), interrupted.clone());
+            let signals = signals::signals(stop.clone(), interrupted.clone());
             background.spawn(async move { match signals.await {} });
         }
 
         #[cfg(unix)]
         if let Some(parent) = settings.parent_process {
             let stop = stop.clone();
-            background.spawn(async move { match end_with(parent, stop).await {} });
+            background.spawn(async move { match signals::end_with(parent, stop).await {} });
         }
 
         let setup = Setup {
@@ -402,6 +397,14 @@ impl Operator {
             () = stop.cancelled() => return Ok(()),
             () = interrupted.cancelled() => return Err(Fatal::Interrupted),
         }
+        let finish = async |ended: Result<(), Fatal>| {
+            let begun = stopping.get().copied().unwrap_or_else(Instant::now);
+            let deadline = (begun + shutdown_timeout).max(Instant::now() + SHORTEST_STOP);
+            tokio::select! {
+                stopped = hook::stop_with(&stop_hooks, &setup, deadline) => ended.and(stopped),
+                () = interrupted.cancelled() => Err(Fatal::Interrupted),
+            }
+        };
         let migration = (!migrated.is_empty()).then(|| Migration {
             client: client.clone(),
             operator: name.clone(),
@@ -422,11 +425,7 @@ impl Operator {
         #[cfg(feature = "webhook")]
         let webhooks = match webhooks {
             Ok(webhooks) => webhooks,
-            Err(error) => {
-                let deadline = Instant::now() + shutdown_timeout;
-                let stopped = call_stop_hooks(&stop_hooks, &setup, deadline).await;
-                return Err::<(), _>(error).and(stopped);
-            }
+            Err(error) => return finish(Err(error)).await,
         };
         let wiring = Wiring {
             client,
@@ -479,311 +478,6 @@ impl Operator {
             }
             () = interrupted.cancelled() => return Err(Fatal::Interrupted),
         };
-        let begun = stopping.get().copied().unwrap_or_else(Instant::now);
-        let deadline = (begun + shutdown_timeout).max(Instant::now() + SHORTEST_STOP);
-        tokio::select! {
-            stopped = call_stop_hooks(&stop_hooks, &setup, deadline) => ended.and(stopped),
-            () = interrupted.cancelled() => Err(Fatal::Interrupted),
-        }
-    }
-}
-
-/// Calls the hooks, the last one first. Returns the first error.
-async fn call_stop_hooks(hooks: &[Hook], setup: &Setup, deadline: Instant) -> Result<(), Fatal> {
-    let mut all = Ok(());
-    for (index, hook) in hooks.iter().enumerate().rev() {
-        let now = Instant::now();
-        // its share of what is left
-        let left = deadline.saturating_duration_since(now) / (index as u32 + 1);
-        let called = timeout_at(now + left, hook.run(setup)).await;
-        let called =
-            called.unwrap_or_else(|_| Err(hook.failed(anyhow::anyhow!("no time is left"))));
-        if let Err(error) = &called {
-            warn!("{error}");
-        }
-        all = all.and(called);
-    }
-    all
-}
-
-/// What the leader does about CRDs.
-struct Crds<'a> {
-    ensured: &'a [OwnCrds],
-    migration: Option<Migration>,
-}
-
-/// Runs the controllers while this replica holds the lease, or immediately without leader election.
-async fn lead(
-    wiring: Wiring,
-    operator: &str,
-    crds: Crds<'_>,
-    builds: Vec<(Identity, Build)>,
-) -> Result<(), Fatal> {
-    let Wiring {
-        client,
-        settings,
-        metrics,
-        health,
-        stop,
-        ..
-    } = wiring.clone();
-    if !settings.leader_election {
-        return work(wiring, operator, &crds, &builds).await;
-    }
-    let mut election = Election::new(
-        client,
-        operator,
-        &settings,
-        (health.clone(), metrics.clone()),
-    );
-    loop {
-        health.set_role(Role::Standby);
-        let Some(held) = election.acquire(&stop).await else {
-            return Ok(());
-        };
-        let term = wiring.term();
-        let (done, yielded) = (CancellationToken::new(), term.stop.clone());
-        let mut keeping = JoinSet::new();
-        // In a task of its own, so that no reconciler's long computation delays a renewal.
-        keeping.spawn(election.keep(held, done.clone(), yielded));
-        let ended = |kept: Result<Result<Election, Fatal>, JoinError>| {
-            kept.unwrap_or_else(|error| Err(Fatal::Task(error.to_string())))
-        };
-        let worked = tokio::select! {
-            worked = work(term, operator, &crds, &builds) => worked,
-            Some(kept) = keeping.join_next() => return ended(kept).map(drop),
-        };
-        done.cancel();
-        let kept = keeping.join_next().await;
-        worked?;
-        match kept {
-            Some(kept) if !stop.is_cancelled() => election = ended(kept)?,
-            _ => return Ok(()),
-        }
-        // Another operator works: what this one has seen says nothing about the objects any more.
-        health.emptied();
-        metrics.forget_objects();
-    }
-}
-
-/// Ensures the CRDs, and runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
-async fn work(
-    wiring: Wiring,
-    operator: &str,
-    crds: &Crds<'_>,
-    builds: &[(Identity, Build)],
-) -> Result<(), Fatal> {
-    let Wiring {
-        client,
-        settings,
-        metrics,
-        health,
-        fan_out,
-        caches,
-        stop,
-        ..
-    } = wiring.clone();
-    if !crds.ensured.is_empty() {
-        health.set_role(Role::EnsuringCrds);
-        tokio::select! {
-            ensured = crd::ensure(client.clone(), operator, crds.ensured) => ensured?,
-            () = stop.cancelled() => return Ok(()),
-        }
-    }
-    let mut built = vec![];
-    for (identity, build) in builds {
-        // Not in the controller's task, which begins after this replica counts as working.
-        health.filling(identity.to_string());
-        built.push(build(identity.clone(), wiring.clone()));
-    }
-    // Only now it is known who wants to know of which kind.
-    let source = Source {
-        client,
-        settings: settings.clone(),
-    };
-    let mut watches = fan_out.start(&source);
-    caches.start(&source, &fan_out, &mut watches);
-    let mut migrating = JoinSet::new();
-    if let Some(migration) = crds.migration.clone() {
-        migrating.spawn(async move { match migration.run().await {} });
-    }
-    let mut controllers = JoinSet::new();
-    for controller in built {
-        controllers.spawn(controller);
-    }
-    health.set_role(Role::Working);
-    let _leading = Leading::new(metrics);
-    let ended = async |tasks: &mut JoinSet<()>| match tasks.join_next().await {
-        Some(Err(error)) => Err(Fatal::Task(error.to_string())),
-        Some(Ok(())) => Ok(()),
-        None => std::future::pending().await,
-    };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        early = ended(&mut controllers) => {
-            if !stop.is_cancelled() {
-                early?;
-                return Err(Fatal::Task("a controller".into()));
-            }
-        }
-        early = ended(&mut watches) => {
-            early?;
-            return Err(Fatal::Task("a watch".into()));
-        }
-        early = ended(&mut migrating) => {
-            early?;
-            return Err(Fatal::Task("the migration of stored objects".into()));
-        }
-    }
-    let drained = async { while controllers.join_next().await.is_some() {} };
-    if timeout(settings.shutdown_timeout, drained).await.is_err() {
-        warn!(after = ?settings.shutdown_timeout, "giving up reconciliations in flight");
-        controllers.shutdown().await;
-    }
-    Ok(())
-}
-
-/// Sets the metric of the leader for as long as it exists.
-struct Leading(Arc<Metrics>);
-
-impl Leading {
-    fn new(metrics: Arc<Metrics>) -> Self {
-        metrics.leader.set(1);
-        Self(metrics)
-    }
-}
-
-impl Drop for Leading {
-    fn drop(&mut self) {
-        self.0.leader.set(0);
-    }
-}
-
-/// Requests a shutdown when the process is not a child of `parent` any more.
-#[cfg(unix)]
-async fn end_with(parent: u32, stop: CancellationToken) -> Infallible {
-    while std::os::unix::process::parent_id() == parent {
-        sleep(Duration::from_millis(500)).await;
-    }
-    info!("the process that started the operator has ended");
-    stop.cancel();
-    std::future::pending().await
-}
-
-/// The first signal requests a shutdown, the second an immediate stop.
-async fn signals(stop: CancellationToken, interrupted: CancellationToken) -> Infallible {
-    let mut next = Signals::new();
-    next.recv().await;
-    stop.cancel();
-    next.recv().await;
-    interrupted.cancel();
-    std::future::pending().await
-}
-
-#[cfg(unix)]
-struct Signals {
-    terminate: Option<tokio::signal::unix::Signal>,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        let terminate = signal(SignalKind::terminate());
-        let terminate = terminate.inspect_err(|error| warn!("SIGTERM is not handled: {error}"));
-        Self {
-            terminate: terminate.ok(),
-        }
-    }
-
-    async fn recv(&mut self) {
-        let terminate = async {
-            match &mut self.terminate {
-                Some(terminate) => terminate.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = terminate => {}
-            () = interrupt() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Self {
-        Self
-    }
-
-    async fn recv(&mut self) {
-        interrupt().await;
-    }
-}
-
-/// Waits for SIGINT or Ctrl-C; forever if it cannot be handled.
-async fn interrupt() {
-    if let Err(error) = tokio::signal::ctrl_c().await {
-        warn!("SIGINT is not handled: {error}");
-        std::future::pending::<()>().await;
-    }
-}
-
-#[cfg(test)]
-mod terms;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::kind::GroupKind;
-    use futures::poll;
-    use kube::client::Body;
-    use std::pin::pin;
-
-    #[tokio::test]
-    async fn a_replica_is_not_ready_before_its_controllers_begin() {
-        let settings = Arc::new(Settings::for_tests());
-        let metrics = Arc::new(Metrics::new("test", "test"));
-        let progress = Progress::new(settings.watch_timeout, metrics.clone());
-        let works = watch::channel(false).0;
-        let health = Health::new(progress, settings.lease_duration, works);
-        let service = tower::service_fn(async |_: http::Request<Body>| {
-            std::future::pending::<Result<http::Response<Body>, std::io::Error>>().await
-        });
-        let wiring = Wiring {
-            client: Client::new(service, "default"),
-            settings,
-            metrics,
-            health: health.clone(),
-            fan_out: FanOut::default(),
-            caches: SharedCaches::default(),
-            stop: CancellationToken::new(),
-            observers: Observers::default(),
-        };
-        let identity = Identity {
-            operator: "test".into(),
-            kind: GroupKind {
-                group: "cache.example.com".into(),
-                kind: "Memcached".into(),
-            },
-            name: "memcached".into(),
-            is_named: false,
-            shares_kind: false,
-        };
-        let build: Build = Box::new(|_, _| Box::pin(std::future::pending()));
-        let crds = Crds {
-            ensured: &[],
-            migration: None,
-        };
-        let builds = [(identity, build)];
-        let mut work = pin!(work(wiring, "test", &crds, &builds));
-        assert!(poll!(&mut work).is_pending());
-        assert_eq!(
-            health.unready().as_deref(),
-            Some("waiting for the lists of Memcached.cache.example.com")
-        );
+        finish(ended).await
     }
 }

@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Context, requests};
-use crate::{Result, engine::decode::forget_managers, error::is_gone};
+use crate::{
+    Result,
+    engine::decode::forget_managers,
+    error::{has_code, is_gone},
+};
 
 /// Which state of the object annotations are written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,13 @@ impl Context {
                 debug!("annotations not written: {}", refused.message);
                 self.facts.is_gone.store(true, Relaxed);
                 Ok(false)
+            }
+            // another object has the name, and its uid cannot be changed
+            Err(error) if precondition == Precondition::Uid && has_code(&error, &[422]) => {
+                match self.exists().await? {
+                    true => Err(error.into()),
+                    false => Ok(false),
+                }
             }
             Err(error) if is_gone(&error) => {
                 self.facts.is_gone.store(true, Relaxed);

@@ -345,6 +345,10 @@ impl Context {
         self.facts.is_outdated.load(Relaxed)
     }
 
+    pub(crate) fn forget_outdated(&self) {
+        self.facts.is_outdated.store(false, Relaxed);
+    }
+
     /// Asks the API server whether the reconciled object exists, and records if it does not.
     pub(crate) async fn exists(&self) -> Result<bool> {
         Ok(self.read_owner().await?.is_some())

@@ -62,6 +62,24 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
+    #[cfg(test)]
+    pub fn for_tests(client: Client, settings: Settings) -> Self {
+        let metrics = Arc::new(Metrics::new("test", "test"));
+        let progress =
+            crate::engine::progress::Progress::new(settings.watch_timeout, metrics.clone());
+        let works = tokio::sync::watch::channel(false).0;
+        Self {
+            client,
+            health: Health::new(progress, settings.lease_duration, works),
+            settings: Arc::new(settings),
+            metrics,
+            fan_out: FanOut::default(),
+            caches: SharedCaches::default(),
+            stop: CancellationToken::new(),
+            observers: Observers::default(),
+        }
+    }
+
     /// The wiring for one term as the leader, with its own end, watches and caches.
     pub fn term(&self) -> Self {
         Self {

@@ -296,9 +296,14 @@ impl<H: Handlers> Work<'_, H> {
                     let error = anyhow::anyhow!("its time is over; the last error: {message}");
                     self.report(handler, *cause, &error.into(), Ended::Failed)
                         .await;
+                    if !journal.write(&*self.object, self.cx).await? || !self.renew()? {
+                        return Ok(Pass::Gone);
+                    }
                     continue;
                 }
             };
+            // what an earlier handler's write found says nothing about this one
+            self.cx.forget_outdated();
             let (result, scope) = self
                 .call(handler, journal, (*cause, attempt, started))
                 .await;
@@ -459,7 +464,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
         if has_ended(Cause::Resume) {
             self.memory.with(&work.uid, |known| known.resume = None);
         }
-        let Some(cause) = cause.filter(|cause| has_ended(*cause) && !cx.is_outdated()) else {
+        let Some(cause) = cause.filter(|cause| has_ended(*cause)) else {
             return Ok(next.map_or_else(Action::await_change, Action::requeue));
         };
         // Nobody has seen what a change that was reverted led to, if no handler has ended.
@@ -494,11 +499,18 @@ impl<H: Handlers> Reconciler for Engine<H> {
             cx.delay_cleanup(ENDING_DELAY);
             return Ok(());
         }
-        let record = Record::of(&*object, &self.place)?;
-        let progress = record.progress.filter(|it| it.cause == Cause::Delete);
-        let progress = progress.unwrap_or_else(|| Progress::new(Cause::Delete));
         let id = handled::hash(&json!([uid, Cause::Delete]));
-        let journal = Journal::new(progress, Some(self.place.clone()), self.backoff);
+        let journal = match self.memory.with(&uid, |known| known.cleanup.clone()) {
+            Some(journal) => journal,
+            None => {
+                let progress = Record::of(&*object, &self.place)?.progress;
+                let progress = progress.filter(|it| it.cause == Cause::Delete);
+                let progress = progress.unwrap_or_else(|| Progress::new(Cause::Delete));
+                Journal::new(progress, Some(self.place.clone()), self.backoff)
+            }
+        };
+        self.memory
+            .with(&uid, |known| known.cleanup = Some(journal.clone()));
         let mut work = Work {
             engine: self,
             object,
@@ -548,7 +560,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
     }
 
     async fn stopped(&self) {
-        self.tasks.stop().await;
+        futures::join!(self.tasks.stop(), self.events.stop());
     }
 
     fn cached(&self, change: Cached<'_, H::Resource>) {

@@ -9,6 +9,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use kube::ResourceExt;
 use tokio::task::AbortHandle;
+use tokio_util::task::TaskTracker;
 use tracing::{Instrument, info_span, warn};
 
 use super::{Handlers, filter::Filter};
@@ -73,6 +74,7 @@ pub(super) struct Events<H: Handlers> {
     waiting: Arc<Mutex<Queues<H::Resource>>>,
     /// The version of each object that was reported last, because a list repeats them.
     versions: Mutex<HashMap<ObjectRef<H::Resource>, Option<String>>>,
+    tracker: TaskTracker,
 }
 
 type Queues<K> = HashMap<ObjectRef<K>, Queue<K>>;
@@ -89,6 +91,7 @@ impl<H: Handlers> Events<H> {
             all: Arc::new(all),
             waiting: Arc::default(),
             versions: Mutex::default(),
+            tracker: TaskTracker::new(),
         }
     }
 
@@ -130,6 +133,15 @@ impl<H: Handlers> Events<H> {
         }
     }
 
+    /// Waits for the handlers that are running, and calls no more.
+    pub async fn stop(&self) {
+        self.tracker.close();
+        for queue in lock(&self.waiting).values_mut() {
+            queue.events.clear();
+        }
+        self.tracker.wait().await;
+    }
+
     fn queue(
         &self,
         key: ObjectRef<H::Resource>,
@@ -139,6 +151,9 @@ impl<H: Handlers> Events<H> {
     ) {
         let cx = cx(&object);
         let mut waiting = lock(&self.waiting);
+        if self.tracker.is_closed() {
+            return;
+        }
         let queue = waiting.entry(key.clone()).or_insert_with(|| Queue {
             events: VecDeque::new(),
             task: None,
@@ -146,7 +161,8 @@ impl<H: Handlers> Events<H> {
         queue.events.push_back(WatchEvent { kind, object, cx });
         if queue.task.is_none() {
             let (handlers, all) = (self.handlers.clone(), self.all.clone());
-            let task = tokio::spawn(work(handlers, all, self.waiting.clone(), key));
+            let work = work(handlers, all, self.waiting.clone(), key);
+            let task = self.tracker.spawn(work);
             queue.task = Some(task.abort_handle());
         }
     }

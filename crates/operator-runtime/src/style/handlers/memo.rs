@@ -35,6 +35,8 @@ pub(super) struct Known {
     pub memo: Memo,
     /// The progress of the resume handlers, while they have not ended.
     pub resume: Option<Arc<Journal>>,
+    /// The progress of the delete handlers. The last one is recorded by the removal of the finalizer, which a conflict may delay.
+    pub cleanup: Option<Arc<Journal>>,
 }
 
 impl Memory {

@@ -2,6 +2,7 @@
 
 mod background;
 mod causes;
+mod conflicts;
 mod killed;
 mod meanwhile;
 mod records;

@@ -51,9 +51,6 @@ impl Trial {
                 .runtime()
                 .block_on(async { check_transition_times(&scene().await).await }),
         );
-        if self.depends_on_history {
-            return;
-        }
         // as much of the spec is changed as leaves the same objects
         let candidates = [Leaves::All, Leaves::NotText].map(|leaves| {
             stage
@@ -67,7 +64,7 @@ impl Trial {
             };
             let (state, _) = created(&edited)?;
             let (again, _) = created(&edited)?;
-            let is_alike = paths(&state) == paths(&old);
+            let is_alike = self.depends_on_history || paths(&state) == paths(&old);
             is_alike.then_some((edited.text, state, again))
         });
         let Some((edited, state, again)) = expected else {
@@ -75,6 +72,9 @@ impl Trial {
         };
         let nondeterministic = differences(&state, &again);
         let compare = |actual: &Value, when: &str| {
+            if self.depends_on_history {
+                return Ok(());
+            }
             let mut differences = differences(&state, actual);
             differences.retain(|path, _| !nondeterministic.contains_key(path));
             let shown: Vec<String> = differences.into_values().take(6).collect();

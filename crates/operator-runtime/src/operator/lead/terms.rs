@@ -2,19 +2,19 @@
 //! with the highest priority works. Time is virtual.
 
 use std::sync::{
-    Mutex,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use kube::client::Body;
+use kube::{Client, client::Body};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::engine::kind::GroupKind;
+use crate::{engine::kind::GroupKind, settings::Settings};
 
 /// How long operators crash and requests are slow.
 const CHAOS: Duration = Duration::from_secs(80);
@@ -117,26 +117,6 @@ impl Drop for Work {
     }
 }
 
-fn wiring(client: Client, priority: i32) -> Wiring {
-    let settings = Arc::new(Settings {
-        priority,
-        leader_election: true,
-        ..Settings::default()
-    });
-    let metrics = Arc::new(Metrics::new("test", "test"));
-    let progress = Progress::new(settings.watch_timeout, metrics.clone());
-    Wiring {
-        client,
-        health: Health::new(progress, settings.lease_duration, watch::channel(false).0),
-        settings,
-        metrics,
-        fan_out: FanOut::default(),
-        caches: SharedCaches::default(),
-        stop: CancellationToken::new(),
-        observers: Observers::default(),
-    }
-}
-
 /// An operator that is restarted when it loses its lease.
 async fn operator(plan: Plan, number: usize, store: Arc<Store>, working: Arc<Working>) {
     sleep(Duration::from_secs(plan.starts)).await;
@@ -164,7 +144,12 @@ async fn operator(plan: Plan, number: usize, store: Arc<Store>, working: Arc<Wor
             ensured: &[],
             migration: None,
         };
-        let wiring = wiring(store.client(), plan.priority);
+        let settings = Settings {
+            priority: plan.priority,
+            leader_election: true,
+            ..Settings::default()
+        };
+        let wiring = Wiring::for_tests(store.client(), settings);
         let ended = lead(wiring, "test", crds, vec![(identity, build)]).await;
         assert!(matches!(ended, Err(Fatal::LeaseLost { .. })), "{ended:?}");
         sleep(Duration::from_secs(1)).await;
