@@ -139,7 +139,7 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
         DevEvent::Exited(how) => (
             "operator",
             bad,
-            one(format!("ended, {how}; the next build starts it again")),
+            one(format!("ended, {how}; it starts again when a source file has changed")),
         ),
         DevEvent::Applied(path) => ("applied", bold, one(path.clone())),
         DevEvent::ApplyFailed(path, why) => ("refused", bad, one(format!("{path}: {why}"))),

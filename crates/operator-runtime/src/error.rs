@@ -296,12 +296,12 @@ pub enum Fatal {
         reason: String,
     },
     /// A hook of [`Operator::on_start`](crate::Operator::on_start) or [`Operator::on_stop`](crate::Operator::on_stop) has failed for good.
-    #[error("the hook {name:?} has failed: {source}")]
+    #[error("the hook {name:?} has failed: {error}")]
     Hook {
         /// The name of the hook.
         name: String,
         /// The error of its last attempt.
-        source: Box<Error>,
+        error: Box<Error>,
     },
     /// The lease duration must be longer than the renew deadline, which must be longer than the retry period.
     #[error(

@@ -84,7 +84,7 @@ impl Hook {
     fn failed(&self, error: impl Into<Error>) -> Fatal {
         Fatal::Hook {
             name: self.name.clone(),
-            source: Box::new(error.into()),
+            error: Box::new(error.into()),
         }
     }
 

@@ -17,7 +17,7 @@ use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
 };
-use tracing_subscriber::{Layer, filter::LevelFilter, layer};
+use tracing_subscriber::{Layer, layer};
 
 use crate::context::{Context, ControllerContext};
 
@@ -120,10 +120,7 @@ struct EventLayer {
 }
 
 impl<S: Subscriber> Layer<S> for EventLayer {
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(LevelFilter::from_level(self.level))
-    }
-
+    // without a hint for the level: it would hold for the program's other layers as well
     fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
         let metadata = event.metadata();
         let target = metadata.target().split("::").next().unwrap_or_default();
@@ -213,5 +210,39 @@ impl Text {
     fn add(&mut self, name: &str, value: fmt::Arguments<'_>) {
         // a String takes everything
         let _ = write!(self.fields, " {name}={value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::SeqCst},
+    };
+
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    struct Counting(Arc<AtomicU32>);
+
+    impl<S: Subscriber> Layer<S> for Counting {
+        fn on_event(&self, _: &Event<'_>, _: layer::Context<'_, S>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[test]
+    fn quieter_lines_still_reach_the_other_layers() {
+        let count = Arc::new(AtomicU32::new(0));
+        let registry = tracing_subscriber::registry();
+        let subscriber = registry
+            .with(Counting(count.clone()))
+            .with(LogEvents::Warn.layer());
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!("quiet");
+            tracing::warn!("loud");
+        });
+        assert_eq!(count.load(SeqCst), 2);
     }
 }

@@ -27,6 +27,7 @@ use crate::{
         progress::Progress,
         reconciled::{Observers, Reconciled},
         shared_cache::SharedCaches,
+        tasks::BackgroundTasks,
     },
     error::Fatal,
     health::{Health, Role},
@@ -436,6 +437,7 @@ impl Operator {
             caches: SharedCaches::default(),
             stop,
             observers,
+            tasks: BackgroundTasks::default(),
         };
         let controlled = async {
             let mut builds = vec![];

@@ -94,7 +94,7 @@ impl Context {
                 if refused.code == 409 && precondition == Precondition::Version =>
             {
                 debug!("annotations not written: {}", refused.message);
-                self.facts.is_outdated.store(true, Relaxed);
+                self.set_outdated(true);
                 Ok(false)
             }
             Err(kube::Error::Api(refused))

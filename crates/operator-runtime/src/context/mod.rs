@@ -29,14 +29,16 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    Result,
+    Error, Result,
     engine::{
         children::Children,
         identity::Identity,
         kind::{GroupKind, Kind},
+        tasks::BackgroundTasks,
     },
     error::{LONGEST_DELAY, is_gone},
     log_events::Queue,
+    metrics::{ControllerMetrics, HandlerErrors},
     setup::UpdateStrategy,
 };
 
@@ -54,6 +56,8 @@ pub struct Context {
     controller: Arc<ControllerContext>,
     owner: Arc<Owner>,
     facts: Arc<Facts>,
+    /// Whether a write of the reconciled object failed because its version has changed.
+    is_outdated: Arc<AtomicBool>,
 }
 
 /// What a reconciliation learns about its object.
@@ -63,14 +67,16 @@ struct Facts {
     written: Mutex<Option<Value>>,
     /// The versions of our writes of it before the last one.
     earlier_writes: Mutex<Vec<String>>,
+    /// Whether the calls are no reconciliation, and may last as long as the object.
+    is_background: bool,
     /// Whether a write found that the reconciled object does not exist.
     is_gone: AtomicBool,
-    /// Whether a write of the reconciled object failed because its version has changed.
-    is_outdated: AtomicBool,
     /// Whether a child was deleted since the API server was last asked for the owner.
     lost_child: AtomicBool,
     /// The time after which a cleanup that is not done is called again.
     cleanup_delay: Mutex<Option<Duration>>,
+    /// The error of a part that is repeated on its own, and has been reported.
+    failure: Mutex<Option<Error>>,
 }
 
 /// What the contexts of all objects of a controller share.
@@ -82,10 +88,13 @@ pub(crate) struct ControllerContext {
     reporter: Reporter,
     event_history: Mutex<History>,
     pub log_queue: Queue,
+    /// Everything that runs beside the reconciliations and makes requests.
+    pub tasks: BackgroundTasks,
     pub owns: Vec<Owned>,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
     reads: Counter,
+    pub handler_errors: HandlerErrors,
     /// The URL path of the kind's objects in a namespace, or of all objects.
     path: fn(Option<&str>) -> String,
 }
@@ -115,7 +124,13 @@ struct Owner {
 }
 
 impl ControllerContext {
-    pub fn new<K>(client: Client, identity: Identity, owns: Vec<Owned>, reads: Counter) -> Arc<Self>
+    pub fn new<K>(
+        client: Client,
+        identity: Identity,
+        owns: Vec<Owned>,
+        metrics: &ControllerMetrics,
+        tasks: BackgroundTasks,
+    ) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -130,12 +145,14 @@ impl ControllerContext {
             reporter,
             event_history: Mutex::default(),
             log_queue: Queue::default(),
+            tasks,
             client,
             manager: identity.manager(),
             identity,
             owns,
             start: watch::Sender::new(Start::Waiting),
-            reads,
+            reads: metrics.child_reads.clone(),
+            handler_errors: metrics.handler_errors.clone(),
             path: |namespace| K::url_path(&(), namespace),
         })
     }
@@ -211,12 +228,28 @@ impl Context {
                 lost_child: lost_child.into(),
                 ..Facts::default()
             }),
+            is_outdated: Arc::default(),
         }
     }
 
-    /// The context of another reconciliation of the object, which has seen it in this state.
-    pub(crate) fn renewed<K: Resource<DynamicType = ()>>(&self, object: &K) -> Self {
-        Self::new(self.controller.clone(), object, false)
+    /// The context of calls beside the reconciliations of the object, which have seen it in this state.
+    pub(crate) fn background<K: Resource<DynamicType = ()>>(&self, object: &K) -> Self {
+        let facts = Facts {
+            is_background: true,
+            ..Facts::default()
+        };
+        Self {
+            facts: Arc::new(facts),
+            ..Self::new(self.controller.clone(), object, false)
+        }
+    }
+
+    /// The same context for a part of the reconciliation that is repeated on its own if its object has changed.
+    pub(crate) fn part(&self) -> Self {
+        Self {
+            is_outdated: Arc::default(),
+            ..self.clone()
+        }
     }
 
     /// Namespace and name of the object.
@@ -292,7 +325,8 @@ impl Context {
     /// The reconciled object as our last write in this reconciliation returned it.
     /// Records the response to a write of the reconciled object.
     fn record_written(&self, object: Value) {
-        let Some(before) = self.written().replace(object) else {
+        let before = self.written().replace(object);
+        let Some(before) = before.filter(|_| !self.facts.is_background) else {
             return;
         };
         if let Some(version) = before["metadata"]["resourceVersion"].as_str() {
@@ -341,12 +375,27 @@ impl Context {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is_outdated(&self) -> bool {
-        self.facts.is_outdated.load(Relaxed)
+    /// Records that the reconciliation has failed in a part, although the rest goes on.
+    pub(crate) fn fail(&self, error: Error) {
+        let failure = self.facts.failure.lock();
+        *failure.unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    pub(crate) fn forget_outdated(&self) {
-        self.facts.is_outdated.store(false, Relaxed);
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        let mut failure = self
+            .facts
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        failure.take()
+    }
+
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Relaxed)
+    }
+
+    pub(crate) fn set_outdated(&self, is_outdated: bool) {
+        self.is_outdated.store(is_outdated, Relaxed);
     }
 
     /// Asks the API server whether the reconciled object exists, and records if it does not.

@@ -62,9 +62,9 @@ impl Context {
         let mut wanted = serde_json::to_value(status)?;
         drop_nulls(&mut wanted);
         let is_owner = self.is_owner(object);
-        let written = self.written().clone().filter(|_| is_owner);
-        // What this reconciliation has written already is newer than what the reconciler was given.
-        let mut newest = match written {
+        // What this reconciliation has written already is newer than what the reconciler was given; a daemon is given newer objects.
+        let is_newest = |written: &Value| is_owner && !is_newer(object, written);
+        let mut newest = match self.written().clone().filter(is_newest) {
             Some(written) => written,
             None => serde_json::to_value(object)?,
         };
@@ -107,12 +107,15 @@ impl Context {
                 forget_managers(&mut written);
                 if is_owner {
                     self.record_written(written);
+                    if self.facts.is_background {
+                        self.set_outdated(false);
+                    }
                 }
                 Ok(())
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 && is_owner => {
                 debug!("status not written: {}", refused.message);
-                self.facts.is_outdated.store(true, Relaxed);
+                self.set_outdated(true);
                 Ok(())
             }
             Err(error) if is_gone(&error) && is_owner => {
@@ -194,4 +197,15 @@ impl Context {
         let owner = self.owner.reference.as_ref();
         owner.is_some_and(|owner| object.meta().uid.as_ref() == Some(&owner.uid))
     }
+}
+
+/// Whether an object is newer than what a write of it returned. [Resource
+/// versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers.
+fn is_newer(object: &impl Resource, written: &Value) -> bool {
+    let number = |version: &str| version.parse::<u128>().ok();
+    let version = object.meta().resource_version.as_deref().and_then(number);
+    let written = written["metadata"]["resourceVersion"]
+        .as_str()
+        .and_then(number);
+    matches!((version, written), (Some(version), Some(written)) if version > written)
 }

@@ -9,7 +9,7 @@ use std::{
 
 use futures::{
     Stream, StreamExt,
-    future::{BoxFuture, join},
+    future::{BoxFuture, join3},
     stream::{self, BoxStream},
 };
 use kube::{
@@ -33,6 +33,7 @@ use crate::{
         reconciliation::{self, Reconciliations},
         related::{Changed, ChildOwner, Related, controller_of},
         shared_cache::SharedCaches,
+        tasks::BackgroundTasks,
         turns::Turns,
         watch,
     },
@@ -59,6 +60,8 @@ pub(crate) struct Wiring {
     pub caches: SharedCaches,
     pub stop: CancellationToken,
     pub observers: Observers,
+    /// What runs beside the controllers and makes requests. It has ended before the lease is released.
+    pub tasks: BackgroundTasks,
 }
 
 impl Wiring {
@@ -77,6 +80,7 @@ impl Wiring {
             caches: SharedCaches::default(),
             stop: CancellationToken::new(),
             observers: Observers::default(),
+            tasks: BackgroundTasks::default(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Wiring {
             fan_out: FanOut::default(),
             caches: SharedCaches::default(),
             stop: self.stop.child_token(),
+            tasks: BackgroundTasks::default(),
             ..self.clone()
         }
     }
@@ -155,7 +160,8 @@ pub(crate) fn run<R: Reconciler>(
             wiring.client,
             identity,
             owns,
-            metrics.child_reads.clone(),
+            &metrics,
+            wiring.tasks,
         ),
         objects: Objects::new(wiring.settings.backoff()),
         store: cache.store(),
@@ -272,8 +278,13 @@ async fn work<R: Reconciler>(
             () = stop.cancelled() => {}
         }
     };
+    // beside the reconciliations in flight, which may take as long as the shutdown
+    let stopped = async {
+        stop.cancelled().await;
+        shared.reconciler.stopped().await;
+    };
     tokio::select! {
-        ((), ()) = join(controller, notices) => {}
+        ((), (), ()) = join3(controller, notices, stopped) => {}
         () = empty => {}
         () = unlisted => {}
         () = reports => {}

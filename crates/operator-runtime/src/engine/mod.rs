@@ -16,6 +16,7 @@ pub(crate) mod reconciled;
 pub(crate) mod reconciliation;
 pub(crate) mod related;
 pub(crate) mod shared_cache;
+pub(crate) mod tasks;
 pub(crate) mod turns;
 pub(crate) mod watch;
 

@@ -126,12 +126,13 @@ pub(crate) async fn reconcile<R: Reconciler>(
             Ok(Outcome::Reconciled(action)) => reconciles.done(Ok(action), duration),
             Ok(Outcome::Gone) => reconciles.done(Ok(&Action::await_change()), duration),
             Ok(Outcome::Outdated) => reconciles.outdated(duration),
+            Ok(Outcome::Failed(error, _)) => reconciles.done(Err(error), duration),
             Err(error) => reconciles.done(Err(error), duration),
         }
         let result = match &done {
             Ok(Outcome::Reconciled(_)) => Some(Ok(())),
             Ok(Outcome::Gone | Outcome::Outdated) => None,
-            Err(error) => Some(Err(error)),
+            Ok(Outcome::Failed(error, _)) | Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
             let identity = &shared.controller_context.identity;
@@ -151,6 +152,13 @@ pub(crate) async fn reconcile<R: Reconciler>(
             Ok(Outcome::Outdated) => {
                 debug!("the object has changed since it was read");
                 Action::requeue(CONFLICT_RETRY_DELAY)
+            }
+            Ok(Outcome::Failed(error, action)) => {
+                #[cfg(feature = "otel")]
+                trace::failed(&error);
+                debug!(took = ?duration, "{error}");
+                shared.objects.fail(&key);
+                action
             }
             Err(error) => shared.handle_failure(&key, &object, &error).await,
         };
@@ -223,7 +231,13 @@ impl<R: Reconciler> Reconciliations<R> {
                     Ok(_) if cx.is_outdated() => {
                         Ok(Outcome::Reconciled(Action::requeue(CONFLICT_RETRY_DELAY)))
                     }
-                    done => done.map(|action| Outcome::Reconciled(self.with_resync(action))),
+                    done => {
+                        let action = self.with_resync(done?);
+                        Ok(match cx.take_failure() {
+                            Some(error) => Outcome::Failed(error, action),
+                            None => Outcome::Reconciled(action),
+                        })
+                    }
                 }
             }
             Step::Cleanup(finalizers) => {
@@ -233,7 +247,11 @@ impl<R: Reconciler> Reconciliations<R> {
                 object = self.record_writes(key, &cx).unwrap_or(object);
                 done?;
                 if let Some(delay) = cx.cleanup_delay() {
-                    return Ok(Outcome::Reconciled(Action::requeue(delay)));
+                    let action = Action::requeue(delay);
+                    return Ok(match cx.take_failure() {
+                        Some(error) => Outcome::Failed(error, action),
+                        None => Outcome::Reconciled(action),
+                    });
                 }
                 self.remove_finalizers(key, &object, finalizers).await
             }
@@ -398,9 +416,11 @@ impl<R: Reconciler> Reconciliations<R> {
     }
 }
 
-/// The outcome of a reconciliation that did not fail.
+/// The outcome of a reconciliation that was not broken off.
 enum Outcome {
     Reconciled(Action),
+    /// A part has failed, has been reported, and is repeated on its own.
+    Failed(Error, Action),
     /// The object was deleted, or is being deleted without our finalizer: the reconciler was not called, or its result does not matter.
     Gone,
     /// The finalizers could not be written, because the object has changed; an earlier failure is not resolved yet.

@@ -9,7 +9,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::Queue;
+use super::{HandlerErrors, Queue};
 use crate::{Action, Error};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -38,6 +38,7 @@ pub(crate) struct ControllerMetrics {
     pub failing: Gauge,
     pub undecodable: Gauge,
     pub child_reads: Counter,
+    pub handler_errors: HandlerErrors,
     pub watch_errors: Counter,
 }
 

@@ -35,6 +35,30 @@ struct ControllerLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct HandlerLabels {
+    controller: Arc<str>,
+    handler: String,
+}
+
+/// The failed calls of a controller's handlers.
+#[derive(Clone)]
+pub(crate) struct HandlerErrors {
+    controller: Arc<str>,
+    errors: Family<HandlerLabels, Counter>,
+}
+
+impl HandlerErrors {
+    /// Counts a failed call. The calls of sub-handlers are those of their handler: their ids have no limit.
+    pub fn count(&self, id: &str) {
+        let labels = HandlerLabels {
+            controller: self.controller.clone(),
+            handler: id.split('/').next().unwrap_or_default().to_owned(),
+        };
+        self.errors.get_or_create(&labels).inc();
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct WatchLabel {
     group: String,
     resource: String,
@@ -63,6 +87,7 @@ pub(crate) struct Metrics {
     failing: Family<ControllerLabels, Gauge>,
     undecodable: Family<ControllerLabels, Gauge>,
     child_reads: Family<ControllerLabels, Counter>,
+    handler_errors: Family<HandlerLabels, Counter>,
     watches: Family<WatchLabel, Counter>,
     watch_errors: Family<ControllerLabels, Counter>,
 }
@@ -93,6 +118,7 @@ impl Metrics {
             failing: Family::default(),
             undecodable: Family::default(),
             child_reads: Family::default(),
+            handler_errors: Family::default(),
             paused: Gauge::default(),
             watches: Family::default(),
             watch_errors: Family::default(),
@@ -134,6 +160,11 @@ impl Metrics {
             self.child_reads.clone(),
         );
         registry.register(
+            "handler_errors",
+            "Failed calls of handlers",
+            self.handler_errors.clone(),
+        );
+        registry.register(
             "watch_starts",
             "Watches begun or renewed",
             self.watches.clone(),
@@ -162,6 +193,10 @@ impl Metrics {
             failing: self.failing.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
             child_reads: self.child_reads.get_or_create_owned(&label),
+            handler_errors: HandlerErrors {
+                controller,
+                errors: self.handler_errors.clone(),
+            },
             watch_errors: self.watch_errors.get_or_create_owned(&label),
         }
     }

@@ -94,6 +94,7 @@ async fn work(
         fan_out,
         caches,
         stop,
+        tasks,
         ..
     } = wiring.clone();
     if !crds.ensured.is_empty() {
@@ -156,6 +157,7 @@ async fn work(
     // nothing makes requests any more when the lease is released
     watches.shutdown().await;
     migrating.shutdown().await;
+    tasks.abort().await;
     Ok(())
 }
 

@@ -380,7 +380,11 @@ impl Trial {
         let failures = failures
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let shown: Vec<String> = failures.iter().take(5).cloned().collect();
+        let mut shown: Vec<String> = failures.iter().take(5).cloned().collect();
+        let rest = failures.len() - shown.len();
+        if rest > 0 {
+            shown.push(format!("and {rest} more"));
+        }
         assert!(
             failures.is_empty(),
             "{} of {} schedules fail:\n\n{}",

@@ -1,7 +1,7 @@
 //! Whether the operator succeeded: once it has settled, each object must have been reconciled, and its last reconciliation must have
 //! succeeded.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
@@ -12,6 +12,9 @@ use crate::server::Server;
 
 const MISSING: &str =
     "if the sample refers to an object that does not exist, add that object to tests/fixtures/";
+
+/// The reason of the event that reports a value for which the status has no field.
+const LOST: &str = "StatusFieldMissing";
 
 /// The part of a run in which the operator stopped making requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +59,15 @@ impl Trial {
                 |(group, kind): &(String, String)| *group == key.group && *kind == key.kind;
             let is_selected = sampled.contains(&key) || !self.existing.iter().any(is_existing);
             let is_owed = !is_deleted && is_selected || outcome.is_some();
-            if is_owed && let Some(why) = problem(outcome, expected) {
-                let events = warnings(objects.values().map(|it| &**it), &key);
-                problems.push(format!("{key} {why}{events}"));
+            let warnings: Vec<Warning> = warnings(objects.values().map(|it| &**it), &key);
+            let lost = warnings.iter().find(|it| it.reason == LOST);
+            match problem(outcome, expected) {
+                Some(why) if is_owed => {
+                    let events = warnings.iter().take(4);
+                    let events: String = events.map(|it| format!("\n    event: {it}")).collect();
+                    problems.push(format!("{key} {why}{events}"));
+                }
+                _ => problems.extend(lost.map(|it| format!("{key} has the event {it}"))),
             }
             present.insert(key);
         }
@@ -140,9 +149,22 @@ pub(super) fn failures(outcomes: &Outcomes) -> String {
         .collect()
 }
 
-/// The Warning events about an object.
-fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> String {
-    let events = objects.filter_map(|event| {
+/// An event of the type Warning.
+#[derive(Debug, PartialEq, Eq)]
+struct Warning {
+    reason: String,
+    note: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.note)
+    }
+}
+
+/// The warnings about an object.
+fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> Vec<Warning> {
+    let warnings = objects.filter_map(|event| {
         let about = match &event["involvedObject"] {
             Value::Null => &event["regarding"],
             found => found,
@@ -156,7 +178,10 @@ fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> St
             found => found,
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        is_meant.then(|| format!("\n    event: {}: {}", text(&event["reason"]), text(note)))
+        is_meant.then(|| Warning {
+            reason: text(&event["reason"]),
+            note: text(note),
+        })
     });
-    events.take(4).collect()
+    warnings.collect()
 }

@@ -414,7 +414,11 @@ async fn a_failing_conversion_fails_what_needs_it() {
     ] {
         let answer = server.send(method, &path, &body).await;
         assert_eq!(answer.code, 500);
-        assert!(answer.message().contains(&failed), "{}", answer.message());
+        // a real server that has the object in its watch cache already fails only for what it would store
+        let cached = failed.replace("/v1,", "/v2,");
+        let message = answer.message();
+        let is_expected = message.contains(&failed) || method != "GET" && message.contains(&cached);
+        assert!(is_expected, "{method}: {message}");
     }
     let post = server
         .send(

@@ -15,10 +15,12 @@ use kube::runtime::events::EventType;
 use serde_json::Value;
 use tokio::{
     sync::watch,
-    task::AbortHandle,
     time::{Instant, sleep, sleep_until, timeout},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 use tracing::{Instrument, info_span, warn};
 
 use super::{
@@ -100,18 +102,21 @@ pub(super) struct Tasks<H: Handlers> {
     objects: Mutex<HashMap<String, ObjectTasks<H::Resource>>>,
     tracker: TaskTracker,
     stop: CancellationToken,
+    /// Ends all tasks at once.
+    abort: CancellationToken,
 }
 
 struct ObjectTasks<K> {
     essence: Value,
     latest: watch::Sender<Latest<K>>,
-    /// By the ids of the timers and daemons. One that has ended stays, until the object is no longer accepted.
+    /// By the ids of the timers and daemons. One that has ended by itself stays, until the object is no longer accepted.
     running: HashMap<String, Task>,
 }
 
 struct Task {
     stop: CancellationToken,
-    abort: AbortHandle,
+    /// Cancelled when it has ended.
+    ended: CancellationToken,
 }
 
 impl Drop for Task {
@@ -130,6 +135,9 @@ struct Worker<H: Handlers> {
     lifetime: Lifetime<H::Resource>,
     backoff: Backoff,
     random: RandomState,
+    /// The end of the task before, which may still be in its grace.
+    before: Option<CancellationToken>,
+    _ended: DropGuard,
 }
 
 impl<H: Handlers> Tasks<H> {
@@ -139,6 +147,7 @@ impl<H: Handlers> Tasks<H> {
             objects: Mutex::default(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
+            abort: CancellationToken::new(),
         }
     }
 
@@ -177,32 +186,48 @@ impl<H: Handlers> Tasks<H> {
         }
         for (index, background) in all.iter().enumerate() {
             if !background.filter.accepts(object) {
-                if let Some(task) = tasks.running.remove(&background.id) {
+                if let Some(task) = tasks.running.get(&background.id) {
                     task.stop.cancel();
+                    if task.ended.is_cancelled() {
+                        tasks.running.remove(&background.id);
+                    }
                 }
                 continue;
             }
-            if tasks.running.contains_key(&background.id) {
-                continue;
-            }
+            let before = match tasks.running.get(&background.id) {
+                Some(task) if task.stop.is_cancelled() => Some(task.ended.clone()),
+                Some(_) => continue,
+                None => None,
+            };
             let stop = self.stop.child_token();
+            let ended = CancellationToken::new();
             let worker = Worker {
                 handlers: handlers.clone(),
                 all: all.clone(),
                 index,
                 memo: memo.clone(),
-                context: cx.renewed(&**object),
+                context: cx.background(&**object),
                 lifetime: Lifetime {
                     latest: tasks.latest.subscribe(),
                     stop: stop.clone(),
                 },
                 backoff: self.backoff,
                 random: RandomState::new(),
+                before,
+                _ended: ended.clone().drop_guard(),
             };
             let span = info_span!("background", handler = background.id, object = cx.display());
-            let task = self.tracker.spawn(worker.work().instrument(span));
-            let abort = task.abort_handle();
-            let task = Task { stop, abort };
+            let abort = self.abort.clone();
+            let work = async move {
+                tokio::select! {
+                    biased;
+                    () = abort.cancelled() => {}
+                    () = worker.work() => {}
+                }
+            };
+            let work = work.instrument(span);
+            self.tracker.spawn(cx.shared().tasks.track(work));
+            let task = Task { stop, ended };
             tasks.running.insert(background.id.clone(), task);
         }
     }
@@ -217,7 +242,7 @@ impl<H: Handlers> Tasks<H> {
             task.stop.cancel();
         }
         let mut running = tasks.running.values();
-        let have_ended = running.all(|task| task.abort.is_finished());
+        let have_ended = running.all(|task| task.ended.is_cancelled());
         if have_ended {
             objects.remove(uid);
         }
@@ -243,9 +268,7 @@ impl<H: Handlers> Tasks<H> {
 
 impl<H: Handlers> Drop for Tasks<H> {
     fn drop(&mut self) {
-        for task in self.lock().values().flat_map(|it| it.running.values()) {
-            task.abort.abort();
-        }
+        self.abort.cancel();
     }
 }
 
@@ -254,7 +277,13 @@ impl<H: Handlers> Worker<H> {
         &self.all[self.index]
     }
 
-    async fn work(self) {
+    async fn work(mut self) {
+        if let Some(before) = self.before.take() {
+            before.cancelled().await;
+        }
+        if self.lifetime.stop.is_cancelled() {
+            return;
+        }
         let stop = self.lifetime.stop.clone();
         let grace = self.background().schedule.grace;
         let id = self.background().id.clone();
@@ -315,7 +344,7 @@ impl<H: Handlers> Worker<H> {
         let (begun, started) = (Instant::now(), now());
         for number in 1_u32.. {
             let object = self.lifetime.latest.borrow().object.clone();
-            let cx = self.context.renewed(&*object);
+            let cx = self.context.background(&*object);
             let (result, is_outdated) = self.call(object.clone(), cx, number, started).await;
             let error = match result {
                 Ok(()) if is_outdated => {
@@ -392,6 +421,7 @@ impl<H: Handlers> Worker<H> {
 
     async fn report(&self, object: &H::Resource, error: &Error, delay: Option<Duration>) {
         let id = &self.background().id;
+        self.context.shared().handler_errors.count(id);
         let reason = match delay {
             Some(delay) => {
                 warn!(retry_in = ?delay, "{error}");

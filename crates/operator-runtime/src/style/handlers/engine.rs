@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -22,11 +22,12 @@ use super::{
     essence::essence,
     event::Events,
     handled::{self, Handled},
-    journal::{Ended, Journal, Turn, now},
+    journal::{Ended, Journal, Turn, now, outdated},
     memo::Memory,
     place::{Entry, Place},
-    progress::{Outcome, Progress, Record, text},
+    progress::{Outcome, Progress, Record, failure, text},
     registry::{Handler, Invocation, On, Registry},
+    report::report,
     subhandler::Scope,
 };
 use crate::{
@@ -43,9 +44,6 @@ const ALL_ANNOTATIONS: usize = 256 << 10;
 
 /// What the annotations of others and the progress are left of that.
 const RESERVE: usize = 16 << 10;
-
-/// A handler is called again so long after a write that found its object changed.
-const OUTDATED_DELAY: Duration = Duration::from_secs(1);
 
 /// How often it is checked whether the timers and daemons of an object have ended.
 const ENDING_DELAY: Duration = Duration::from_millis(200);
@@ -261,25 +259,6 @@ impl<H: Handlers> Work<'_, H> {
         (result, scope)
     }
 
-    /// Reports an error of a handler.
-    async fn report(&self, handler: &Handler<H>, cause: Cause, error: &Error, ended: Ended) {
-        let id = &handler.id;
-        match ended {
-            Ended::Succeeded => {}
-            Ended::Retries(delay) => warn!(handler = id, %cause, retry_in = ?delay, "{error}"),
-            Ended::Failed => warn!(handler = id, %cause, "{error}; it is not called again"),
-        }
-        let note = format!("{cause} handler {id}: {error}");
-        let reason = match ended {
-            Ended::Failed => "HandlerFailed",
-            Ended::Succeeded | Ended::Retries(_) => "HandlerRetries",
-        };
-        let type_ = EventType::Warning;
-        self.cx
-            .limited_event(&*self.object, type_, reason, note)
-            .await;
-    }
-
     /// Calls the handlers that are due, in their order. Each belongs to a journal by its cause. Returns the time until the next one is due;
     /// `None` if all have ended.
     async fn run(&mut self, due: &[(&Handler<H>, Cause, Arc<Journal>)]) -> Result<Pass> {
@@ -294,8 +273,9 @@ impl<H: Handlers> Work<'_, H> {
                 Turn::Ended => continue,
                 Turn::TimedOut(message) => {
                     let error = anyhow::anyhow!("its time is over; the last error: {message}");
-                    self.report(handler, *cause, &error.into(), Ended::Failed)
-                        .await;
+                    let error = error.into();
+                    let of = (*cause, handler.id.as_str());
+                    report(self.cx, &*self.object, of, &error, Ended::Failed).await;
                     if !journal.write(&*self.object, self.cx).await? || !self.renew()? {
                         return Ok(Pass::Gone);
                     }
@@ -303,7 +283,7 @@ impl<H: Handlers> Work<'_, H> {
                 }
             };
             // what an earlier handler's write found says nothing about this one
-            self.cx.forget_outdated();
+            self.cx.set_outdated(false);
             let (result, scope) = self
                 .call(handler, journal, (*cause, attempt, started))
                 .await;
@@ -317,10 +297,13 @@ impl<H: Handlers> Work<'_, H> {
                 }
                 (result, _) => result.map(drop),
             };
-            if result.is_ok() && self.cx.is_outdated() {
-                // its write of the status found another version, so it is repeated with that
-                return Ok(Pass::Next(Some(OUTDATED_DELAY)));
-            }
+            let result = match result {
+                Ok(()) if self.cx.is_outdated() => {
+                    journal.returned(&handler.id);
+                    Err(outdated())
+                }
+                result => result,
+            };
             let ended = match (&result, scope.waits()) {
                 (Ok(()), Some(delay)) => {
                     journal.wait(&handler.id, delay);
@@ -330,7 +313,8 @@ impl<H: Handlers> Work<'_, H> {
                     let result = result.as_ref().copied();
                     let ended = journal.end(&handler.id, result, handler.retries);
                     if let Err(error) = result {
-                        self.report(handler, *cause, error, ended).await;
+                        let of = (*cause, handler.id.as_str());
+                        report(self.cx, &*self.object, of, error, ended).await;
                     }
                     ended
                 }
@@ -416,12 +400,18 @@ impl<H: Handlers> Reconciler for Engine<H> {
             self.memory.with(&uid, |known| known.resume = Some(journal));
         }
         let resume = self.memory.with(&uid, |known| known.resume.clone());
+        if let (None, Some((id, message))) = (cause, record.failed.first_key_value()) {
+            // nothing has changed since
+            cx.fail(Error::permanent(failure(id, message)));
+        }
         if cause.is_none() && resume.is_none() {
             return Ok(Action::await_change());
         }
         let old = record.handled.as_ref().and_then(|it| self.old(&object, it));
         let mut progress =
             progress.unwrap_or_else(|| Progress::new(cause.unwrap_or(Cause::Resume)));
+        let begins = !progress.has_target();
+        let skipped = progress.skipped.clone();
         let target = progress.target.take();
         let target = target.unwrap_or_else(|| self.recorded(&object, &essence, &uid));
         progress.target = Some(target.clone());
@@ -443,9 +433,14 @@ impl<H: Handlers> Reconciler for Engine<H> {
         for handler in &self.registry.handlers {
             let cause = cause.filter(|_| !is_reverted);
             if let Some(cause) = cause
-                && work.is_for(handler, cause, record.handled.as_ref())?
+                && handler.is_of(cause)
+                && !skipped.contains(&handler.id)
             {
-                due.push((handler, cause, journal.clone()));
+                if work.is_for(handler, cause, record.handled.as_ref())? {
+                    due.push((handler, cause, journal.clone()));
+                } else if begins {
+                    journal.progress().skipped.push(handler.id.clone());
+                }
             }
             if let Some(resume) = &resume
                 && work.is_for(handler, Cause::Resume, None)?
@@ -457,6 +452,10 @@ impl<H: Handlers> Reconciler for Engine<H> {
             Pass::Gone => return Ok(Action::await_change()),
             Pass::Next(next) => next,
         };
+        let mut errors = due.iter().filter_map(|(_, _, of)| of.progress().error());
+        if let Some(error) = errors.next() {
+            cx.fail(error);
+        }
         let has_ended = |of: Cause| {
             let mut of_cause = due.iter().filter(|(_, cause, _)| *cause == of);
             of_cause.all(|(handler, _, journal)| journal.has_ended(&handler.id))
@@ -468,7 +467,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             return Ok(next.map_or_else(Action::await_change, Action::requeue));
         };
         // Nobody has seen what a change that was reverted led to, if no handler has ended.
-        let has_seen = !is_reverted || journal.progress().has_ended();
+        let has_seen = !is_reverted || journal.progress().has_seen();
         debug!(%cause, "handled");
         let outcome = Outcome {
             handled: &target,
@@ -526,7 +525,11 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 due.push((handler, Cause::Delete, journal.clone()));
             }
         }
-        match work.run(&due).await? {
+        let pass = work.run(&due).await?;
+        if let Some(error) = journal.progress().error() {
+            cx.fail(error);
+        }
+        match pass {
             Pass::Gone | Pass::Next(None) => {}
             Pass::Next(Some(delay)) => cx.delay_cleanup(delay),
         }
@@ -551,6 +554,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 let call = (Cause::Deleted, 1, now());
                 let (result, _) = work.call(handler, &journal, call).await;
                 if let Err(error) = result {
+                    cx.shared().handler_errors.count(&handler.id);
                     warn!(handler = handler.id, "{error}; there is no other call");
                 }
             }
@@ -582,7 +586,15 @@ impl<H: Handlers> Reconciler for Engine<H> {
         for object in keys.iter().filter_map(|key| store.get(key)) {
             let key = ObjectRef::from_obj(&*object);
             for index in &self.registry.indexes {
-                index.replace(&key, Some(&*object));
+                let replace = AssertUnwindSafe(|| index.replace(&key, Some(&*object)));
+                if let Err(panic) = catch_unwind(replace) {
+                    warn!(object = %key, "the function of an index panicked: {}", panic_message(&*panic));
+                    index.replace(&key, None);
+                }
+            }
+            if object.meta().deletion_timestamp.is_some() {
+                // without a finalizer, nothing else ends its tasks until it is gone
+                self.tasks.end(&object.uid().unwrap_or_default());
             }
             self.events.push(is_list, object, context);
         }

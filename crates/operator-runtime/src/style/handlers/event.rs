@@ -66,6 +66,9 @@ type RunEvent<H> = Box<
         + Sync,
 >;
 
+/// So many events of an object wait for their handlers; of more, the oldest modifications are dropped.
+const MOST_WAITING: usize = 1000;
+
 /// The events that wait for their handlers. Dropping it aborts those that run.
 pub(super) struct Events<H: Handlers> {
     handlers: Arc<H>,
@@ -150,6 +153,7 @@ impl<H: Handlers> Events<H> {
         cx: &dyn Fn(&H::Resource) -> Context,
     ) {
         let cx = cx(&object);
+        let tasks = cx.shared().tasks.clone();
         let mut waiting = lock(&self.waiting);
         if self.tracker.is_closed() {
             return;
@@ -158,11 +162,24 @@ impl<H: Handlers> Events<H> {
             events: VecDeque::new(),
             task: None,
         });
+        if queue.events.len() >= MOST_WAITING {
+            let modified = queue
+                .events
+                .iter()
+                .position(|it| it.kind == EventKind::Modified);
+            if let Some(event) = modified.and_then(|at| queue.events.remove(at)) {
+                let object = event.cx.display();
+                warn!(
+                    object,
+                    "{MOST_WAITING} events wait for their handlers; an earlier modification is dropped"
+                );
+            }
+        }
         queue.events.push_back(WatchEvent { kind, object, cx });
         if queue.task.is_none() {
             let (handlers, all) = (self.handlers.clone(), self.all.clone());
             let work = work(handlers, all, self.waiting.clone(), key);
-            let task = self.tracker.spawn(work);
+            let task = self.tracker.spawn(tasks.track(work));
             queue.task = Some(task.abort_handle());
         }
     }
@@ -197,9 +214,12 @@ async fn work<H: Handlers>(
                 }
             }
         };
-        for handler in all.iter().filter(|it| it.filter.accepts(&event.object)) {
+        for handler in &*all {
             let span = info_span!("event", handler = handler.id, object = event.cx.display());
             let called = async {
+                if !handler.filter.accepts(&event.object) {
+                    return Ok(());
+                }
                 let run = (handler.run)(handlers.clone(), event.clone());
                 event.cx.about(&*event.object, run).await
             };
@@ -209,6 +229,7 @@ async fn work<H: Handlers>(
                 .await
                 .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
             if let Err(error) = result {
+                event.cx.shared().handler_errors.count(&handler.id);
                 span.in_scope(|| warn!("{error}; there is no other call for this event"));
             }
         }

@@ -89,11 +89,16 @@ impl Handled {
         }
     }
 
-    /// Whether the field of a handler had the value with this hash; `None` if that is not known.
+    /// Whether the field of a handler had the value with this hash; `None` if the operator had no such handler. Of an essence that has all
+    /// values, no hashes are recorded: if it does not fit the type any more, the field may have changed.
     pub fn has_field(&self, handler: &str, hash: &str) -> Option<bool> {
         let fields = match self {
-            Self::Whole { fields, .. } => fields.as_ref()?,
-            Self::Hashed { fields, .. } => fields,
+            Self::Whole { fields: None, .. } => return Some(false),
+            Self::Whole {
+                fields: Some(fields),
+                ..
+            }
+            | Self::Hashed { fields, .. } => fields,
         };
         fields.get(handler).map(|it| it == hash)
     }

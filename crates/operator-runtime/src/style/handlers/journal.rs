@@ -102,6 +102,13 @@ impl Journal {
         }
     }
 
+    /// Records that a handler has returned without an error, but is called again, because its status was not written.
+    pub fn returned(&self, handler: &str) {
+        if let Some(entry) = self.progress().handlers.get_mut(handler) {
+            entry.returned = true;
+        }
+    }
+
     /// Lets a handler wait for its sub-handlers; that is no attempt.
     pub fn wait(&self, handler: &str, delay: Duration) {
         let next = after(now(), delay);
@@ -119,6 +126,15 @@ impl Journal {
         let changes = BTreeMap::from([(place::Entry::Progress, Some(text))]);
         place.write(object, cx, changes).await
     }
+}
+
+/// A handler is called again so long after a write that found its object changed.
+const OUTDATED_DELAY: Duration = Duration::from_secs(1);
+
+/// The error of a handler whose write of the status found another version of the object.
+pub(super) fn outdated() -> Error {
+    let reason = "the object was changed during the call, so the status was not written";
+    Error::temporary(OUTDATED_DELAY, anyhow::anyhow!(reason))
 }
 
 /// Whether a handler is called.

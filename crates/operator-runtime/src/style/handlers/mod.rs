@@ -16,6 +16,7 @@ mod memo;
 mod place;
 mod progress;
 mod registry;
+mod report;
 mod secret;
 mod subhandler;
 

@@ -18,7 +18,7 @@ use super::{
     handled::Handled,
     place::{self, Place},
 };
-use crate::style::Object;
+use crate::{Error, style::Object};
 
 /// The format of both records that this release writes.
 const FORMAT: u32 = 1;
@@ -34,8 +34,19 @@ pub(super) struct Record {
     pub progress: Option<Progress>,
     /// What cannot be read, and why.
     pub problems: Vec<String>,
+    /// The last errors of the handlers that had failed for good when the object was handled.
+    pub failed: BTreeMap<String, String>,
     /// Whether there is something that says what was handled, also if it cannot be read.
     pub is_known: bool,
+}
+
+/// An [`Outcome`], as it is read.
+#[derive(Deserialize)]
+struct Finished {
+    #[serde(flatten)]
+    handled: Handled,
+    #[serde(default)]
+    failed: BTreeMap<String, String>,
 }
 
 /// What is written when all handlers of a cause have ended.
@@ -55,6 +66,9 @@ pub(super) struct Progress {
     /// The object as the cause found it: what is handled once all handlers have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Handled>,
+    /// The handlers of this cause that did not accept the object when it began; they are called for what comes after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
     /// By the ids of the handlers.
     pub handlers: BTreeMap<String, Entry>,
 }
@@ -74,6 +88,13 @@ pub(super) struct Entry {
     /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether it has returned without an error and is called again nevertheless.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub returned: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,9 +121,11 @@ impl Record {
         let (mut record, mut texts) = (Self::default(), place.texts(object)?);
         let problems = &mut record.problems;
         if let Some((place, text)) = texts.remove(&place::Entry::Handled) {
-            let read = read(&place, &text, &uid, problems);
+            let read = read::<Finished>(&place, &text, &uid, problems);
             record.is_known = !matches!(read, Reading::OfAnother);
-            record.handled = read.content();
+            if let Some(Finished { handled, failed }) = read.content() {
+                (record.handled, record.failed) = (Some(handled), failed);
+            }
         }
         if let Some((place, text)) = texts.remove(&place::Entry::Progress) {
             record.progress = read(&place, &text, &uid, problems).content();
@@ -167,13 +190,15 @@ impl Progress {
         Self {
             cause,
             target: None,
+            skipped: vec![],
             handlers: BTreeMap::new(),
         }
     }
 
-    /// Whether a handler has ended.
-    pub fn has_ended(&self) -> bool {
-        self.handlers.values().any(|entry| entry.end.is_some())
+    /// Whether a handler has seen the target, and has returned.
+    pub fn has_seen(&self) -> bool {
+        let mut entries = self.handlers.values();
+        entries.any(|entry| entry.end.is_some() || entry.returned)
     }
 
     /// The last errors of the handlers that have failed for good.
@@ -186,10 +211,29 @@ impl Progress {
             .collect()
     }
 
+    /// The error of a handler that has failed, or that waits for its next attempt.
+    pub fn error(&self) -> Option<Error> {
+        let mut entries = self.handlers.iter();
+        let is_failing = |entry: &Entry| entry.end != Some(End::Succeeded) && !entry.returned;
+        entries.find_map(|(id, entry)| {
+            let message = entry.message.as_ref().filter(|_| is_failing(entry))?;
+            let error = failure(id, message);
+            Some(match entry.end {
+                Some(_) => Error::permanent(error),
+                None => error.into(),
+            })
+        })
+    }
+
     /// Whether it was written, and not just begun.
     pub fn has_target(&self) -> bool {
         self.target.is_some()
     }
+}
+
+/// The error of a handler, by its message.
+pub(super) fn failure(id: &str, message: &str) -> anyhow::Error {
+    anyhow::anyhow!("handler {id}: {message}")
 }
 
 impl Entry {
@@ -200,6 +244,7 @@ impl Entry {
             next: None,
             end: None,
             message: None,
+            returned: false,
         }
     }
 

@@ -54,6 +54,16 @@ pub(super) struct Handler<H: Handlers> {
     pub result: Option<String>,
 }
 
+impl<H: Handlers> Handler<H> {
+    /// Whether it is called for a cause, for some objects.
+    pub fn is_of(&self, cause: Cause) -> bool {
+        match self.on {
+            On::Cause(on) => on == cause,
+            On::Field(_) => matches!(cause, Cause::Create | Cause::Update),
+        }
+    }
+}
+
 /// Calls a handler.
 pub(super) type Run<H> = Box<
     dyn Fn(Arc<H>, Invocation<<H as Handlers>::Resource>) -> BoxFuture<'static, Result<Value>>

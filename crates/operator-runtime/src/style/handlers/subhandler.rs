@@ -1,19 +1,22 @@
 //! The sub-handlers of a handler.
 
 use std::{
+    collections::HashSet,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use futures::FutureExt;
-use tracing::warn;
 
 use super::{
     call::{About, Call},
-    journal::{Ended, Journal, Turn},
+    journal::{Ended, Journal, Turn, outdated},
+    report::report,
 };
-use crate::{Error, Result, error::panic_message, retries::Retries, style::Object};
+use crate::{
+    Error, Result, engine::decode::read, error::panic_message, retries::Retries, style::Object,
+};
 
 /// Where the sub-handlers of a handler record their progress.
 #[derive(Clone)]
@@ -23,6 +26,8 @@ pub(super) struct Scope {
     pub retries: Retries,
     /// The time until the next sub-handler is due, if one has not ended.
     waits: Arc<Mutex<Option<Duration>>>,
+    /// The ids of the sub-handlers that were called.
+    called: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Scope {
@@ -31,12 +36,17 @@ impl Scope {
             journal,
             retries,
             waits: Arc::default(),
+            called: Arc::default(),
         }
     }
 
     /// The time until the handler has to be called again for its sub-handlers.
     pub fn waits(&self) -> Option<Duration> {
         *self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn called(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait(&self, delay: Duration) {
@@ -50,6 +60,12 @@ impl Scope {
         F: AsyncFnOnce(Call<K>) -> Result<()>,
     {
         let id = format!("{}/{id}", parent.about.handler);
+        if !self.called().insert(id.clone()) {
+            let problem = anyhow::anyhow!(
+                "two sub-handlers of one call have the id {id:?}, so the second one would never be called"
+            );
+            return Err(Error::permanent(problem));
+        }
         let (attempt, started) = match self.journal.begin(&id, self.retries) {
             Turn::Attempt { number, started } => (number, started),
             Turn::Later(delay) => {
@@ -58,12 +74,19 @@ impl Scope {
             }
             Turn::Ended => return Ok(true),
             Turn::TimedOut(message) => {
-                warn!(handler = id, "its time is over; the last error: {message}");
+                let error = anyhow::anyhow!("its time is over; the last error: {message}").into();
+                let of = (parent.about.cause, id.as_str());
+                report(&parent.cx, &*parent.object, of, &error, Ended::Failed).await;
                 return Ok(true);
             }
         };
         let inner = Self::new(self.journal.clone(), self.retries);
+        let cx = parent.cx.part();
+        let newest = cx.written().as_ref().and_then(|it| read::<K>(it).ok());
         let call = Call {
+            // an earlier sub-handler may have written it
+            object: newest.map_or_else(|| parent.object.clone(), Arc::from),
+            cx: cx.clone(),
             about: About {
                 handler: id.clone(),
                 attempt,
@@ -76,6 +99,13 @@ impl Scope {
         let called = AssertUnwindSafe(handler(call)).catch_unwind().await;
         let result =
             called.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+        let result = match result {
+            Ok(()) if cx.is_outdated() => {
+                self.journal.returned(&id);
+                Err(outdated())
+            }
+            result => result,
+        };
         let mut has_ended = true;
         match (result, inner.waits()) {
             (Ok(()), Some(delay)) => {
@@ -83,24 +113,18 @@ impl Scope {
                 self.wait(delay);
                 has_ended = false;
             }
-            (result, _) => match self
-                .journal
-                .end(&id, result.as_ref().copied(), self.retries)
-            {
-                Ended::Succeeded => {}
-                Ended::Failed => {
-                    if let Err(error) = &result {
-                        warn!(handler = id, "{error}; it is not called again");
-                    }
+            (result, _) => {
+                let result = result.as_ref().copied();
+                let ended = self.journal.end(&id, result, self.retries);
+                if let Err(error) = result {
+                    let of = (parent.about.cause, id.as_str());
+                    report(&parent.cx, &*parent.object, of, error, ended).await;
                 }
-                Ended::Retries(delay) => {
-                    if let Err(error) = &result {
-                        warn!(handler = id, retry_in = ?delay, "{error}");
-                    }
+                if let Ended::Retries(delay) = ended {
                     self.wait(delay);
                     has_ended = false;
                 }
-            },
+            }
         }
         if !self.journal.write(&*parent.object, &parent.cx).await? {
             return Err(Error::temporary(

@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::rest;
 use kube::{Client, api::DeleteParams};
-use operator_runtime::handlers::WatchEvent;
+use operator_runtime::handlers::{DaemonCall, WatchEvent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Handlers whose objects are written by another client during each call.
@@ -120,4 +120,167 @@ async fn an_operator_that_stops_waits_for_its_handlers_of_events_and_calls_no_mo
     patch(&server, "a", json!({"spec": {"size": 2}})).await;
     running.stop().await.unwrap();
     assert_eq!(journal.take(), ["a ends"]);
+}
+
+/// A daemon that shows the size in the status.
+struct Mirror;
+
+impl Handlers for Mirror {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.daemon("mirror", Self::mirror);
+    }
+}
+
+impl Mirror {
+    async fn mirror(self: Arc<Self>, daemon: DaemonCall<Widget>) -> Result<()> {
+        while daemon.sleep(Duration::from_millis(20)).await {
+            let latest = daemon.latest();
+            let status = json!({"observedGeneration": latest.spec.size});
+            daemon.cx().update_status(&*latest, &status).await?;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_writes_the_status_also_after_writes_of_others() {
+    let server = server().await;
+    let running = start(&server, Mirror).await;
+    create_sized(&server, "a", 1).await;
+    for size in [1, 2, 3] {
+        patch(&server, "a", json!({"spec": {"size": size}})).await;
+        server
+            .eventually("the status has the size", async || {
+                let widget = widgets(&server).get("a").await.ok()?;
+                let shown = widget.status.unwrap_or_default().observed_generation;
+                (shown == Some(size)).then_some(())
+            })
+            .await;
+        let labels = json!({"metadata": {"labels": {"size": size.to_string()}}});
+        patch(&server, "a", labels).await;
+    }
+    running.stop().await.unwrap();
+}
+
+/// Sub-handlers that each write a part of the status; the first one finds once that the object has changed.
+struct Parts {
+    journal: Arc<Journal>,
+    other: Client,
+}
+
+impl Handlers for Parts {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.create("parts", Self::parts);
+    }
+}
+
+impl Parts {
+    async fn parts(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
+        for name in ["one", "two"] {
+            let part = async |call: Call<Widget>| {
+                self.journal.call(&call, "")?;
+                if name == "one" && call.attempt() == 1 {
+                    let api: Api<Widget> = Api::default_namespaced(self.other.clone());
+                    let labels = Patch::Merge(json!({"metadata": {"labels": {"other": "wrote"}}}));
+                    let parameters = PatchParams::default();
+                    api.patch("a", &parameters, &labels).await?;
+                }
+                let mut status = call.object().status.clone().unwrap_or_default();
+                let parts = status.handlers.get_or_insert_default();
+                parts.insert(name.to_owned(), "done".to_owned());
+                call.cx().update_status(&**call.object(), &status).await
+            };
+            call.sub_handler(name, part).await?;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn sub_handlers_lose_no_part_of_the_status() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let parts = Parts {
+        journal: journal.clone(),
+        other: server.client(),
+    };
+    let running = start(&server, parts).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    let widget = widgets(&server).get("a").await.unwrap();
+    let done = widget
+        .status
+        .unwrap_or_default()
+        .handlers
+        .unwrap_or_default();
+    assert_eq!(done.into_keys().collect::<Vec<_>>(), ["one", "two"]);
+    let calls = ["one#1", "two#1", "one#2"];
+    assert_eq!(
+        journal.take(),
+        calls.map(|it| format!("a create parts/{it} size 1"))
+    );
+    running.stop().await.unwrap();
+}
+
+/// A handler of a field whose write of the status finds that the field was changed back.
+struct Back {
+    journal: Arc<Journal>,
+    other: Client,
+}
+
+impl Handlers for Back {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.field("size", |widget| widget.spec.size, Self::size);
+    }
+}
+
+impl Back {
+    async fn size(self: Arc<Self>, field: FieldUpdate<Widget, i32>) -> Result<()> {
+        self.journal
+            .call(&field, &format!(" {:?} -> {}", field.old(), field.new()))?;
+        if *field.new() == 2 {
+            let api: Api<Widget> = Api::default_namespaced(self.other.clone());
+            let size = Patch::Merge(json!({"spec": {"size": 1}}));
+            api.patch("a", &PatchParams::default(), &size).await?;
+        }
+        let status = json!({"observedGeneration": field.new()});
+        let object = field.object();
+        field.cx().update_status(&**object, &status).await
+    }
+}
+
+#[tokio::test]
+async fn what_a_handler_has_done_is_undone_if_the_field_is_changed_back_meanwhile() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let back = Back {
+        journal: journal.clone(),
+        other: server.client(),
+    };
+    let running = start(&server, back).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    let lines = logged(&server, &journal, 3).await;
+    assert_eq!(
+        lines,
+        [
+            "a create size#1 size 1 None -> 1",
+            "a update size#1 size 2 Some(1) -> 2",
+            "a update size#1 size 1 Some(2) -> 1",
+        ]
+    );
+    settled(&server, "a").await;
+    let widget = widgets(&server).get("a").await.unwrap();
+    assert_eq!(
+        widget.status.unwrap_or_default().observed_generation,
+        Some(1)
+    );
+    running.stop().await.unwrap();
 }

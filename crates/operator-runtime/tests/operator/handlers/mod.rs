@@ -3,6 +3,7 @@
 mod background;
 mod causes;
 mod conflicts;
+mod grace;
 mod killed;
 mod meanwhile;
 mod records;

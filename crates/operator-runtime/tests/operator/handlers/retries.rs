@@ -151,6 +151,8 @@ async fn a_failing_sub_handler_is_retried_alone() {
     widgets(&server).create(&parameters, &widget).await.unwrap();
     settled(&server, "a").await;
     let lines: Vec<String> = journal.take();
+    let note = event(&server, "a", "HandlerRetries").await;
+    assert_eq!(note, "create handler each/two: failed");
     let subs: Vec<&String> = lines.iter().filter(|line| line.contains('/')).collect();
     assert_eq!(
         subs,
@@ -161,6 +163,53 @@ async fn a_failing_sub_handler_is_retried_alone() {
             "a create each/two#2 size 1",
         ]
     );
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn two_sub_handlers_of_one_id_are_an_error() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, Words(journal.clone())).await;
+    let way = Some("one two one".to_owned());
+    let widget = Widget::new("a", WidgetSpec { way, size: 1 });
+    let parameters = PostParams::default();
+    widgets(&server).create(&parameters, &widget).await.unwrap();
+    let note = event(&server, "a", "HandlerFailed").await;
+    let problem = "two sub-handlers of one call have the id \"each/one\"";
+    assert!(note.contains(problem), "{note}");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_whose_handler_has_failed_counts_as_failing_until_it_is_handled() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    journal.plan("create-2", &[Outcome::Other; 3]);
+    let running = start(&server, All(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    let failing = async |count: f64| {
+        server
+            .eventually("the metric has it", async || {
+                let line = r#"operator_failing_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
+                (running.metric(line).await? == count).then_some(())
+            })
+            .await;
+    };
+    failing(1.0).await;
+    let errors = r#"operator_handler_errors_total{controller="widget",handler="create-2"}"#;
+    assert_eq!(running.metric(errors).await, Some(3.0));
+    // what does not call handlers does not change that
+    let status = Patch::Merge(json!({"status": {"observedGeneration": 8}}));
+    let parameters = PatchParams::default();
+    let api = widgets(&server);
+    api.patch_status("a", &parameters, &status).await.unwrap();
+    crate::support::rest(&server).await;
+    failing(1.0).await;
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    settled(&server, "a").await;
+    failing(0.0).await;
     running.stop().await.unwrap();
 }
 

@@ -142,3 +142,50 @@ async fn a_value_that_goes_nowhere_ends_the_start() {
         "{error}"
     );
 }
+
+/// A filter and an index that panic for the size 13.
+#[derive(Default)]
+struct Unlucky {
+    journal: Arc<Journal>,
+    by_size: Index<i32, String>,
+}
+
+impl Handlers for Unlucky {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.event("event", async |unlucky: Arc<Self>, event| {
+            let line = format!("{event:?}");
+            unlucky.journal.lines.lock().unwrap().push(line);
+            Ok(())
+        })
+        .when(|widget| {
+            assert!(widget.spec.size != 13, "no luck");
+            true
+        });
+        on.index(&self.by_size, |widget| {
+            assert!(widget.spec.size != 13, "no luck");
+            Some((widget.spec.size, widget.name_any()))
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_filter_or_an_index_that_panics_concerns_its_object_alone() {
+    let server = server().await;
+    let (journal, by_size) = (Arc::new(Journal::default()), Index::default());
+    create_sized(&server, "a", 13).await;
+    create_sized(&server, "b", 2).await;
+    let unlucky = Unlucky {
+        journal: journal.clone(),
+        by_size: by_size.clone(),
+    };
+    let running = start(&server, unlucky).await;
+    by_size.complete().await;
+    assert_eq!(by_size.keys(), [2]);
+    assert_eq!(logged(&server, &journal, 1).await, ["Listed b"]);
+    patch(&server, "a", json!({"spec": {"size": 3}})).await;
+    assert_eq!(logged(&server, &journal, 1).await, ["Modified a"]);
+    assert_eq!(by_size.keys(), [2, 3]);
+    running.stop().await.unwrap();
+}

@@ -1,12 +1,14 @@
-//! Decodes and validates a new CustomResourceDefinition as the API server does, for programs without a server. The schemas of its versions
-//! are not checked; see [`operator_schema::structural`].
+//! Decodes and validates new objects of built-in kinds as the API server does, for programs without a server. The schemas in a
+//! CustomResourceDefinition are not checked; see [`operator_schema::structural`].
 
 use serde_json::Value;
 
 use crate::api::model::builtin::builtin;
+use crate::api::model::failure::Cause;
+use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{self, text};
-use crate::api::resource::crd;
 use crate::api::resource::rule::metadata as metadata_rules;
+use crate::api::resource::{crd, validate};
 use crate::api::{decode, go};
 
 /// One reason why the API server refuses an object.
@@ -18,14 +20,30 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Returns the reasons why the API server refuses a new CustomResourceDefinition, including its metadata, but not its schemas.
-pub fn refusals(definition: &Value) -> Vec<Refusal> {
+/// Returns the reasons why the API server refuses a new object, including its metadata; none for a kind that is not built in. The
+/// schemas of a CustomResourceDefinition are not checked, nor are unknown fields, which the API server drops.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let pod = json!({
+///     "apiVersion": "v1",
+///     "kind": "Pod",
+///     "metadata": {"name": "web"},
+///     "spec": {"containers": [{"name": "web", "image": "web"}], "restartPolicy": "Sometimes"},
+/// });
+/// let refusals = operator_testing::refusals(&pod);
+/// assert_eq!(refusals[0].field, "spec.restartPolicy");
+/// ```
+pub fn refusals(object: &Value) -> Vec<Refusal> {
     let kinds = &builtin().kinds;
-    let Some(kind) = kinds.iter().find(|kind| crd::is_crd(kind)) else {
+    let is_kind =
+        |kind: &Kind| object["kind"] == *kind.kind && object["apiVersion"] == *kind.api_version();
+    let Some(kind) = kinds.iter().find(|kind| is_kind(kind)) else {
         return Vec::new();
     };
-    let mut object = definition.clone();
-    let normalized = match decode::normalize(kind, &mut object) {
+    let mut new = object.clone();
+    let normalized = match decode::normalize(kind, &mut new) {
         Ok(normalized) => normalized,
         Err(wrong) => {
             let (field, message) = (String::new(), wrong.decoded);
@@ -33,22 +51,24 @@ pub fn refusals(definition: &Value) -> Vec<Refusal> {
         }
     };
     // the API server writes these itself
-    for field in ["namespace", "managedFields"] {
-        metadata::set(&mut object, field, Value::Null);
+    metadata::set(&mut new, "managedFields", Value::Null);
+    if !kind.namespaced {
+        metadata::set(&mut new, "namespace", Value::Null);
     }
-    crd::prepare(&mut object);
-    let sent = normalized.is_less.then_some(definition);
-    let object = decode::as_validated(kind, &object, sent);
-    let mut causes = metadata_rules::of_new(kind, &object);
-    causes.extend(crd::violations_beside_schemas(&object));
-    let causes = causes.into_iter();
-    let mut refusals: Vec<Refusal> = causes
-        .map(|cause| Refusal {
-            field: cause.field,
-            message: cause.message,
-        })
-        .collect();
-    let version = go::parse_uint(text(definition, "resourceVersion"));
+    let is_crd = crd::is_crd(kind);
+    if is_crd {
+        crd::prepare(&mut new);
+    }
+    let sent = normalized.is_less.then_some(object);
+    let new = decode::as_validated(kind, &new, sent);
+    let mut causes = metadata_rules::of_new(kind, &new);
+    causes.extend(match is_crd {
+        true => crd::violations_beside_schemas(&new),
+        false => validate::violations(kind, None, &new),
+    });
+    let refusal = |Cause { field, message, .. }| Refusal { field, message };
+    let mut refusals: Vec<Refusal> = causes.into_iter().map(refusal).collect();
+    let version = go::parse_uint(text(object, "resourceVersion"));
     if version.is_ok_and(|version| version != 0) {
         refusals.push(Refusal {
             field: "metadata.resourceVersion".into(),

@@ -14,7 +14,8 @@ pub(crate) use self::defaults::{begin, drop_signals, fill, fill_source, fill_wor
 use serde_json::Value;
 
 use super::rule::field::{
-    annotations, between, invalid, is_empty, label, labels, list, one_of, refuse, text,
+    annotations, between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only,
+    refuse, text,
 };
 use crate::api::model::failure::Cause;
 use crate::api::model::name;
@@ -92,6 +93,37 @@ fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     if !class.is_empty() {
         let field = format!("{path}.priorityClassName");
         refuse(&field, class, name::bad_subdomain(class), causes);
+    }
+    spread(spec, &format!("{path}.topologySpreadConstraints"), causes);
+}
+
+fn spread(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let constraints = list(spec, "topologySpreadConstraints");
+    for (at, constraint) in constraints.iter().enumerate() {
+        let path = format!("{path}[{at}]");
+        let skew = number(constraint, "maxSkew");
+        if skew <= 0 {
+            let why = "must be greater than zero";
+            causes.push(invalid(format!("{path}.maxSkew"), skew, why));
+        }
+        let (key, action) = (
+            text(constraint, "topologyKey"),
+            text(constraint, "whenUnsatisfiable"),
+        );
+        if key.is_empty() {
+            let why = "can not be empty";
+            causes.push(Cause::required(format!("{path}.topologyKey"), why));
+        }
+        let field = format!("{path}.whenUnsatisfiable");
+        let actions = ["DoNotSchedule", "ScheduleAnyway"];
+        only(&field, &constraint["whenUnsatisfiable"], &actions, causes);
+        let is_same = |other: &Value| {
+            text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action
+        };
+        if constraints[..at].iter().any(is_same) {
+            let field = format!("{path}.{{topologyKey, whenUnsatisfiable}}");
+            causes.push(duplicate(field, format!("\"{{{key}, {action}}}\"")));
+        }
     }
 }
 
