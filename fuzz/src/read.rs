@@ -17,7 +17,7 @@ pub fn read(bytes: &[u8]) {
             let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
             let lines = lines.count();
             for error in errors {
-                assert!((1..=lines).contains(&error.place.line), "{error}");
+                assert!((1..=lines).contains(&error.location.line), "{error}");
             }
             return;
         }
@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8]) {
         assert_eq!(kept.versions, api.versions, "{}", api.text);
         for version in &api.versions {
             module::check(&api, version);
-            api.places(&[&version.schema_pointer()]);
+            api.locations(&[&version.schema_pointer()]);
         }
     }
 }

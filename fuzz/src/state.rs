@@ -122,6 +122,7 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Option<Ours> {
         File {
             owner,
             text: theirs.into(),
+            is_skeleton: false,
         },
     );
 

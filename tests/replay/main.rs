@@ -233,6 +233,7 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
         }
         edits.more();
         fs::copy(revision, &spec).unwrap();
+        choose_served(&p.join("operator.toml"), revision);
         let args = ["regenerate", "--allow-breaking", "--format", "json"];
         let told_by_name = compiler.as_ref().map(|_| {
             let args = [args.as_slice(), &["--dry-run"]].concat();
@@ -264,11 +265,36 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
 
 /// The module of the version in which objects are stored.
 fn stored(spec: &Path) -> String {
+    let [stored, _] = versions(spec);
+    stored[0].replace('-', "_")
+}
+
+/// The version in which objects are stored, and those that are served.
+fn versions(spec: &Path) -> [Vec<String>; 2] {
     let text = fs::read_to_string(spec).unwrap();
     let spec: Value = serde_yaml::from_str(&text).unwrap();
     let versions = spec["spec"]["versions"].as_array().unwrap();
-    let stored = versions.iter().find(|version| version["storage"] == true);
-    stored.unwrap()["name"].as_str().unwrap().replace('-', "_")
+    ["storage", "served"].map(|key| {
+        let versions = versions.iter().filter(|version| version[key] == true);
+        let names = versions.map(|version| version["name"].as_str().unwrap().to_owned());
+        names.collect()
+    })
+}
+
+/// A controller of a kind in a version that is not served any more gets the stored one, as the tool's error says.
+fn choose_served(state: &Path, revision: &Path) {
+    let text = fs::read_to_string(state).unwrap();
+    let watched = text
+        .lines()
+        .find_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
+    let watched = watched.filter(|kind| kind.matches('/').count() == 2);
+    let [stored, served] = versions(revision);
+    if let Some(version) = watched.and_then(|kind| kind.split('/').nth(1))
+        && !served.iter().any(|served| served == version)
+    {
+        let text = text.replace(&format!("/{version}/"), &format!("/{}/", stored[0]));
+        fs::write(state, text).unwrap();
+    }
 }
 
 /// A project with the crates of this repository in place of copies.
