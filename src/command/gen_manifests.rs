@@ -9,7 +9,10 @@ use super::{
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
-use crate::{project::is_image, terminal::Terminal};
+use crate::{
+    project::{Packaging, is_image},
+    terminal::Terminal,
+};
 
 /// Update manifests/, and set the image of the operator
 #[derive(clap::Args)]
@@ -17,6 +20,9 @@ pub struct Args {
     /// The operator's image, which is stored in operator.toml
     #[arg(long, value_name = "NAME[:TAG][@DIGEST]")]
     image: Option<String>,
+    /// Also generate a Helm chart, which is stored in operator.toml
+    #[arg(long)]
+    helm: bool,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -34,12 +40,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         open.state.set_image(image);
     }
+    if args.helm {
+        open.state.add_packaging(Packaging::Helm);
+    }
     let is_state_stale = open.follow_specs()?;
     let mut rendered = open.render(terminal)?;
     open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
-        path.starts_with("manifests/") || path == "crds/kustomization.yaml"
+        let folders = ["manifests/", "charts/"];
+        folders.iter().any(|folder| path.starts_with(folder)) || path == "crds/kustomization.yaml"
     })?;
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);
     let outcome = Outcome {

@@ -17,7 +17,7 @@ pub struct Conversions(BTreeMap<String, Value>);
 impl Conversions {
     /// Conversions by the operator at a URL. Without the certificate to trust, the operator adds it.
     pub fn at(url: &str, bundle: Option<&Value>, operator: &str, crds: &[String]) -> Self {
-        let mut conversion = conversion_stanza(operator);
+        let mut conversion = conversion_stanza(operator, operator);
         redirect(&mut conversion["webhook"], url, bundle);
         let crds = crds.iter().cloned();
         Self(crds.map(|crd| (crd, conversion.clone())).collect())

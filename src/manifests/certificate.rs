@@ -101,7 +101,7 @@ pub fn crd_annotations(operator: &Operator) -> BTreeMap<String, String> {
 
 /// The annotation of an object in which cert-manager sets the CA's certificate.
 pub(super) fn inject(operator: &Operator) -> BTreeMap<String, String> {
-    let certificate = format!("{}/{}", operator.namespace(), operator.webhook_name());
+    let certificate = format!("{}/{}", operator.namespace, operator.webhook_name());
     BTreeMap::from([(INJECT.to_owned(), certificate)])
 }
 
@@ -109,7 +109,7 @@ pub(super) fn inject(operator: &Operator) -> BTreeMap<String, String> {
 fn cert_manager(operator: &Operator) -> Vec<Object> {
     let name = operator.webhook_name();
     let ca = format!("{name}-ca");
-    let namespace = operator.namespace();
+    let namespace = &operator.namespace;
     let host = format!("{name}.{namespace}.svc");
     let object = |kind: &str, name: &str, spec: Value| Object {
         role: Role::Certificates,
@@ -180,7 +180,7 @@ pub fn test_objects(operator: &Operator) -> Vec<Value> {
         })
     });
     let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace()},
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace},
     });
     let permissions = permissions(operator, webhooks).into_iter();
     let permissions = permissions.map(|object| object.value);

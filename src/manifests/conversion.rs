@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// `spec.conversion` of a CRD whose objects the operator converts; `operator` is its name, and that of its namespace. It sets `caBundle` in
-/// the cluster.
-pub fn conversion_stanza(operator: &str) -> Value {
+/// `spec.conversion` of a CRD whose objects the operator of this name converts, in its namespace. It sets `caBundle` in the cluster.
+pub fn conversion_stanza(operator: &str, namespace: &str) -> Value {
     json!({
         "strategy": "Webhook",
         "webhook": {
@@ -12,7 +11,7 @@ pub fn conversion_stanza(operator: &str) -> Value {
             "clientConfig": {
                 "service": {
                     "name": format!("{operator}-webhook"),
-                    "namespace": operator,
+                    "namespace": namespace,
                     "path": "/convert",
                     "port": 443,
                 },

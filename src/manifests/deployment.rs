@@ -1,24 +1,26 @@
-//! The operator's Deployment: restricted, with a read-only root file system and a short-lived token.
-//!
-//! It has one replica; leader election makes several replicas and rolling updates safe.
+//! The operator's Deployment: restricted, with a read-only root file system and a short-lived token; and the disruption budget of several
+//! replicas, of which one works, because they elect a leader.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapProjection, Container, ContainerPort, DownwardAPIProjection,
-    DownwardAPIVolumeFile, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath, ObjectFieldSelector,
-    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ProjectedVolumeSource,
-    ResourceRequirements, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
-    VolumeMount, VolumeProjection,
+    Affinity, Capabilities, ConfigMapProjection, Container, ContainerPort, DownwardAPIProjection,
+    DownwardAPIVolumeFile, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath, LocalObjectReference,
+    ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec,
+    PodTemplateSpec, Probe, ProjectedVolumeSource, ResourceRequirements, SeccompProfile,
+    SecurityContext, ServiceAccountTokenProjection, TopologySpreadConstraint, Volume, VolumeMount,
+    VolumeProjection, WeightedPodAffinityTerm,
 };
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::certificate::mounted;
 use super::webhook;
-use super::{Namespaces, Object, Operator, Role, Setting};
+use super::{Namespaces, Object, Operator, Role, Setting, some};
+use crate::project::{DisruptionBudget, Share, Variable};
 
 /// Health and metrics share a port. Probes, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "metrics";
@@ -38,14 +40,12 @@ pub(super) fn deployment(operator: &Operator) -> Option<Object> {
     let deployment = Deployment {
         metadata: operator.metadata(&operator.name),
         spec: Some(DeploymentSpec {
-            replicas: Some(1),
-            selector: LabelSelector {
-                match_labels: Some(operator.labels()),
-                ..LabelSelector::default()
-            },
+            replicas: Some(operator.deployment.replicas().into()),
+            selector: operator.selector(),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(operator.labels()),
+                    annotations: some(&operator.deployment.pod_annotations),
                     ..ObjectMeta::default()
                 }),
                 spec: Some(pod(operator, image)),
@@ -72,12 +72,56 @@ pub(super) fn deployment(operator: &Operator) -> Option<Object> {
     })
 }
 
+/// The budget of several replicas, or the one that the user sets. A pod that is not ready never blocks a drain.
+/// <https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy>
+pub(super) fn disruption_budget(operator: &Operator) -> Option<Object> {
+    let settings = &operator.deployment;
+    let default = DisruptionBudget {
+        min_available: None,
+        max_unavailable: Some(Share::Pods(1)),
+    };
+    let budget = match &settings.disruption_budget {
+        Some(budget) => budget,
+        None if settings.replicas() > 1 => &default,
+        None => return None,
+    };
+    let share = |share: &Option<Share>| {
+        share.as_ref().map(|share| match share {
+            Share::Pods(pods) => IntOrString::Int((*pods).into()),
+            Share::Percentage(text) => IntOrString::String(text.clone()),
+        })
+    };
+    let budget = PodDisruptionBudget {
+        metadata: operator.metadata(&operator.name),
+        spec: Some(PodDisruptionBudgetSpec {
+            min_available: share(&budget.min_available),
+            max_unavailable: share(&budget.max_unavailable),
+            selector: Some(operator.selector()),
+            unhealthy_pod_eviction_policy: Some("AlwaysAllow".to_owned()),
+        }),
+        status: None,
+    };
+    Some(Object::new(Role::DisruptionBudget, budget))
+}
+
 fn pod(operator: &Operator, image: String) -> PodSpec {
+    let settings = &operator.deployment;
     let certificate = mounted(operator).map(|mounted| mounted.volume);
     let volumes = std::iter::once(token()).chain(certificate);
     PodSpec {
         service_account_name: Some(operator.name.clone()),
         automount_service_account_token: Some(false),
+        affinity: affinity(operator),
+        image_pull_secrets: filled(
+            settings
+                .image_pull_secrets
+                .iter()
+                .map(|name| LocalObjectReference { name: name.clone() }),
+        ),
+        node_selector: some(&settings.node_selector),
+        priority_class_name: settings.priority_class_name.clone(),
+        tolerations: filled(settings.tolerations.iter().map(|it| it.0.clone())),
+        topology_spread_constraints: filled(spread(operator)),
         containers: vec![container(operator, image)],
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
@@ -95,7 +139,43 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
     }
 }
 
+/// The user's affinity; without one, replicas are on several nodes, if there are several.
+fn affinity(operator: &Operator) -> Option<Affinity> {
+    let settings = &operator.deployment;
+    if let Some(affinity) = &settings.affinity {
+        return Some(affinity.0.clone());
+    }
+    let apart = WeightedPodAffinityTerm {
+        weight: 100,
+        pod_affinity_term: PodAffinityTerm {
+            label_selector: Some(operator.selector()),
+            topology_key: "kubernetes.io/hostname".to_owned(),
+            ..PodAffinityTerm::default()
+        },
+    };
+    (settings.replicas() > 1).then(|| Affinity {
+        pod_anti_affinity: Some(PodAntiAffinity {
+            preferred_during_scheduling_ignored_during_execution: Some(vec![apart]),
+            ..PodAntiAffinity::default()
+        }),
+        ..Affinity::default()
+    })
+}
+
+/// The constraints; those without a selector concern the operator's pods.
+fn spread(operator: &Operator) -> impl Iterator<Item = TopologySpreadConstraint> {
+    let constraints = operator.deployment.topology_spread_constraints.iter();
+    constraints.map(|constraint| {
+        let mut constraint = constraint.0.clone();
+        constraint
+            .label_selector
+            .get_or_insert_with(|| operator.selector());
+        constraint
+    })
+}
+
 fn container(operator: &Operator, image: String) -> Container {
+    let settings = &operator.deployment;
     let port = |name: &str, container_port| ContainerPort {
         name: Some(name.to_owned()),
         container_port,
@@ -117,15 +197,13 @@ fn container(operator: &Operator, image: String) -> Container {
         image: Some(image),
         // A tag may move; a digest costs one look at the registry.
         image_pull_policy: Some("Always".to_owned()),
-        env: environment(operator),
+        args: filled(settings.arguments().into_iter()),
+        env: filled(environment(operator)),
+        env_from: filled(settings.env_from.iter().map(|it| it.0.clone())),
         ports: Some(ports.collect()),
         liveness_probe: Some(probe("/healthz", 20)),
         readiness_probe: Some(probe("/readyz", 10)),
-        resources: Some(ResourceRequirements {
-            requests: Some(quantities("10m", "32Mi")),
-            limits: Some(quantities("500m", "128Mi")),
-            claims: None,
-        }),
+        resources: Some(resources(operator)),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),
             capabilities: Some(Capabilities {
@@ -141,12 +219,42 @@ fn container(operator: &Operator, image: String) -> Container {
     }
 }
 
-/// The settings that the operator reads from its environment; without settings, it watches everything.
-fn environment(operator: &Operator) -> Option<Vec<EnvVar>> {
+/// The user's resources, or those of a small operator: what a cache of a few thousand objects needs.
+fn resources(operator: &Operator) -> ResourceRequirements {
+    let chosen = operator.deployment.resources.as_ref();
+    chosen.map_or_else(
+        || ResourceRequirements {
+            requests: Some(quantities("10m", "32Mi")),
+            limits: Some(quantities("500m", "128Mi")),
+            claims: None,
+        },
+        |chosen| chosen.0.clone(),
+    )
+}
+
+/// What the operator reads from its environment; without a variable for namespaces, it watches everything.
+fn environment(operator: &Operator) -> impl Iterator<Item = EnvVar> {
     // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.
     let certificate = mounted(operator).map(|mounted| mounted.variable);
-    let variables = watched_namespaces(operator).into_iter().chain(certificate);
-    Some(variables.collect()).filter(|variables: &Vec<EnvVar>| !variables.is_empty())
+    let own = watched_namespaces(operator).into_iter().chain(certificate);
+    let variables = operator.deployment.env.0.iter();
+    own.chain(variables.map(|(name, variable)| {
+        let (value, value_from) = match variable {
+            Variable::Text(text) => (Some(text.clone()), None),
+            Variable::From(source) => (None, Some(EnvVarSource::clone(source))),
+        };
+        EnvVar {
+            name: name.clone(),
+            value,
+            value_from,
+        }
+    }))
+}
+
+/// A list, or nothing instead of an empty one.
+fn filled<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let items: Vec<T> = items.collect();
+    Some(items).filter(|items| !items.is_empty())
 }
 
 fn watched_namespaces(operator: &Operator) -> Option<EnvVar> {

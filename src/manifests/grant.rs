@@ -44,7 +44,7 @@ fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, Polic
     let watched = watched(operator);
     let cluster = vec![Place::Cluster];
     // Children of a cluster-scoped object are in the namespace of the operator unless the reconciler says where.
-    let own = Place::Namespace(operator.namespace().to_owned());
+    let own = Place::Namespace(operator.namespace.clone());
     let events = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
     let (objects, children, events) = match (controller.resource.namespaced, &operator.namespaces) {
         (true, _) => (watched.clone(), watched.clone(), watched.clone()),
@@ -102,7 +102,7 @@ fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, Polic
 fn watched(operator: &Operator) -> Vec<Place> {
     match &operator.namespaces {
         Namespaces::All => vec![Place::Cluster],
-        Namespaces::Own => vec![Place::Namespace(operator.namespace().to_owned())],
+        Namespaces::Own => vec![Place::Namespace(operator.namespace.clone())],
         Namespaces::Listed(names) => names.iter().cloned().map(Place::Namespace).collect(),
     }
 }

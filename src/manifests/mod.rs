@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::Value;
 
 pub use certificate::{crd_annotations, renewal_rule, test_objects};
@@ -30,14 +30,17 @@ pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 pub use webhook::{Admitted, ConvertedCrd, Webhooks};
 
-pub use crate::project::{Namespaces, ResourceType};
+pub use crate::project::{DeploymentSettings, Namespaces, ResourceType};
 
-/// An operator. Its namespace and all its objects have its name.
+/// An operator. All its objects have its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operator {
     pub name: String,
+    /// The namespace that it runs in.
+    pub namespace: String,
     /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
     pub image: Option<String>,
+    pub deployment: DeploymentSettings,
     pub namespaces: Namespaces,
     pub controllers: Vec<Controller>,
     /// The paths of the CRDs that it installs, from the project's root, inside `crds/`.
@@ -87,7 +90,10 @@ pub struct Manifests {
 pub fn manifests(operator: &Operator) -> Manifests {
     let mut objects = vec![namespace(operator)];
     objects.extend(rbac::objects(operator));
-    objects.extend(deployment::deployment(operator));
+    if let Some(deployment) = deployment::deployment(operator) {
+        objects.push(deployment);
+        objects.extend(deployment::disruption_budget(operator));
+    }
     objects.push(network::policy(operator));
     objects.push(network::metrics(operator));
     objects.extend(webhook::objects(operator));
@@ -108,20 +114,31 @@ pub fn manifests(operator: &Operator) -> Manifests {
 }
 
 impl Operator {
-    /// The namespace that the operator runs in.
-    pub fn namespace(&self) -> &str {
-        &self.name
+    /// The labels of its objects and of its pods.
+    fn labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.deployment.labels.clone();
+        labels.extend(self.pod_labels());
+        labels
     }
 
-    fn labels(&self) -> BTreeMap<String, String> {
+    /// The labels that distinguish its pods, because no user changes them.
+    fn pod_labels(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())])
+    }
+
+    /// Selects its pods.
+    fn selector(&self) -> LabelSelector {
+        LabelSelector {
+            match_labels: Some(self.pod_labels()),
+            ..LabelSelector::default()
+        }
     }
 
     /// The metadata of an object in the operator's namespace.
     fn metadata(&self, name: impl Into<String>) -> ObjectMeta {
         ObjectMeta {
             name: Some(name.into()),
-            namespace: Some(self.namespace().to_owned()),
+            namespace: Some(self.namespace.clone()),
             labels: Some(self.labels()),
             ..ObjectMeta::default()
         }
@@ -141,7 +158,7 @@ impl Operator {
 fn namespace(operator: &Operator) -> Object {
     let mut metadata = ObjectMeta {
         namespace: None,
-        ..operator.metadata(operator.namespace())
+        ..operator.metadata(&operator.namespace)
     };
     let restricted = ["enforce", "audit", "warn"].map(|mode| {
         (
@@ -155,6 +172,11 @@ fn namespace(operator: &Operator) -> Object {
         ..Namespace::default()
     };
     Object::new(Role::Namespace, namespace)
+}
+
+/// The entries, or nothing instead of an empty map.
+fn some(entries: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
+    Some(entries.clone()).filter(|entries| !entries.is_empty())
 }
 
 fn sample(resource: &ResourceType, sample: &Value) -> Object {

@@ -32,10 +32,7 @@ pub(super) fn policy(operator: &Operator) -> Object {
     let policy = NetworkPolicy {
         metadata: operator.metadata(&operator.name),
         spec: Some(NetworkPolicySpec {
-            pod_selector: Some(LabelSelector {
-                match_labels: Some(operator.labels()),
-                ..LabelSelector::default()
-            }),
+            pod_selector: Some(operator.selector()),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
             ingress: Some(ingress.collect()),
             egress: Some(vec![
@@ -65,7 +62,7 @@ pub(super) fn metrics(operator: &Operator) -> Object {
     let service = Service {
         metadata: operator.metadata(format!("{}-metrics", operator.name)),
         spec: Some(ServiceSpec {
-            selector: Some(operator.labels()),
+            selector: Some(operator.pod_labels()),
             ports: Some(vec![ServicePort {
                 name: Some(PORT_NAME.to_owned()),
                 port: PORT,

@@ -31,6 +31,8 @@ pub enum Role {
     /// Permissions in single namespaces.
     NamespacedPermissions,
     Deployment,
+    /// How many replicas a drain of nodes may take away.
+    DisruptionBudget,
     NetworkPolicy,
     /// The Service of the metrics.
     Metrics,

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::grant::{Place, grants};
 use super::rule::{normalise, rule};
-use super::{Object, Operator, Role};
+use super::{Object, Operator, Role, some};
 
 pub(super) fn objects(operator: &Operator) -> Vec<Object> {
     let mut objects = vec![Object::new(Role::ServiceAccount, service_account(operator))];
@@ -46,7 +46,10 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
 
 fn service_account(operator: &Operator) -> ServiceAccount {
     ServiceAccount {
-        metadata: operator.metadata(&operator.name),
+        metadata: ObjectMeta {
+            annotations: some(&operator.deployment.service_account_annotations),
+            ..operator.metadata(&operator.name)
+        },
         automount_service_account_token: Some(false),
         ..ServiceAccount::default()
     }
@@ -150,7 +153,7 @@ fn subject(operator: &Operator) -> Subject {
     Subject {
         kind: "ServiceAccount".to_owned(),
         name: operator.name.clone(),
-        namespace: Some(operator.namespace().to_owned()),
+        namespace: Some(operator.namespace.clone()),
         api_group: None,
     }
 }

@@ -78,6 +78,8 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
     Operator {
         name: "memcached-operator".to_owned(),
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
+        namespace: "memcached-operator".to_owned(),
+        deployment: DeploymentSettings::default(),
         namespaces,
         crds: controllers.iter().map(crd).collect(),
         controllers,
@@ -357,3 +359,101 @@ fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
 }
 
 mod webhooks;
+
+/// The settings of `[deployment]`, from a text in its syntax.
+fn settings(text: &str) -> DeploymentSettings {
+    let text = format!("format = 1\nname = \"a\"\ntool = \"0.1.0\"\n[deployment]\n{text}");
+    let state = crate::project::StateFile::read(&text).unwrap().state;
+    state.deployment
+}
+
+#[test]
+fn replicas_have_a_budget_and_are_apart() {
+    let of = |text| {
+        let mut operator = operator(Namespaces::All, vec![memcached()]);
+        operator.deployment = settings(text);
+        let objects = manifests(&operator).objects.into_iter();
+        objects
+            .map(|it| (it.role, it.value))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let one = of("");
+    assert!(!one.contains_key(&Role::DisruptionBudget));
+    let affinity = |objects: &BTreeMap<Role, Value>| {
+        let pod = &objects[&Role::Deployment]["spec"]["template"]["spec"];
+        pod["affinity"].clone()
+    };
+    assert!(affinity(&one).is_null());
+
+    let two = of("replicas = 2");
+    assert_eq!(
+        two[&Role::DisruptionBudget]["spec"]["maxUnavailable"],
+        json!(1)
+    );
+    assert!(affinity(&two)["podAntiAffinity"].is_object());
+
+    let chosen = of(
+        "replicas = 2\ndisruption-budget = { minAvailable = \"50%\" }\n\
+         affinity = { nodeAffinity = {} }",
+    );
+    assert_eq!(
+        chosen[&Role::DisruptionBudget]["spec"]["minAvailable"],
+        json!("50%")
+    );
+    assert_eq!(affinity(&chosen), json!({"nodeAffinity": {}}));
+}
+
+#[test]
+fn the_api_server_accepts_all_settings() {
+    let mut operator = operator(Namespaces::All, vec![memcached()]);
+    operator.deployment = settings(
+        r#"
+        replicas = 2
+        args = ["--pod-limit=50"]
+        log-format = "json"
+        resources.limits.memory = "256Mi"
+        env = { LIMIT = "on", TOKEN = { secretKeyRef = { name = "credentials", key = "token" } } }
+        env-from = [{ configMapRef = { name = "settings" } }]
+        node-selector = { "kubernetes.io/os" = "linux" }
+        tolerations = [{ key = "dedicated", operator = "Exists" }]
+        topology-spread-constraints = [
+            { maxSkew = 1, topologyKey = "topology.kubernetes.io/zone", whenUnsatisfiable = "ScheduleAnyway" },
+        ]
+        priority-class-name = "system-cluster-critical"
+        image-pull-secrets = ["registry"]
+        labels = { team = "printing" }
+        pod-annotations = { "example.com/scrape" = "true" }
+        service-account-annotations = { "example.com/role" = "printer" }
+        "#,
+    );
+    let objects = manifests(&operator).objects;
+    for object in &objects {
+        assert_eq!(operator_testing::refusals(&object.value), [], "{object:?}");
+        let labels = &object.value["metadata"]["labels"];
+        let is_sample = matches!(object.role, Role::Sample(_));
+        assert!(is_sample || labels["team"] == "printing", "{object:?}");
+    }
+    let deployment = objects.iter().find(|it| it.role == Role::Deployment);
+    let spec = &deployment.unwrap().value["spec"];
+    assert_eq!(
+        spec["selector"]["matchLabels"],
+        json!({"app.kubernetes.io/name": "memcached-operator"})
+    );
+    let pod = &spec["template"]["spec"];
+    assert_eq!(
+        pod["topologySpreadConstraints"][0]["labelSelector"],
+        spec["selector"]
+    );
+    let container = &pod["containers"][0];
+    assert_eq!(
+        container["args"],
+        json!(["--log-format=json", "--pod-limit=50"])
+    );
+    assert_eq!(
+        container["env"],
+        json!([
+            {"name": "LIMIT", "value": "on"},
+            {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}},
+        ])
+    );
+}

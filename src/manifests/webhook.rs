@@ -114,7 +114,7 @@ fn service(operator: &Operator) -> Service {
     Service {
         metadata: operator.metadata(operator.webhook_name()),
         spec: Some(ServiceSpec {
-            selector: Some(operator.labels()),
+            selector: Some(operator.pod_labels()),
             ports: Some(vec![ServicePort {
                 name: Some(PORT_NAME.to_owned()),
                 port: SERVICE_PORT,
@@ -192,7 +192,7 @@ impl Hook<'_> {
         WebhookClientConfig {
             service: Some(ServiceReference {
                 name: self.operator.webhook_name(),
-                namespace: self.operator.namespace().to_owned(),
+                namespace: self.operator.namespace.clone(),
                 path: Some(url_path(&self.kind.resource, self.webhook.webhook)),
                 port: None,
             }),
@@ -271,7 +271,7 @@ impl Hook<'_> {
         if !namespaced && !is_namespace {
             return selector;
         }
-        let own = self.operator.namespace().to_owned();
+        let own = self.operator.namespace.clone();
         let (operator, values) = match &self.operator.namespaces {
             Namespaces::All if self.kind.is_builtin => (
                 SelectorOperator::NotIn,
@@ -287,7 +287,7 @@ impl Hook<'_> {
     /// The user's selector. Where the webhook gets objects of the operator's own namespace, those that run the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
-        let own = self.operator.namespace();
+        let own = &self.operator.namespace;
         let has_own = match &self.operator.namespaces {
             Namespaces::All => false,
             Namespaces::Own => true,

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::yaml::{Error, text};
+use super::{
+    path,
+    yaml::{Error, text},
+};
 use crate::manifests::{
-    ConvertedCrd, Manifests, Namespaces, Operator, Role, conversion_stanza, crd_annotations,
+    ConvertedCrd, Manifests, Namespaces, Operator, conversion_stanza, crd_annotations,
 };
 
 /// The first line of every file.
@@ -48,7 +51,7 @@ pub fn files(
     // A sample is of use only where the operator looks.
     let watched = match &operator.namespaces {
         Namespaces::All => None,
-        Namespaces::Own => Some(operator.namespace()),
+        Namespaces::Own => Some(operator.namespace.as_str()),
         Namespaces::Listed(names) => names.first().map(String::as_str),
     };
     for (folder, namespace, resources) in [
@@ -83,7 +86,7 @@ fn conversions(operator: &Operator) -> Vec<Value> {
     let annotations = crd_annotations(operator);
     let patch = |crd: &ConvertedCrd| {
         let mut patch = vec![json!({
-            "op": "add", "path": "/spec/conversion", "value": conversion_stanza(&operator.name),
+            "op": "add", "path": "/spec/conversion", "value": conversion_stanza(&operator.name, &operator.namespace),
         })];
         if crd.has_annotations {
             patch.extend(annotations.iter().map(|(name, value)| {
@@ -99,29 +102,6 @@ fn conversions(operator: &Operator) -> Vec<Value> {
         })
     };
     converted.map(patch).collect()
-}
-
-/// The file of an object in `manifests/`.
-fn path(role: &Role) -> String {
-    let path = match role {
-        Role::Namespace => "namespace",
-        Role::ServiceAccount => "rbac/service-account",
-        Role::LeaderElection => "rbac/leader-election",
-        Role::CrdPermissions => "rbac/crds",
-        Role::MigrationPermissions => "rbac/storage-migration",
-        Role::ClusterPermissions => "rbac/cluster-role",
-        Role::NamespacedPermissions => "rbac/role",
-        Role::Deployment => "operator/deployment",
-        Role::NetworkPolicy => "network/policy",
-        Role::Metrics => "monitoring/service",
-        Role::WebhookService => "webhook/service",
-        Role::ValidatingWebhooks => "webhook/validating",
-        Role::MutatingWebhooks => "webhook/mutating",
-        Role::CertificatePermissions => "rbac/webhook",
-        Role::Certificates => "webhook/certificates",
-        Role::Sample(resource) => &format!("samples/{resource}"),
-    };
-    format!("{path}.yaml")
 }
 
 fn kustomization(namespace: Option<&str>, resources: &[String]) -> Value {

@@ -12,6 +12,14 @@ pub struct Error {
     source: serde_saphyr::ser::Error,
 }
 
+/// The YAML of a value, without a comment.
+pub fn plain(value: &Value) -> Result<String, Error> {
+    serde_saphyr::to_string(value).map_err(|source| Error {
+        path: "values.yaml".to_owned(),
+        source,
+    })
+}
+
 /// The text of a file: a comment and the documents.
 pub fn text(path: &str, comment: &str, documents: &[Value]) -> Result<String, Error> {
     let mut text = format!("# {comment}\n");

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{
+    deployment::{self, DeploymentPlace, DeploymentProblem},
     rule::Rule,
-    state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource},
+    state::{FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, State, ToolSource},
     webhook_check::{self, WebhookPlace, WebhookProblem},
 };
 use crate::rust::{USED_MODULES, is_keyword};
@@ -44,6 +45,8 @@ pub enum StateError {
     Module(String),
     #[error("{0} has no versions")]
     NoVersions(String),
+    #[error("`packaging` has no \"kustomize\"")]
+    NoKustomize,
     #[error("`namespaces` is an empty list")]
     NoNamespaces,
     #[error("`{0}` is not the name of a namespace")]
@@ -61,6 +64,11 @@ pub enum StateError {
         subject: String,
         /// The key that is missing or empty.
         key: &'static str,
+    },
+    #[error("[deployment]: {problem}")]
+    Deployment {
+        place: DeploymentPlace,
+        problem: Box<DeploymentProblem>,
     },
     #[error("{subject}: {problem}")]
     Webhook {
@@ -93,6 +101,7 @@ impl StateError {
             Self::Marked => "<<<<<<<".to_owned(),
             Self::Format(_) => "format".to_owned(),
             Self::NoNamespaces => "namespaces".to_owned(),
+            Self::NoKustomize => "packaging".to_owned(),
             Self::Rule {
                 table,
                 index,
@@ -105,6 +114,7 @@ impl StateError {
                 return rule.get(key).unwrap_or(rule).span();
             }
             Self::Webhook { place, .. } => return place.range(text),
+            Self::Deployment { place, .. } => return place.range(text),
             Self::WebhookModule(_, kind, _) | Self::WebhookTest(_, kind, _) => {
                 let kind = kind.split('.').next().unwrap_or_default();
                 format!("{kind:?}")
@@ -167,6 +177,9 @@ impl StateError {
             Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
             Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
             Self::NoVersions(_) => "list those that get types: `versions = [\"v1\"]`",
+            Self::NoKustomize => {
+                "add it: the tests and `cargo operator dev` read manifests/. Write `packaging = [\"kustomize\", \"helm\"]`"
+            }
             Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
             Self::Namespace(_) => "use at most 63 lower-case letters, digits and `-`",
             Self::Image(_) => IMAGE_HELP,
@@ -178,6 +191,7 @@ impl StateError {
                 }
             },
             Self::Webhook { problem, .. } => problem.help(),
+            Self::Deployment { problem, .. } => problem.help(),
             Self::WebhookModule(..) | Self::WebhookTest(..) => {
                 "give it another module name with `as`"
             }
@@ -222,6 +236,13 @@ impl State {
         }
         if let Some(image) = self.image.as_ref().filter(|image| !is_image(image)) {
             return Err(StateError::Image(image.clone()));
+        }
+        if !self.packaging.contains(&Packaging::Kustomize) {
+            return Err(StateError::NoKustomize);
+        }
+        if let Some((place, problem)) = deployment::problem(&self.deployment) {
+            let problem = problem.into();
+            return Err(StateError::Deployment { place, problem });
         }
         for (index, kind) in self.kinds.iter().enumerate() {
             if kind.versions.is_empty() {

@@ -5,6 +5,7 @@ mod admission;
 mod builtin;
 mod check;
 mod controller;
+mod deployment;
 mod installed;
 mod lock;
 mod marker;
@@ -27,6 +28,7 @@ pub use admission::{Admission, AdmissionError, AdmissionProblem, url_path};
 pub use builtin::is_cluster_scoped;
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use controller::{Controller, Table};
+pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
 pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
@@ -38,7 +40,8 @@ pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_
 pub use rule::Rule;
 pub use selector::{Requirement, Selector, SelectorOperator};
 pub use state::{
-    FORMAT, Kind, NamedController, Namespaces, Runtime, Source, State, ToolSource, WatchedCache,
+    FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, Source, State, ToolSource,
+    WatchedCache,
 };
 pub use state_file::StateFile;
 pub use versions::{ConversionError, Conversions, Spoke, conversions};

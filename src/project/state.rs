@@ -1,6 +1,7 @@
 //! The contents of `operator.toml`: the project and its kinds.
 
 use super::{
+    deployment::DeploymentSettings,
     owned::{self, Owned},
     read::Read,
     renamed::Renamed,
@@ -38,12 +39,40 @@ pub struct State {
     pub migrate_storage: bool,
     #[serde(default)]
     pub certificates: Certificates,
+    /// How the operator is packaged.
+    #[serde(default = "kustomize")]
+    pub packaging: Vec<Packaging>,
+    #[serde(default)]
+    pub deployment: DeploymentSettings,
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
     #[serde(default, rename = "controller")]
     pub controllers: Vec<NamedController>,
     #[serde(default, rename = "webhook")]
     pub webhooks: Vec<WebhookTable>,
+}
+
+/// A form in which the objects of the operator are installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Packaging {
+    /// `manifests/`, which the tests and `dev` read, too.
+    Kustomize,
+    /// A chart in `charts/`.
+    Helm,
+}
+
+impl Packaging {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kustomize => "kustomize",
+            Self::Helm => "helm",
+        }
+    }
+}
+
+fn kustomize() -> Vec<Packaging> {
+    vec![Packaging::Kustomize]
 }
 
 /// Where the crates of the runtime come from.

@@ -9,7 +9,7 @@ use super::{
     marker::is_marked,
     owned::Owned,
     renamed::Renamed,
-    state::{FORMAT, Kind, NamedController, State, ToolSource, WatchedCache},
+    state::{FORMAT, Kind, NamedController, Packaging, State, ToolSource, WatchedCache},
     webhook::{Webhook, WebhookTable},
 };
 use crate::types::SchemaMode;
@@ -274,6 +274,24 @@ impl StateFile {
     pub fn set_image(&mut self, image: &str) {
         set_keeping_decor(&mut self.document["image"], image);
         self.state.image = Some(image.to_owned());
+    }
+
+    /// Adds a form of packaging.
+    pub fn add_packaging(&mut self, new: Packaging) {
+        let packaging = &mut self.state.packaging;
+        if packaging.contains(&new) {
+            return;
+        }
+        packaging.push(new);
+        let names = packaging.iter().map(|it| it.name());
+        match self
+            .document
+            .get_mut("packaging")
+            .and_then(Item::as_array_mut)
+        {
+            Some(present) => present.push(new.name()),
+            None => self.document["packaging"] = value(names.collect::<Array>()),
+        }
     }
 
     /// Sets the version of the tool that CI installs to this one. If the version changes and the tool came from the repository that the

@@ -3,6 +3,7 @@
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     RenderError, cargo_lock,
@@ -20,9 +21,9 @@ use crate::{
     crd::Api,
     diagnostic::Diagnostic,
     manifests::{self, conversion_stanza, crd_annotations},
-    package::{self, kustomize},
+    package::{self, helm, kustomize},
     plan::Tree,
-    project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
+    project::{Controller, Kind, Owner, Packaging, Project, Rule, Runtime, Source, ToolSource},
     rust::version_module,
     rustfmt::version_order,
     scaffold::Scaffold,
@@ -240,23 +241,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         (".gitattributes", Owner::Merged),
         ("AGENTS.md", Owner::Merged),
         (".vscode/launch.json", Owner::User),
+        ("overlays/example/kustomization.yaml", Owner::User),
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }
     let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
     let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
-        let crds = ensured.iter().map(|api| {
-            let mut definition = api.definition();
-            let converted = operator.webhooks.iter().flat_map(|it| &it.converted);
-            if converted.into_iter().any(|it| it.name == api.name()) {
-                definition["spec"]["conversion"] = conversion_stanza(&state.name);
-                for (name, value) in crd_annotations(&operator) {
-                    definition["metadata"]["annotations"][name] = value.into();
-                }
-            }
-            definition
-        });
+        let crds = ensured.iter().map(|api| installed(&operator, api));
         let crds: Vec<_> = crds.collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
@@ -289,6 +281,20 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
     }
     vendor::add(tree, &state.runtime);
+    if state.packaging.contains(&Packaging::Helm) {
+        let mut own: Vec<&Api> = project
+            .kinds()
+            .filter(|(kind, _)| kind.source() == Source::Own)
+            .map(|(_, api)| api)
+            .collect();
+        own.sort_by_key(|api| api.name());
+        let crds = |operator: &manifests::Operator| {
+            own.iter().map(|api| installed(operator, api)).collect()
+        };
+        for (path, owner, text) in helm::files(&operator, crds)? {
+            tree.insert(path, owner, text);
+        }
+    }
     for (path, text) in
         kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
     {
@@ -296,6 +302,19 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
+}
+
+/// A CRD as it is installed: with the conversion by the operator's webhook.
+fn installed(operator: &manifests::Operator, api: &Api) -> Value {
+    let mut definition = api.definition();
+    let mut converted = operator.webhooks.iter().flat_map(|it| &it.converted);
+    if converted.any(|it| it.name == api.name()) {
+        definition["spec"]["conversion"] = conversion_stanza(&operator.name, &operator.namespace);
+        for (name, value) in crd_annotations(operator) {
+            definition["metadata"]["annotations"][name] = value.into();
+        }
+    }
+    definition
 }
 
 /// The CRDs that the operator applies itself.

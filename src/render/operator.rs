@@ -98,7 +98,9 @@ pub fn operator(
     }
     Ok(manifests::Operator {
         name: project.state.name.clone(),
+        namespace: project.state.name.clone(),
         image: project.state.image.clone(),
+        deployment: project.state.deployment.clone(),
         namespaces: project.state.namespaces.clone(),
         controllers: controlled,
         crds,

@@ -7,6 +7,33 @@ const REQUIRED: [&str; 7] = [
     "format", "name", "tool", "kind", "group", "spec", "versions",
 ];
 
+/// The `toml` block of a section.
+fn block(heading: &str) -> &'static str {
+    let (_, section) = PAGE.split_once(heading).unwrap();
+    let (_, block) = section.split_once("```toml\n").unwrap();
+    block.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_documented_settings_of_the_deployment_are_valid_and_none_is_missing() {
+    let text = format!(
+        "format = 1\nname = \"a\"\ntool = \"0.1.0\"\n{}",
+        block("## The deployment\n")
+    );
+    let settings = StateFile::read(&text).unwrap().state.deployment;
+    assert_eq!(settings.env.0.len(), 3);
+
+    // the error of an unknown key lists all keys
+    let error = StateFile::read(&text.replace("replicas =", "qqqq =")).unwrap_err();
+    let error = error.to_string();
+    let keys: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+    assert!(keys.len() > 10, "{error}");
+    let (_, section) = PAGE.split_once("## The deployment\n").unwrap();
+    for key in keys {
+        assert!(section.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
 fn example() -> &'static str {
     let (_, block) = PAGE.split_once("```toml\n").unwrap();
     block.split_once("```").unwrap().0

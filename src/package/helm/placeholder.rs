@@ -1,0 +1,177 @@
+//! The places of a template: a word in the YAML of an object, whose line is replaced.
+
+/// What takes the place of a placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The namespace of the release.
+    Namespace,
+    /// The namespace of the present iteration.
+    WatchedNamespace,
+    /// The labels of objects, or of pods, by the name of their template.
+    Labels(&'static str),
+    /// The reference of the image.
+    Image,
+    /// A key that keeps an object when the chart is uninstalled.
+    Keep,
+    /// The field of a disruption budget.
+    Budget,
+    /// An expression.
+    Scalar(&'static str),
+    /// A value that is a map or a list.
+    Block(&'static str),
+    /// The same; the field is absent if it is empty.
+    Optional(&'static str),
+    /// A text; the field is absent if it is empty.
+    OptionalText(&'static str),
+    /// The items of a list, after others.
+    Items(&'static str),
+}
+
+/// All forms that the templates have.
+const FORMS: [Form; 23] = [
+    Form::Namespace,
+    Form::WatchedNamespace,
+    Form::Labels("labels"),
+    Form::Labels("podLabels"),
+    Form::Image,
+    Form::Keep,
+    Form::Budget,
+    Form::Scalar("$.Values.replicaCount"),
+    Form::Scalar("$.Values.image.pullPolicy"),
+    Form::Scalar("join \",\" $.Values.watchNamespaces | quote"),
+    Form::Block("resources"),
+    Form::Optional("serviceAccount.annotations"),
+    Form::Optional("podAnnotations"),
+    Form::Optional("affinity"),
+    Form::Optional("imagePullSecrets"),
+    Form::Optional("nodeSelector"),
+    Form::Optional("tolerations"),
+    Form::Optional("topologySpreadConstraints"),
+    Form::Optional("env"),
+    Form::Optional("envFrom"),
+    Form::Optional("args"),
+    Form::OptionalText("priorityClassName"),
+    Form::Items("env"),
+];
+
+/// The names of placeholders: words that are valid as the name of a namespace.
+pub struct Placeholders {
+    prefix: String,
+}
+
+impl Placeholders {
+    /// Placeholders that a text does not contain.
+    pub fn absent_from(text: &str) -> Self {
+        let mut prefix = "chart-value".to_owned();
+        while text.contains(&prefix) {
+            prefix.push_str("-x");
+        }
+        Self { prefix }
+    }
+
+    /// # Panics
+    /// If the form is none of [`FORMS`].
+    pub fn name(&self, form: Form) -> String {
+        let index = FORMS.iter().position(|it| *it == form);
+        // two digits, so that none is the beginning of another
+        let index = index.expect("a form of the table");
+        format!("{}-{index:02}", self.prefix)
+    }
+
+    /// Turns a YAML text into a template of the operator with this name.
+    pub fn fill(&self, text: &str, operator: &str) -> String {
+        let escaped = text.replace("{{", "{{ \"{{\" }}");
+        let mut filled = String::with_capacity(escaped.len());
+        for line in escaped.lines() {
+            filled.push_str(&self.filled(line, operator));
+            filled.push('\n');
+        }
+        filled
+    }
+
+    fn filled(&self, line: &str, operator: &str) -> String {
+        let mut line = line.to_owned();
+        for form in FORMS {
+            let name = self.name(form);
+            if line.contains(&name) {
+                line = replaced(&line, &name, form, operator);
+            }
+        }
+        line
+    }
+}
+
+/// The line or lines that take the place of one with a placeholder.
+fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    let (space, inner) = (&line[..indent], indent + 2);
+    let key = line.trim_start().split(':').next().unwrap_or_default();
+    let of = |values: &str| format!("$.Values.{values}");
+    match form {
+        Form::Namespace => scalar(line, name, "$.Release.Namespace"),
+        Form::WatchedNamespace => scalar(line, name, "."),
+        Form::Image => scalar(line, name, &format!("include \"{operator}.image\" $")),
+        Form::Scalar(expression) => line.replace(name, &format!("{{{{ {expression} }}}}")),
+        Form::Labels(template) => format!(
+            "{space}{key}:\n{space}  {{{{- include \"{operator}.{template}\" $ | nindent {inner} }}}}"
+        ),
+        Form::Block(values) => format!(
+            "{space}{key}:\n{space}  {{{{- toYaml {} | nindent {inner} }}}}",
+            of(values)
+        ),
+        Form::Optional(values) => format!(
+            "{space}{{{{- with {} }}}}\n{space}{key}:\n{space}  {{{{- toYaml . | nindent {inner} }}}}\n{space}{{{{- end }}}}",
+            of(values)
+        ),
+        Form::OptionalText(values) => format!(
+            "{space}{{{{- with {} }}}}\n{space}{key}: {{{{ . | quote }}}}\n{space}{{{{- end }}}}",
+            of(values)
+        ),
+        Form::Items(values) => format!(
+            "{space}{{{{- with {} }}}}\n{space}{{{{- toYaml . | nindent {indent} }}}}\n{space}{{{{- end }}}}",
+            of(values)
+        ),
+        Form::Budget => {
+            format!("{space}{{{{- toYaml $.Values.podDisruptionBudget | nindent {indent} }}}}")
+        }
+        Form::Keep => format!(
+            "{space}{{{{- if $.Values.crds.keep }}}}\n{space}helm.sh/resource-policy: keep\n{space}{{{{- end }}}}"
+        ),
+    }
+}
+
+/// A text of its own is quoted, as it might be read as a number; a part of one is not.
+fn scalar(line: &str, name: &str, expression: &str) -> String {
+    let is_whole = line.ends_with(&format!(": {name}")) || line.ends_with(&format!("- {name}"));
+    let quote = if is_whole { " | quote" } else { "" };
+    line.replace(name, &format!("{{{{ {expression}{quote} }}}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_absent_from_the_users_text() {
+        let marks = Placeholders::absent_from("a chart-value and chart-value-x");
+        assert_eq!(marks.name(Form::Namespace), "chart-value-x-x-00");
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_template_stays_text() {
+        let marks = Placeholders::absent_from("");
+        let text = marks.fill("pattern: '^{{.*}}$'\n", "a");
+        assert_eq!(text, "pattern: '^{{ \"{{\" }}.*}}$'\n");
+    }
+
+    #[test]
+    fn a_namespace_is_quoted_unless_it_is_a_part() {
+        let marks = Placeholders::absent_from("");
+        let name = marks.name(Form::Namespace);
+        let text = marks.fill(&format!("namespace: {name}\nca: {name}/webhook\n"), "a");
+        assert_eq!(
+            text,
+            "namespace: {{ $.Release.Namespace | quote }}\nca: {{ $.Release.Namespace }}/webhook\n"
+        );
+    }
+}

@@ -1,0 +1,207 @@
+use std::collections::BTreeSet;
+
+use super::check::KNOWN;
+use crate::project::StateFile;
+
+fn project(deployment: &str) -> String {
+    format!("format = 1\nname = \"printer\"\ntool = \"0.1.0\"\n\n[deployment]\n{deployment}\n")
+}
+
+/// The message of an error, and the text at its place.
+fn refused(deployment: &str) -> (String, String) {
+    let text = project(deployment);
+    let error = StateFile::read(&text).expect_err(deployment);
+    let place = error.place(&text).unwrap_or_default();
+    assert!(!error.help().is_empty());
+    (error.to_string(), text[place].to_owned())
+}
+
+#[test]
+fn all_settings_are_read() {
+    let text = project(
+        r#"
+replicas = 2
+args = ["--concurrency=32", "--paper", "a4", "--paper", "a3"]
+log-format = "json"
+resources = { requests = { cpu = "10m" }, limits = { memory = "256Mi" } }
+env = { POD_LIMIT = "50", TOKEN = { secretKeyRef = { name = "credentials", key = "token" } } }
+env-from = [{ configMapRef = { name = "settings" } }]
+node-selector = { "kubernetes.io/os" = "linux" }
+tolerations = [{ key = "dedicated", operator = "Equal", value = "operators", effect = "NoSchedule" }]
+topology-spread-constraints = [{ maxSkew = 1, topologyKey = "topology.kubernetes.io/zone", whenUnsatisfiable = "ScheduleAnyway" }]
+priority-class-name = "system-cluster-critical"
+image-pull-secrets = ["registry"]
+labels = { team = "printing" }
+pod-annotations = { "example.com/scrape" = "true" }
+service-account-annotations = { "example.com/role" = "printer" }
+disruption-budget = { minAvailable = "50%" }
+
+[deployment.affinity.nodeAffinity]
+requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms = [
+    { matchExpressions = [{ key = "gpu", operator = "DoesNotExist" }] },
+]
+"#,
+    );
+    let deployment = StateFile::read(&text).unwrap().state.deployment;
+    assert_eq!(deployment.replicas(), 2);
+    assert_eq!(
+        deployment.arguments().first().map(String::as_str),
+        Some("--log-format=json")
+    );
+    assert!(deployment.affinity.unwrap().node_affinity.is_some());
+}
+
+#[test]
+fn a_wrong_setting_is_refused_at_its_place() {
+    let cases = [
+        (
+            "replica = 2",
+            "unknown key `replica`; the nearest is `replicas`",
+            "replica",
+        ),
+        (
+            "replicas = -1",
+            "invalid value: integer `-1`, expected u16",
+            "-1",
+        ),
+        (
+            "args = [\"--namespace=a\"]",
+            "[deployment]: `--namespace` cannot be set here, because the roles follow from the key `namespaces`",
+            "\"--namespace=a\"",
+        ),
+        (
+            "env = { WATCH_NAMESPACE = \"a\" }",
+            "[deployment]: `WATCH_NAMESPACE` cannot be set here, because the roles follow from the key `namespaces`",
+            "\"a\"",
+        ),
+        (
+            "args = [\"--log=debug\", \"--log\", \"info\"]",
+            "[deployment]: `--log` is given twice",
+            "\"--log\"",
+        ),
+        (
+            "args = [\"--own=1\", \"--own=2\", \"--own=1\"]",
+            "[deployment]: `--own=1` is given twice",
+            "\"--own=1\"",
+        ),
+        (
+            "log-format = \"json\"\nargs = [\"--log-format=human\"]",
+            "[deployment]: the argument `--log-format` and the key `log-format` are the same setting",
+            "\"--log-format=human\"",
+        ),
+        (
+            "args = [\"--priority=1\"]\nenv = { PRIORITY = \"2\" }",
+            "[deployment]: the argument `--priority` and the variable `PRIORITY` are the same setting",
+            "\"--priority=1\"",
+        ),
+        (
+            "replicas = 2\nargs = [\"--leader-election\", \"false\"]",
+            "[deployment]: without a leader, 2 replicas would work on the same objects",
+            "\"--leader-election\"",
+        ),
+        (
+            "replicas = 3\nenv.LEADER_ELECTION = \"false\"",
+            "[deployment]: without a leader, 3 replicas would work on the same objects",
+            "\"false\"",
+        ),
+        (
+            "env.\"1ST VALUE=\" = \"a\"",
+            "[deployment]: name: Invalid value: \"1ST VALUE=\": a valid environment variable name must consist only of printable ASCII characters other than '='",
+            "\"a\"",
+        ),
+        (
+            "env.A = 1",
+            "write a text, or a source such as { secretKeyRef = { name = \"credentials\", key = \"token\" } }",
+            "1",
+        ),
+        (
+            "env.A = { secretKeyRef = { name = \"a\", kye = \"b\" } }",
+            "unknown field `secretKeyRef.kye`",
+            "{ secretKeyRef = { name = \"a\", kye = \"b\" } }",
+        ),
+        (
+            "resources = { limits = { memory = \"12 MB\" } }",
+            "[deployment]: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "{ limits = { memory = \"12 MB\" } }",
+        ),
+        (
+            "resources = { requests = { memory = \"1Gi\" }, limits = { memory = \"1Mi\" } }",
+            "[deployment]: requests: Invalid value: \"1Gi\": must be less than or equal to memory limit of 1Mi",
+            "{ requests = { memory = \"1Gi\" }, limits = { memory = \"1Mi\" } }",
+        ),
+        (
+            "tolerations = [{ key = \"a\", operator = \"Exists\" }, { key = \"a\", operator = \"Exists\", effect = \"NoSchedul\" }]",
+            "[deployment]: effect: Unsupported value: \"NoSchedul\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"",
+            "{ key = \"a\", operator = \"Exists\", effect = \"NoSchedul\" }",
+        ),
+        (
+            "tolerations = [{ key = \"a\", tolerationSecond = 3 }]",
+            "unknown field `tolerationSecond`",
+            "[{ key = \"a\", tolerationSecond = 3 }]",
+        ),
+        (
+            "topology-spread-constraints = [{ maxSkew = 0, topologyKey = \"zone\", whenUnsatisfiable = \"ScheduleAnyway\" }]",
+            "[deployment]: maxSkew: Invalid value: 0: must be greater than zero",
+            "{ maxSkew = 0, topologyKey = \"zone\", whenUnsatisfiable = \"ScheduleAnyway\" }",
+        ),
+        (
+            "priority-class-name = \"Very High\"",
+            "[deployment]: Invalid value: \"Very High\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            "\"Very High\"",
+        ),
+        (
+            "labels = { \"app.kubernetes.io/name\" = \"other\" }",
+            "[deployment]: the label `app.kubernetes.io/name` selects the pods of the operator",
+            "\"other\"",
+        ),
+        (
+            "disruption-budget = { minAvailable = 1 }",
+            "[deployment]: with one replica, this budget never permits to take a pod away, so no node that runs one can be drained",
+            "{ minAvailable = 1 }",
+        ),
+        (
+            "replicas = 3\ndisruption-budget = { minAvailable = \"67%\" }",
+            "[deployment]: with 3 replicas, this budget never permits to take a pod away, so no node that runs one can be drained",
+            "{ minAvailable = \"67%\" }",
+        ),
+        (
+            "disruption-budget = { maxUnavailable = 1, minAvailable = 1 }",
+            "[deployment]: a disruption budget has either `minAvailable` or `maxUnavailable`",
+            "{ maxUnavailable = 1, minAvailable = 1 }",
+        ),
+        (
+            "disruption-budget = { maxUnavailable = \"half\" }",
+            "[deployment]: `half` is not a percentage of the pods",
+            "{ maxUnavailable = \"half\" }",
+        ),
+    ];
+    for (deployment, message, place) in cases {
+        let (found, at) = refused(deployment);
+        assert_eq!(
+            (found.as_str(), at.as_str()),
+            (message, place),
+            "{deployment}"
+        );
+    }
+}
+
+#[test]
+fn the_settings_of_the_runtime_are_known() {
+    let source = include_str!("../../../crates/operator-runtime/src/settings.rs");
+    let variables = source.split("env = \"").skip(1);
+    let variables: BTreeSet<_> = variables.filter_map(|it| it.split('"').next()).collect();
+    let known: BTreeSet<_> = KNOWN.iter().map(|it| it.variable).collect();
+    assert_eq!(known, variables);
+    let help = include_str!("../../../docs/running.md");
+    let flags = help
+        .lines()
+        .map(str::trim)
+        .filter(|it| it.starts_with("--"));
+    let flags: BTreeSet<_> = flags.filter_map(|it| it.split(' ').next()).collect();
+    let unknown = KNOWN.iter().filter(|it| !flags.contains(it.flag));
+    let unknown = unknown
+        .map(|it| it.flag)
+        .filter(|it| !it.starts_with("--webhook-"));
+    // it is hidden
+    assert_eq!(unknown.collect::<Vec<_>>(), ["--parent-process"]);
+}
