@@ -1,6 +1,6 @@
 //! A Helm chart in `charts/<name>/`: the objects of the operator as templates, and the settings of `[deployment]` as values.
 //!
-//! The templates are made from the same objects as the kustomize base. What a user may choose is a [placeholder](placeholder) in an object;
+//! The templates are made from the same objects as the kustomize base. What a user may choose is a placeholder in an object;
 //! each line of its YAML that has one becomes a template. Nothing else is one: names are fixed, because an operator exists once in a cluster.
 //! <https://helm.sh/docs/chart_best_practices/>
 
