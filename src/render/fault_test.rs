@@ -32,6 +32,8 @@ struct Context<'a> {
     /// Whether the operator watches only some namespaces.
     namespaces: bool,
     /// Whether a kind with a sample has a provider.
+    /// Whether a sample fails that need not fail after a change.
+    history_of_failures: bool,
     has_providers: bool,
     /// Whether the operator serves webhooks, and the samples of kinds that have some, or whose children have.
     has_webhooks: bool,
@@ -236,6 +238,9 @@ pub fn text(
         has_webhooks: project.has_webhooks(),
         manages_certificates: project.manages_certificates(),
         webhook_samples: tests.iter().filter(|it| it.is_admitted).cloned().collect(),
+        history_of_failures: merged
+            .iter()
+            .any(|case| case.depends_on_history && case.fails.is_some()),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         foreign: !foreign_specs(project, controllers, admissions).is_empty(),

@@ -56,14 +56,18 @@ fn chronicle_conforms() {
 #[test]
 fn errand_survives_every_fault() {
     let sample = "manifests/samples/errands.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let error = "nobody can do this";
+    let trial = trial().sample_file_that_fails(sample, error);
     trial.assert_converges(without_lease);
 }
 
 #[test]
 fn errand_conforms() {
     let sample = "manifests/samples/errands.programs.example.com.yaml";
-    let trial = trial().sample_file(sample).depends_on_history();
+    let error = "nobody can do this";
+    let trial = trial()
+        .sample_file_that_fails(sample, error)
+        .depends_on_history();
     trial.assert_conforms(without_lease);
 }
 
@@ -152,7 +156,8 @@ fn every_permission_is_needed() {
     let sample = "manifests/samples/chronicles.programs.example.com.yaml";
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/errands.programs.example.com.yaml";
-    trial = trial.sample_file(sample);
+    let error = "nobody can do this";
+    trial = trial.sample_file_that_fails(sample, error);
     let sample = "manifests/samples/parcels.programs.example.com.yaml";
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/posters.programs.example.com.yaml";
@@ -163,6 +168,7 @@ fn every_permission_is_needed() {
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/gardens.programs.example.com.yaml";
     trial = trial.sample_file(sample);
+    trial = trial.depends_on_history();
     let declared = [
         r#"{"kind":"Poster","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"Kettle","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list","watch"]}"#,

@@ -190,7 +190,11 @@ impl Trial {
                 expect_ok(server.install_patiently(&with_label(sample)).await);
             }
             if options.scenario != Scenario::DeleteEarly {
-                succeed_at_rest(with, Phase::WithSample).await?;
+                let phase = match options.scenario {
+                    Scenario::UpdateEarly => Phase::Changed,
+                    _ => Phase::WithSample,
+                };
+                succeed_at_rest(with, phase).await?;
                 if options.schedule.0.is_empty() && options.sample.fails.is_none() {
                     check_events(server, &before).await?;
                 }
@@ -208,7 +212,7 @@ impl Trial {
                 expect_ok(server.install_patiently(&with_label(sample)).await);
                 sleep(ORPHAN_TIME).await;
                 delete(server, &orphans).await;
-                succeed_at_rest(with, Phase::WithSample).await?;
+                succeed_at_rest(with, Phase::Changed).await?;
             }
             states.push(settled_state(server, faults, &before).await);
             requests_before_deletion = faults.requests().len();

@@ -20,6 +20,8 @@ const LOST: &str = "StatusFieldMissing";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     WithSample,
+    /// The sample was changed after its creation.
+    Changed,
     Deleted,
 }
 
@@ -48,10 +50,17 @@ impl Trial {
                 continue;
             }
             let expected = match phase {
-                Phase::WithSample if sampled.contains(&key) => sample.fails.as_deref(),
+                Phase::WithSample | Phase::Changed if sampled.contains(&key) => {
+                    sample.fails.as_deref()
+                }
                 _ => None,
             };
             let outcome = outcomes.of(&key);
+            // what fails for a creation need not fail for a change
+            let is_cured = phase == Phase::Changed
+                && self.depends_on_history
+                && outcome.as_ref().is_some_and(|it| it.failing.is_none());
+            let expected = expected.filter(|_| !is_cured);
             // what is being deleted is not reconciled any more
             let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
             // a controller may select some objects of a kind that exists without the operator
@@ -71,7 +80,7 @@ impl Trial {
             }
             present.insert(key);
         }
-        if phase == Phase::WithSample {
+        if phase != Phase::Deleted {
             // the operator itself may have deleted it
             for key in sampled.difference(&present) {
                 let outcome = outcomes.of(key).unwrap_or_default();

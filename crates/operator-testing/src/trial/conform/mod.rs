@@ -43,7 +43,8 @@ impl Trial {
     }
 
     /// Says that the result may depend on how an object became what it is, as with handlers of the style `handlers`: one that is called for
-    /// new objects alone does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not compare the results.
+    /// new objects alone does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not compare the results, and a
+    /// sample that must fail may succeed after a change.
     #[must_use]
     pub fn depends_on_history(mut self) -> Self {
         self.depends_on_history = true;
