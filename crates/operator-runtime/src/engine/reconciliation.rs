@@ -74,17 +74,13 @@ pub(crate) async fn reconcile<R: Reconciler>(
 ) -> std::result::Result<controller::Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
     let start = shared.controller_context.wait_to_begin().await;
-    let (_turn, has_waited) = match start {
+    let _turn = match start {
         Some(false) => return Ok(controller::Action::await_change()),
         _ => shared.turns.reconcile(&key).await,
     };
-    let object = match start.is_some() || has_waited {
-        // It may have changed, or have been deleted, meanwhile.
-        true => shared.store.get(&key),
-        false => Some(object),
-    };
     let queue = &shared.metrics.queue;
-    let Some(object) = object else {
+    // It may have changed, or have been deleted and forgotten, since it was taken from the cache.
+    let Some(object) = shared.store.get(&key) else {
         queue.forget(&key);
         return Ok(controller::Action::await_change());
     };
@@ -92,11 +88,10 @@ pub(crate) async fn reconcile<R: Reconciler>(
         queue.skip(&key, wait.delay(), || shared.exists(&key));
         return Ok(wait.into());
     }
-    let Some(object) = shared.objects.newest(&key, object) else {
-        debug!(
-            object = display_key(&key),
-            "it was deleted, but its watch has not reported that yet"
-        );
+    let newest = shared.objects.newest(&key, object);
+    // What is known of an object that was deleted is forgotten after it has left the cache.
+    let Some(object) = newest.filter(|it| shared.has(&key, it)) else {
+        debug!(object = display_key(&key), "it was deleted");
         shared.objects.succeed(&key);
         queue.forget(&key);
         return Ok(controller::Action::await_change());
@@ -188,7 +183,13 @@ impl<R: Reconciler> Reconciliations<R> {
         self.objects.record_lost_child(key, || self.exists(key));
     }
 
-    /// Whether the cache has the object.
+    /// Whether the cache has a version of this object.
+    fn has(&self, key: &ObjectRef<R::Resource>, object: &R::Resource) -> bool {
+        let cached = self.store.get(key);
+        cached.is_some_and(|cached| cached.meta().uid == object.meta().uid)
+    }
+
+    /// Whether the cache has an object with this name.
     fn exists(&self, key: &ObjectRef<R::Resource>) -> bool {
         self.store.get(key).is_some()
     }
@@ -433,4 +434,103 @@ enum WriteOutcome<K> {
     /// The object has changed since it was read; the watch will report the newer version.
     Outdated,
     Gone,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        engine::{controller::Wiring, kind::GroupKind},
+        settings::Settings,
+    };
+    use futures::FutureExt;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{
+        Client,
+        client::Body,
+        runtime::{reflector::store, watcher::Event},
+    };
+    use std::{
+        num::NonZeroU16,
+        sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    };
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Reconciler for Counting {
+        type Resource = ConfigMap;
+
+        async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context) -> Result<Action> {
+            self.0.fetch_add(1, SeqCst);
+            Ok(Action::await_change())
+        }
+    }
+
+    fn object(uid: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("a".into());
+        object.metadata.uid = Some(uid.into());
+        object.metadata.resource_version = Some("1".into());
+        object
+    }
+
+    /// The reconciliations of objects in a cache, without a server.
+    fn reconciliations(store: Store<ConfigMap>) -> Arc<Reconciliations<Counting>> {
+        let service = tower::service_fn(async |_: http::Request<Body>| {
+            std::future::pending::<Result<http::Response<Body>, std::io::Error>>().await
+        });
+        let wiring = Wiring::for_tests(Client::new(service, "default"), Settings::for_tests());
+        let identity = Identity {
+            operator: "test".into(),
+            kind: GroupKind::of::<ConfigMap>(),
+            name: "configmap".into(),
+            is_named: false,
+            shares_kind: false,
+        };
+        let metrics = wiring.metrics.of_controller(&identity);
+        let derived_finalizer = identity.finalizer();
+        let controller_context = ControllerContext::new::<ConfigMap>(
+            wiring.client,
+            identity,
+            vec![],
+            &metrics,
+            wiring.tasks,
+        );
+        controller_context.begin_when_listed();
+        Arc::new(Reconciliations {
+            reconciler: Arc::default(),
+            controller_context,
+            metrics,
+            objects: Objects::new(wiring.settings.backoff()),
+            store,
+            reports_errors: false,
+            observers: wiring.observers,
+            health: wiring.health,
+            derived_finalizer,
+            turns: Turns::new(NonZeroU16::MIN),
+            reduction: None,
+            resync: None,
+            retry_limit: None,
+            is_first_list: AtomicBool::new(false),
+        })
+    }
+
+    #[tokio::test]
+    async fn an_object_that_leaves_the_cache_before_its_turn_is_not_reconciled() {
+        let (cache, mut writer) = store::<ConfigMap>();
+        for event in [Event::Init, Event::InitApply(object("1")), Event::InitDone] {
+            writer.apply_watcher_event(&event);
+        }
+        let shared = reconciliations(cache);
+        let stale = shared.store.get(&ObjectRef::new("a")).unwrap();
+        let count = || {
+            let done = reconcile(stale.clone(), shared.clone()).now_or_never();
+            done.unwrap().unwrap();
+            shared.reconciler.0.load(SeqCst)
+        };
+        assert_eq!(count(), 1);
+        writer.apply_watcher_event(&Event::Delete(object("1")));
+        assert_eq!(count(), 1);
+    }
 }
