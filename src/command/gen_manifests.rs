@@ -23,6 +23,9 @@ pub struct Args {
     /// Also generate a Helm chart, which is stored in operator.toml
     #[arg(long)]
     helm: bool,
+    /// Also generate a bundle for the Operator Lifecycle Manager, which is stored in operator.toml
+    #[arg(long)]
+    olm: bool,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -40,15 +43,18 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         open.state.set_image(image);
     }
-    if args.helm {
-        open.state.add_packaging(Packaging::Helm);
+    for (is_asked, packaging) in [(args.helm, Packaging::Helm), (args.olm, Packaging::Olm)] {
+        if is_asked {
+            open.state.add_packaging(packaging);
+        }
     }
+    open.state.state.check()?;
     let is_state_stale = open.follow_specs()?;
     let mut rendered = open.render(terminal)?;
     open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
-        let folders = ["manifests/", "charts/"];
+        let folders = ["manifests/", "charts/", "bundle/", "catalog/"];
         folders.iter().any(|folder| path.starts_with(folder)) || path == "crds/kustomization.yaml"
     })?;
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);

@@ -48,7 +48,7 @@ pub fn part(path: &str) -> &'static str {
         Some(("src", rest)) if rest.starts_with("api/") => "types",
         Some(("src", _)) => "code",
         Some(("tests", _)) => "tests",
-        Some(("manifests" | "charts" | "crds", _)) => "manifests",
+        Some(("manifests" | "charts" | "bundle" | "catalog" | "crds", _)) => "manifests",
         Some(("crates", _)) => "runtime",
         Some((".operator", _)) => "record",
         _ if path == "operator.lock" => "record",

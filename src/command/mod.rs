@@ -6,6 +6,7 @@ mod add_version;
 mod add_webhook;
 mod adding;
 mod affected;
+mod bundle_limits;
 mod completions;
 mod dev;
 mod dev_log;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::{
-    failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules, without_effect,
+    bundle_limits, failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules,
+    without_effect,
 };
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
@@ -50,6 +51,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     reports.extend(pending_webhooks::reports(open, plan)?);
     reports.extend(rules::reports(open));
     reports.extend(without_effect::reports(open));
+    reports.extend(bundle_limits::reports(open));
     Ok(reports)
 }
 

@@ -121,6 +121,10 @@ impl OpenProject {
                 let index = kinds.position(|kind| kind.full_name() == error.kind);
                 index.and_then(|index| error.place(text, index))
             }
+            RenderError::OlmConversion => {
+                let document = toml_edit::Document::parse(text).ok();
+                document.and_then(|it| it.get("namespaces")?.span())
+            }
             _ => return error.into(),
         };
         let path = disk::shown(&self.root.join(STATE));

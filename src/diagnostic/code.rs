@@ -64,6 +64,8 @@ codes! {
     KeptFields = "kept-fields",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
+    /// A bundle of OLM cannot hold a setting in `operator.toml`.
+    OlmLimit = "olm-limit",
     /// The user edited a file that the tool owns.
     EditedFile = "edited-file",
     /// The user and the template changed the same place of a merged file.

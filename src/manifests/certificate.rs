@@ -14,7 +14,7 @@ use crate::project::{Certificates, WebhookType};
 
 /// Where the certificate is mounted, if the operator does not make it itself.
 const FOLDER: &str = "/etc/webhook-certificates";
-const VOLUME: &str = "webhook-certificates";
+pub const VOLUME: &str = "webhook-certificates";
 
 /// The name of cert-manager's annotation: the API server trusts the CA of this Certificate.
 const INJECT: &str = "cert-manager.io/inject-ca-from";

@@ -22,13 +22,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::Value;
 
-pub use certificate::{crd_annotations, renewal_rule, test_objects};
+pub use certificate::{VOLUME as CERTIFICATE_VOLUME, crd_annotations, renewal_rule, test_objects};
 pub use conversion::conversion_stanza;
 pub use grant::WATCHED;
 pub use migration::migration_rules;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
-pub use webhook::{Admitted, ConvertedCrd, Webhooks};
+pub use webhook::{Admitted, ConvertedCrd, PORT as WEBHOOK_PORT, Webhooks};
 
 pub use crate::project::{DeploymentSettings, Namespaces, ResourceType};
 
@@ -124,6 +124,12 @@ impl Operator {
     /// The labels that distinguish its pods, because no user changes them.
     fn pod_labels(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())])
+    }
+
+    /// Whether it converts objects between versions.
+    pub fn converts(&self) -> bool {
+        let webhooks = self.webhooks.as_ref();
+        webhooks.is_some_and(|it| !it.converted.is_empty())
     }
 
     /// Selects its pods.

@@ -21,7 +21,7 @@ use crate::project::{
 
 /// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "webhook";
-pub(super) const PORT: i32 = 9443;
+pub const PORT: i32 = 9443;
 
 /// The port of the Service, which the API server calls by default.
 const SERVICE_PORT: i32 = 443;

@@ -2,6 +2,7 @@
 
 pub mod helm;
 pub mod kustomize;
+pub mod olm;
 mod yaml;
 
 use crate::manifests::Role;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{
     deployment::{self, DeploymentPlace, DeploymentProblem},
+    image::Image,
     rule::Rule,
     state::{FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, State, ToolSource},
     webhook_check::{self, WebhookPlace, WebhookProblem},
@@ -47,6 +48,10 @@ pub enum StateError {
     NoVersions(String),
     #[error("`packaging` has no \"kustomize\"")]
     NoKustomize,
+    #[error("the tag of the image `{0}` is not a version, but a bundle of OLM has one")]
+    OlmVersion(String),
+    #[error("both OLM and the operator would install the CRDs")]
+    OlmEnsuresCrds,
     #[error("`namespaces` is an empty list")]
     NoNamespaces,
     #[error("`{0}` is not the name of a namespace")]
@@ -102,6 +107,7 @@ impl StateError {
             Self::Format(_) => "format".to_owned(),
             Self::NoNamespaces => "namespaces".to_owned(),
             Self::NoKustomize => "packaging".to_owned(),
+            Self::OlmEnsuresCrds => "ensure-crds".to_owned(),
             Self::Rule {
                 table,
                 index,
@@ -131,6 +137,7 @@ impl StateError {
             | Self::Module(word)
             | Self::Namespace(word)
             | Self::Image(word)
+            | Self::OlmVersion(word)
             | Self::Newer(word)
             | Self::Tool(word)
             | Self::NoRuntime(word)
@@ -179,6 +186,12 @@ impl StateError {
             Self::NoVersions(_) => "list those that get types: `versions = [\"v1\"]`",
             Self::NoKustomize => {
                 "add it: the tests and `cargo operator dev` read manifests/. Write `packaging = [\"kustomize\", \"helm\"]`"
+            }
+            Self::OlmVersion(_) => {
+                "choose one, in small letters and without `+`: cargo operator gen-manifests --image NAME:0.2.0"
+            }
+            Self::OlmEnsuresCrds => {
+                "remove `ensure-crds`: the operator would take back the conversion that OLM adds to the CRDs; or remove \"olm\" from `packaging`"
             }
             Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
             Self::Namespace(_) => "use at most 63 lower-case letters, digits and `-`",
@@ -239,6 +252,15 @@ impl State {
         }
         if !self.packaging.contains(&Packaging::Kustomize) {
             return Err(StateError::NoKustomize);
+        }
+        if self.packaging.contains(&Packaging::Olm) {
+            let image = self.image.as_ref();
+            if let Some(image) = image.filter(|image| Image::of(image).version().is_none()) {
+                return Err(StateError::OlmVersion(image.clone()));
+            }
+            if self.ensure_crds {
+                return Err(StateError::OlmEnsuresCrds);
+            }
         }
         if let Some((place, problem)) = deployment::problem(&self.deployment) {
             let problem = problem.into();

@@ -30,7 +30,7 @@ impl ResourceType {
     }
 
     /// Whether some version of the kind is built into Kubernetes.
-    pub(super) fn is_builtin(&self) -> bool {
+    pub fn is_builtin(&self) -> bool {
         let mut rows = BUILTIN.iter();
         rows.any(|row| row.0 == self.group && row.2 == self.kind && row.3 == self.plural)
     }

@@ -60,6 +60,8 @@ pub enum Packaging {
     Kustomize,
     /// A chart in `charts/`.
     Helm,
+    /// A bundle for the Operator Lifecycle Manager in `bundle/`.
+    Olm,
 }
 
 impl Packaging {
@@ -67,6 +69,7 @@ impl Packaging {
         match self {
             Self::Kustomize => "kustomize",
             Self::Helm => "helm",
+            Self::Olm => "olm",
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum RenderError {
         "operator.toml names the version `{version}` of {kind}, but its spec has no such version"
     )]
     Version { kind: String, version: String },
+    #[error("OLM installs an operator that converts objects for all namespaces only")]
+    OlmConversion,
 }
 
 impl From<AdmissionError> for RenderError {
@@ -38,6 +40,9 @@ impl RenderError {
             Self::Admission(error) => error.help(),
             Self::Conversion(error) => error.help(),
             Self::Manifests(_) => "this is a bug in cargo-operator; please report it".into(),
+            Self::OlmConversion => {
+                "write `namespaces = \"all\"`, because all namespaces share the CRDs; or remove \"olm\" from `packaging`".into()
+            }
             Self::Version { .. } => "remove it from `versions` in operator.toml".into(),
         }
     }

@@ -3,7 +3,6 @@
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     RenderError, cargo_lock,
@@ -12,6 +11,7 @@ use super::{
     generated_test,
     kind_files::{kind_files, named_files},
     operator::{Samples, made_of, operator},
+    packages,
     registry::{self, Registry},
     sample::builtin_sample,
     vendor,
@@ -20,10 +20,9 @@ use super::{
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
-    manifests::{self, conversion_stanza, crd_annotations},
-    package::{self, helm, kustomize},
+    manifests, package,
     plan::Tree,
-    project::{Controller, Kind, Owner, Packaging, Project, Rule, Runtime, Source, ToolSource},
+    project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
     rust::version_module,
     rustfmt::version_order,
     scaffold::Scaffold,
@@ -248,7 +247,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
     let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
-        let crds = ensured.iter().map(|api| installed(&operator, api));
+        let crds = ensured
+            .iter()
+            .map(|api| packages::installed(&operator, api));
         let crds: Vec<_> = crds.collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
@@ -281,40 +282,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
     }
     vendor::add(tree, &state.runtime);
-    if state.packaging.contains(&Packaging::Helm) {
-        let mut own: Vec<&Api> = project
-            .kinds()
-            .filter(|(kind, _)| kind.source() == Source::Own)
-            .map(|(_, api)| api)
-            .collect();
-        own.sort_by_key(|api| api.name());
-        let crds = |operator: &manifests::Operator| {
-            own.iter().map(|api| installed(operator, api)).collect()
-        };
-        for (path, owner, text) in helm::files(&operator, crds)? {
-            tree.insert(path, owner, text);
-        }
-    }
-    for (path, text) in
-        kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
-    {
-        tree.insert(path, Owner::Tool, text);
-    }
+    packages::add(tree, project, &operator)?;
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
-}
-
-/// A CRD as it is installed: with the conversion by the operator's webhook.
-fn installed(operator: &manifests::Operator, api: &Api) -> Value {
-    let mut definition = api.definition();
-    let mut converted = operator.webhooks.iter().flat_map(|it| &it.converted);
-    if converted.any(|it| it.name == api.name()) {
-        definition["spec"]["conversion"] = conversion_stanza(&operator.name, &operator.namespace);
-        for (name, value) in crd_annotations(operator) {
-            definition["metadata"]["annotations"][name] = value.into();
-        }
-    }
-    definition
 }
 
 /// The CRDs that the operator applies itself.

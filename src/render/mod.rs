@@ -9,6 +9,7 @@ mod generated_test;
 mod kind_files;
 mod layout;
 mod operator;
+mod packages;
 mod registry;
 mod sample;
 mod vendor;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::yaml::Error;
 use crate::{
     manifests::{Namespaces, Object, Operator, Role, manifests},
-    project::{DisruptionBudget, Share, Variable},
+    project::{DisruptionBudget, Image, Share, Variable},
 };
 
 /// A value: its comment, its name, its default and its schema.
@@ -14,29 +14,6 @@ struct Entry {
     name: &'static str,
     value: Value,
     schema: Value,
-}
-
-/// The parts of an image's name.
-pub struct Image<'a> {
-    repository: &'a str,
-    tag: &'a str,
-    digest: &'a str,
-}
-
-impl<'a> Image<'a> {
-    /// The parts of `NAME[:TAG][@DIGEST]`.
-    fn of(image: &'a str) -> Self {
-        let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // a colon before a slash is that of a registry's port
-        let start = name.rfind('/').map_or(0, |slash| slash + 1);
-        let colon = name[start..].find(':').map(|colon| start + colon);
-        let (repository, tag) = colon.map_or((name, ""), |at| (&name[..at], &name[at + 1..]));
-        Self {
-            repository,
-            tag,
-            digest,
-        }
-    }
 }
 
 /// `Chart.yaml`. The version of the app is the tag of the image.
@@ -319,30 +296,4 @@ fn budget(budget: Option<&DisruptionBudget>) -> Value {
         max_unavailable: Some(Share::Pods(1)),
     };
     json!(budget.unwrap_or(&default))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parts_of_an_image_are_found() {
-        for (image, expected) in [
-            ("a", ["a", "", ""]),
-            ("a/b:1", ["a/b", "1", ""]),
-            (
-                "localhost:5000/a:1@sha256:0",
-                ["localhost:5000/a", "1", "sha256:0"],
-            ),
-            ("localhost:5000/a", ["localhost:5000/a", "", ""]),
-            ("a@sha256:0", ["a", "", "sha256:0"]),
-        ] {
-            let Image {
-                repository,
-                tag,
-                digest,
-            } = Image::of(image);
-            assert_eq!([repository, tag, digest], expected);
-        }
-    }
 }

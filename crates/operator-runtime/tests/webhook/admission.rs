@@ -241,6 +241,26 @@ async fn on_a_deletion_the_old_object_is_decided_on_and_not_changed() {
     );
 }
 
+#[tokio::test]
+async fn updates_of_an_object_that_is_being_deleted_are_allowed() {
+    let running = Running::serving(&Server::in_memory()).await;
+    let deny = || widget(json!({"way": "deny"}));
+    let mut old = deny();
+    let mut answers = vec![];
+    for time in [Value::Null, "2026-01-01T00:00:00Z".into()] {
+        old["metadata"]["deletionTimestamp"] = time;
+        for path in ["/validate", "/mutate"] {
+            for operation in ["UPDATE", "DELETE"] {
+                let review = review(operation, deny(), old.clone());
+                answers.push(running.review(path, &review).await["allowed"].clone());
+            }
+        }
+    }
+    let denied = [false; 4];
+    let only_updates = [true, false, true, false];
+    assert_eq!(json!(answers), json!([denied, only_updates].concat()));
+}
+
 /// Allows evictions, and keeps the requests.
 #[derive(Clone, Default)]
 struct Evictions(Arc<Mutex<Vec<AdmissionRequest<Eviction>>>>);

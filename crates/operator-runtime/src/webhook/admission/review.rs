@@ -67,6 +67,25 @@ impl<'a> Request<'a> {
         review.request.ok_or(Unreadable::NoRequest)
     }
 
+    /// Whether it changes an object that is being deleted.
+    pub fn is_of_deleted(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            #[serde(default)]
+            deletion_timestamp: Option<String>,
+        }
+        let old = self
+            .old_object
+            .filter(|_| self.operation == Operation::Update);
+        let old = old.and_then(|it| serde_json::from_str::<Object>(it.get()).ok());
+        old.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
+    }
+
     /// The typed request, without its objects.
     pub fn typed<K>(self) -> AdmissionRequest<K> {
         let Self { kind, resource, .. } = self;

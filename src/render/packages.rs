@@ -1,0 +1,74 @@
+//! The packages of a project: the kustomize base, and what `packaging` names.
+
+use serde_json::Value;
+
+use super::{RenderError, sample};
+use crate::{
+    crd::Api,
+    manifests::{self, Operator, conversion_stanza, crd_annotations},
+    package::{helm, kustomize, olm},
+    plan::Tree,
+    project::{Namespaces, Owner, Packaging, Project, Source},
+};
+
+/// Adds the files of all packages.
+pub fn add(tree: &mut Tree, project: &Project, operator: &Operator) -> Result<(), RenderError> {
+    let own = project.kinds();
+    let own = own.filter(|(kind, _)| kind.source() == Source::Own);
+    let mut own: Vec<&Api> = own.map(|(_, api)| api).collect();
+    own.sort_by_key(|api| api.name());
+    let has = |packaging| project.state.packaging.contains(&packaging);
+    let mut files = vec![];
+    if has(Packaging::Helm) {
+        let crds = |operator: &Operator| own.iter().map(|api| installed(operator, api)).collect();
+        files.extend(helm::files(operator, crds)?);
+    }
+    if has(Packaging::Olm) {
+        if operator.converts() && operator.namespaces != Namespaces::All {
+            return Err(RenderError::OlmConversion);
+        }
+        let kinds = own.iter().map(|api| olm::OwnKind {
+            api,
+            samples: served_samples(api, operator),
+        });
+        files.extend(olm::files(operator, &kinds.collect::<Vec<_>>())?);
+    }
+    for (path, owner, text) in files {
+        tree.insert(path, owner, text);
+    }
+    let manifests = manifests::manifests(operator);
+    for (path, text) in kustomize::files(operator, manifests, &project.removed)? {
+        tree.insert(path, Owner::Tool, text);
+    }
+    Ok(())
+}
+
+/// A sample of each served version: that of the project, or one that is made for this version.
+fn served_samples(api: &Api, operator: &Operator) -> Vec<Value> {
+    let of_controllers = operator.controllers.iter();
+    let of_controllers = of_controllers.filter_map(|it| it.sample.as_ref());
+    let of_kinds = operator.samples.iter().map(|(_, sample)| sample);
+    let known: Vec<&Value> = of_controllers.chain(of_kinds).collect();
+    let served = api.versions.iter().filter(|version| version.served);
+    let samples = served.filter_map(|version| {
+        let api_version = format!("{}/{}", api.group, version.name);
+        let is_meant =
+            |it: &Value| it["apiVersion"] == *api_version && it["kind"] == *api.names.kind;
+        let known = known.iter().find(|it| is_meant(it)).copied().cloned();
+        known.or_else(|| sample(api, version).ok())
+    });
+    samples.collect()
+}
+
+/// A CRD as it is installed: with the conversion by the operator's webhook.
+pub fn installed(operator: &Operator, api: &Api) -> Value {
+    let mut definition = api.definition();
+    let mut converted = operator.webhooks.iter().flat_map(|it| &it.converted);
+    if converted.any(|it| it.name == api.name()) {
+        definition["spec"]["conversion"] = conversion_stanza(&operator.name, &operator.namespace);
+        for (name, value) in crd_annotations(operator) {
+            definition["metadata"]["annotations"][name] = value.into();
+        }
+    }
+    definition
+}
