@@ -7,7 +7,7 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec, state, templates or files.
-const NEED_A_PAST: [&str; 14] = [
+const NEED_A_PAST: [&str; 15] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -15,6 +15,7 @@ const NEED_A_PAST: [&str; 14] = [
     "controller-differs",
     "missing-file",
     "without-effect",
+    "olm-limit",
     "abandoned-children",
     "abandoned-finalizers",
     "unknown-resource",
