@@ -57,7 +57,7 @@ pub fn execute(
         Direction::Forward => {
             for entry in journal.changes.iter().filter(|entry| entry.after.is_none()) {
                 let folders = Path::new(&entry.path).ancestors().skip(1);
-                for folder in folders.filter(|folder| *folder != "") {
+                for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
                     if !remove_empty(device, &root.join(folder), &mut changed_folders)? {
                         break;
                     }

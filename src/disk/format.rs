@@ -60,7 +60,7 @@ fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
     for folder in folders {
         let to = copy.path().join(folder);
         fs::create_dir_all(&to)?;
-        let settings = match folder == "" {
+        let settings = match folder.as_os_str().is_empty() {
             true => settings_around(root),
             false => settings_in(&root.join(folder)),
         };

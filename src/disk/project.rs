@@ -15,7 +15,7 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         Some(path) if path.is_dir() => path.to_owned(),
         Some(path) => path
             .parent()
-            .filter(|parent| *parent != "")
+            .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new("."))
             .to_owned(),
         None => std::env::current_dir().map_err(|source| DiskError::Read {

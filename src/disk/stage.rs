@@ -85,7 +85,7 @@ fn prepare(
         .chain([&*staging])
     {
         let folder = match folder {
-            here if here == "" => Path::new("."),
+            here if here.as_os_str().is_empty() => Path::new("."),
             folder => folder,
         };
         files.push(folder.to_owned());
@@ -118,7 +118,7 @@ pub fn target(path: &Path) -> Result<PathBuf, DiskError> {
 
 /// The missing folders among a folder and its parents, outermost first.
 pub fn missing(folder: &Path) -> Vec<PathBuf> {
-    let is_missing = |folder: &&Path| *folder != "" && !folder.exists();
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let mut missing: Vec<PathBuf> = folder
         .ancestors()
         .take_while(is_missing)
@@ -133,7 +133,7 @@ fn missing_folders(root: &Path, plan: &Plan) -> Vec<String> {
     let written = plan.changes.iter().filter(|change| change.after.is_some());
     let folders = written.flat_map(|change| Path::new(&change.path).ancestors().skip(1));
     let missing: BTreeSet<&Path> = folders
-        .filter(|folder| *folder != "" && !root.join(folder).exists())
+        .filter(|folder| !folder.as_os_str().is_empty() && !root.join(folder).exists())
         .collect();
     let name = |folder: &Path| {
         let parts = folder.iter().map(|part| part.to_string_lossy());
