@@ -23,6 +23,7 @@ use crate::Result;
 /// Decides whether requests may proceed.
 ///
 /// It is not called about some requests while the operator is down, as its configuration says. An error or a panic refuses the request.
+/// It is not called for an update of an object that is being deleted: the update is allowed, so that finalizers can be removed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -64,6 +65,7 @@ pub trait Validate: Send + Sync + 'static {
 /// Changes objects before the API server validates and stores them.
 ///
 /// The webhook may be called more than once for a request: applied to its own result, it should change nothing.
+/// It is not called for an update of an object that is being deleted: the update is allowed, so that finalizers can be removed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;

@@ -76,7 +76,6 @@ impl<'a> Request<'a> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Metadata {
-            #[serde(default)]
             deletion_timestamp: Option<String>,
         }
         let old = self
