@@ -1,11 +1,29 @@
 //! Reports settings in `operator.toml` that a bundle of OLM cannot hold.
 
+use std::ops::Range;
+
 use super::open::{OpenProject, STATE};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    project::{Packaging, Webhook},
+    project::{Packaging, Webhook, WebhookPlace},
 };
+
+/// A setting of webhooks that OLM lacks: its key, whether a webhook has it, and the note.
+type Limit = (&'static str, fn(&Webhook) -> bool, &'static str);
+
+const LIMITS: [Limit; 2] = [
+    (
+        "match-conditions",
+        |webhook| !webhook.match_conditions.is_empty(),
+        "OLM has no match conditions, so it calls the webhook for more requests",
+    ),
+    (
+        "namespace-selector",
+        |webhook| webhook.namespace_selector.is_some(),
+        "OLM selects namespaces itself, so it calls the webhook for more requests",
+    ),
+];
 
 /// A note for each setting that has no place in the bundle.
 pub fn reports(open: &OpenProject) -> Vec<Report> {
@@ -13,46 +31,48 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
     if !state.packaging.contains(&Packaging::Olm) {
         return vec![];
     }
-    let project = open.project();
-    let mut limits: Vec<(&str, String, &str)> = vec![];
-    for admission in project.admissions().into_iter().flatten() {
-        let kind = &admission.resource.kind;
-        let has = |is_set: fn(&Webhook) -> bool| admission.webhooks.iter().any(is_set);
-        if has(|it| !it.match_conditions.is_empty()) {
-            limits.push((
-                "match-conditions",
-                format!("OLM has no match conditions, so it calls the webhooks of {kind} for more requests"),
-                "check the condition in the code of the webhook, too",
-            ));
-        }
-        if has(|it| it.namespace_selector.is_some()) {
-            limits.push((
-                "namespace-selector",
-                format!("OLM selects namespaces itself, so it calls the webhooks of {kind} for more requests"),
-                "check the namespace in the code of the webhook, too",
-            ));
+    let text = open.inputs.get(STATE).map_or("", String::as_str);
+    let path = disk::shown(&open.root.join(STATE));
+    let report = |subject: String, message: &str, range: Option<Range<usize>>, help: &str| Report {
+        severity: Severity::Note,
+        code: Some(Code::OlmLimit),
+        subject: Some(subject),
+        message: message.into(),
+        location: range.map(|range| Location::new(&path, 1, text, range)),
+        instead: None,
+        help: Some(help.into()),
+    };
+    let kinds = state.kinds.iter().enumerate();
+    let kinds = kinds.map(|(index, kind)| ("kind", index, kind.full_name(), &kind.webhooks));
+    let tables = state.webhooks.iter().enumerate();
+    let tables = tables.map(|(index, it)| ("webhook", index, it.kind.clone(), &it.webhooks));
+    let mut reports = vec![];
+    for (table, index, subject, webhooks) in kinds.chain(tables) {
+        for (entry, webhook) in webhooks.iter().enumerate() {
+            for (key, is_set, message) in LIMITS {
+                if is_set(webhook) {
+                    let place = WebhookPlace {
+                        table,
+                        index,
+                        entry: Some(entry),
+                        key: Some((key, None)),
+                    };
+                    let help = "decide in the code of the webhook, too";
+                    reports.push(report(subject.clone(), message, place.range(text), help));
+                }
+            }
         }
     }
     if !state.deployment.service_account_annotations.is_empty() {
-        limits.push((
-            "service-account-annotations",
-            "OLM makes the service account, without annotations".into(),
+        let key = "service-account-annotations";
+        let document = toml_edit::Document::parse(text).ok();
+        let range = document.and_then(|it| it.get("deployment")?.get(key)?.span());
+        reports.push(report(
+            state.name.clone(),
+            "OLM makes the service account, without annotations",
+            range,
             "say in `description` of the ClusterServiceVersion that it must be annotated",
         ));
     }
-    let text = open.inputs.get(STATE).map_or("", String::as_str);
-    let path = disk::shown(&open.root.join(STATE));
-    let report = |(word, message, help): (&str, String, &str)| {
-        let start = text.find(word);
-        Report {
-            severity: Severity::Note,
-            code: Some(Code::OlmLimit),
-            subject: None,
-            message,
-            location: start.map(|start| Location::new(&path, 1, text, start..start + word.len())),
-            instead: None,
-            help: Some(help.into()),
-        }
-    };
-    limits.into_iter().map(report).collect()
+    reports
 }

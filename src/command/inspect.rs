@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Exit,
+    Exit, bundle_limits,
     failure::Failure,
     kept_fields::{self, Listing},
     kind_error::KindError,
@@ -88,6 +88,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     // a plan that changes nothing retypes nothing
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
+    reports.extend(bundle_limits::reports(&open));
     reports.extend(pending::reports(&open, &Plan::default())?);
     reports.extend(pending_answers::reports(
         &open,

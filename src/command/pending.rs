@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    bundle_limits, failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules,
-    without_effect,
+    failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules, without_effect,
 };
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
@@ -51,7 +50,6 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     reports.extend(pending_webhooks::reports(open, plan)?);
     reports.extend(rules::reports(open));
     reports.extend(without_effect::reports(open));
-    reports.extend(bundle_limits::reports(open));
     Ok(reports)
 }
 

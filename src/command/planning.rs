@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
+    bundle_limits,
     failure::Failure,
     kind_error::KindError,
     open::{OpenProject, STATE},
@@ -289,6 +290,7 @@ impl OpenProject {
         fresh.extend::<Vec<_>>(new);
         let mut reports = self.placed(fresh);
         reports.extend(self.finalizers(plan));
+        reports.extend(bundle_limits::reports(self));
         (reports, self.placed(standing))
     }
 

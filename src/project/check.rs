@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     deployment::{self, DeploymentPlace, DeploymentProblem},
-    image::Image,
+    image::{IMAGE_HELP, Image, is_image},
     rule::Rule,
     state::{FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, State, ToolSource},
     webhook_check::{self, WebhookPlace, WebhookProblem},
@@ -50,6 +50,8 @@ pub enum StateError {
     NoKustomize,
     #[error("the tag of the image `{0}` is not a version, but a bundle of OLM has one")]
     OlmVersion(String),
+    #[error("the name of the bundle, `{name}`, has more than 63 characters")]
+    OlmName { image: String, name: String },
     #[error("both OLM and the operator would install the CRDs")]
     OlmEnsuresCrds,
     #[error("`namespaces` is an empty list")]
@@ -138,6 +140,7 @@ impl StateError {
             | Self::Namespace(word)
             | Self::Image(word)
             | Self::OlmVersion(word)
+            | Self::OlmName { image: word, .. }
             | Self::Newer(word)
             | Self::Tool(word)
             | Self::NoRuntime(word)
@@ -189,6 +192,9 @@ impl StateError {
             }
             Self::OlmVersion(_) => {
                 "choose one, in small letters and without `+`: cargo operator gen-manifests --image NAME:0.2.0"
+            }
+            Self::OlmName { .. } => {
+                "choose a shorter tag: OLM labels objects with the name of the operator and its version"
             }
             Self::OlmEnsuresCrds => {
                 "remove `ensure-crds`: the operator would take back the conversion that OLM adds to the CRDs; or remove \"olm\" from `packaging`"
@@ -253,15 +259,7 @@ impl State {
         if !self.packaging.contains(&Packaging::Kustomize) {
             return Err(StateError::NoKustomize);
         }
-        if self.packaging.contains(&Packaging::Olm) {
-            let image = self.image.as_ref();
-            if let Some(image) = image.filter(|image| Image::of(image).version().is_none()) {
-                return Err(StateError::OlmVersion(image.clone()));
-            }
-            if self.ensure_crds {
-                return Err(StateError::OlmEnsuresCrds);
-            }
-        }
+        self.check_bundle()?;
         if let Some((place, problem)) = deployment::problem(&self.deployment) {
             let problem = problem.into();
             return Err(StateError::Deployment { place, problem });
@@ -305,6 +303,28 @@ impl State {
         }
         self.check_controllers()?;
         self.check_webhooks()
+    }
+
+    /// Checks what OLM could not install.
+    fn check_bundle(&self) -> Result<(), StateError> {
+        if !self.packaging.contains(&Packaging::Olm) {
+            return Ok(());
+        }
+        if self.ensure_crds {
+            return Err(StateError::OlmEnsuresCrds);
+        }
+        let Some(image) = self.image.clone() else {
+            return Ok(());
+        };
+        let Some(version) = Image::of(&image).version() else {
+            return Err(StateError::OlmVersion(image));
+        };
+        // the value of a label
+        let name = format!("{}.v{version}", self.name);
+        match name.len() {
+            ..=63 => Ok(()),
+            _ => Err(StateError::OlmName { image, name }),
+        }
     }
 
     fn check_controllers(&self) -> Result<(), StateError> {
@@ -410,42 +430,6 @@ fn check_rules(
         }
     }
     Ok(())
-}
-
-/// Describes a valid image name, for the error.
-pub const IMAGE_HELP: &str =
-    "write NAME[:TAG][@DIGEST] in lower case, such as ghcr.io/me/memcached-operator:0.1.0";
-
-/// Whether the text can be an image reference; the registry checks the rest
-/// (<https://github.com/distribution/reference/blob/main/reference.go>).
-pub fn is_image(name: &str) -> bool {
-    let (name, digest) = match name.split_once('@') {
-        Some((name, digest)) => (name, Some(digest)),
-        None => (name, None),
-    };
-    // a colon before a slash is that of a registry's port
-    let last = name.rsplit('/').next().unwrap_or_default();
-    let (path, tag) = match last.split_once(':') {
-        Some((_, tag)) => (&name[..name.len() - tag.len() - 1], Some(tag)),
-        None => (name, None),
-    };
-    let word = |text: &str, more: &[u8]| {
-        text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
-    };
-    let mut parts = path.split('/');
-    let first = parts.next().unwrap_or_default();
-    let is_registry = path.contains('/') && first.contains(['.', ':']) || first == "localhost";
-    let is_path = |part: &str| word(part, b"._-") && !part.bytes().any(|b| b.is_ascii_uppercase());
-    (if is_registry {
-        word(first, b".-:")
-    } else {
-        is_path(first)
-    }) && parts.all(is_path)
-        && tag.is_none_or(|tag| word(tag, b"._-") || tag.starts_with('_'))
-        && digest.is_none_or(|digest| digest.contains(':') && word(digest, b":+._-"))
 }
 
 /// A label of a domain name (RFC 1123), which a namespace's name is.

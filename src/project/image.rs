@@ -2,6 +2,42 @@
 
 use semver::Version;
 
+/// Describes a valid image name, for the error.
+pub const IMAGE_HELP: &str =
+    "write NAME[:TAG][@DIGEST] in lower case, such as ghcr.io/me/memcached-operator:0.1.0";
+
+/// Whether the text can be an image reference; the registry checks the rest
+/// (<https://github.com/distribution/reference/blob/main/reference.go>).
+pub fn is_image(name: &str) -> bool {
+    let (name, digest) = match name.split_once('@') {
+        Some((name, digest)) => (name, Some(digest)),
+        None => (name, None),
+    };
+    // a colon before a slash is that of a registry's port
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let (path, tag) = match last.split_once(':') {
+        Some((_, tag)) => (&name[..name.len() - tag.len() - 1], Some(tag)),
+        None => (name, None),
+    };
+    let word = |text: &str, more: &[u8]| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
+    };
+    let mut parts = path.split('/');
+    let first = parts.next().unwrap_or_default();
+    let is_registry = path.contains('/') && first.contains(['.', ':']) || first == "localhost";
+    let is_path = |part: &str| word(part, b"._-") && !part.bytes().any(|b| b.is_ascii_uppercase());
+    (if is_registry {
+        word(first, b".-:")
+    } else {
+        is_path(first)
+    }) && parts.all(is_path)
+        && tag.is_none_or(|tag| word(tag, b"._-") || tag.starts_with('_'))
+        && digest.is_none_or(|digest| digest.contains(':') && word(digest, b":+._-"))
+}
+
 /// The parts of an image's name.
 pub struct Image<'a> {
     pub repository: &'a str,

@@ -27,10 +27,10 @@ mod webhook_check;
 
 pub use admission::{Admission, AdmissionError, AdmissionProblem, url_path};
 pub use builtin::is_cluster_scoped;
-pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
+pub use check::{StateError, is_package_name};
 pub use controller::{Controller, Table};
 pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
-pub use image::Image;
+pub use image::{IMAGE_HELP, Image, is_image};
 pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
@@ -51,7 +51,7 @@ pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
     WebhookType,
 };
-pub use webhook_check::NOT_BEING_DELETED;
+pub use webhook_check::{NOT_BEING_DELETED, WebhookPlace};
 
 use std::collections::BTreeSet;
 
