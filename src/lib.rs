@@ -1,7 +1,8 @@
 //! The library of `cargo operator`: generates the files of a kube-rs operator from CustomResourceDefinitions.
 //!
 //! The flow is `crd` (read), `types` (lower, render), `render`, `plan`, `disk`. Everything is a value until `disk` applies a plan. Only
-//! `disk` and `terminal` do I/O, and `dev`, which runs the generated operator. See `docs/ARCHITECTURE.md`.
+//! `disk` and `terminal` do I/O, `dev`, which runs the generated
+//! operator, and `uninstall`, which removes it from a cluster. See `docs/ARCHITECTURE.md`.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
@@ -24,4 +25,5 @@ pub mod scaffold;
 mod template;
 mod terminal;
 pub mod types;
+mod uninstall;
 pub mod user_code;

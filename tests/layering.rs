@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "hash",
     "diagnostic",
     "rust",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 20] = [
     "render",
     "disk",
     "dev",
+    "uninstall",
     "terminal",
     "command",
 ];

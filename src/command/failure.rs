@@ -10,6 +10,7 @@ use crate::{
     plan::ResolutionError,
     project::{LockError, ResourceError, StateError},
     render::RenderError,
+    uninstall::UninstallError,
 };
 
 use super::{Exit, kind_error::KindError};
@@ -77,5 +78,6 @@ from!(
     RenderError,
     ResolutionError,
     ResourceError,
-    StateError
+    StateError,
+    UninstallError
 );

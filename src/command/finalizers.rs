@@ -279,6 +279,11 @@ impl OpenProject {
     }
 }
 
+/// The finalizer of the controller in a file, if it is a literal.
+pub(super) fn finalizer_of(path: &str, text: String) -> Option<String> {
+    Written::read(path, text)?.controller.finalizer?.value
+}
+
 /// Takes out the pairs of a missing file and a moved one that explains it.
 fn explain(
     missing: &mut Vec<&String>,

@@ -40,6 +40,8 @@ mod stale_code;
 mod stale_paths;
 mod starter;
 mod types;
+mod uninstall;
+mod uninstall_lines;
 mod view;
 mod without_effect;
 
@@ -54,7 +56,7 @@ use failure::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Clean = 0,
-    /// The project is not up to date, or an edit of the user conflicts with it.
+    /// The project is not up to date, or an edit of the user conflicts with it; or the operator cannot be uninstalled yet.
     Drift = 1,
     /// Wrong usage, invalid input, or an I/O error.
     Usage = 2,
@@ -90,6 +92,7 @@ enum Command {
     Inspect(inspect::Args),
     Explain(explain::Args),
     Dev(dev::Args),
+    Uninstall(uninstall::Args),
     Completions(completions::Args),
 }
 
@@ -124,6 +127,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Inspect(args) => inspect::exec(args, terminal),
         Command::Explain(args) => explain::exec(args, terminal),
         Command::Dev(args) => dev::exec(args, terminal),
+        Command::Uninstall(args) => uninstall::exec(args, terminal),
         Command::Completions(args) => completions::exec(args, terminal),
     }
 }

@@ -1,0 +1,309 @@
+//! The output of `uninstall`: what exists and what happens to it, as lines or as JSON.
+
+use serde_json::{Value, json};
+
+use super::{Exit, failure::Failure, view::Format};
+use crate::{
+    diagnostic::{Report, Severity},
+    terminal::Terminal,
+    uninstall::{Choice, Claim, Cluster, Stored, Survey, SurveyedKind},
+};
+
+/// The most objects that a report lists.
+const MOST: usize = 20;
+
+pub struct Output<'a> {
+    name: &'a str,
+    cluster: &'a Cluster,
+    survey: &'a Survey,
+    choice: &'a Choice,
+    format: Format,
+    planned: Vec<Line>,
+    deleted: Vec<String>,
+    reports: Vec<Report>,
+}
+
+/// What happens to an object, and why.
+struct Line {
+    act: Act,
+    object: String,
+    reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Delete,
+    Keep,
+    /// It is not the operator's.
+    Skip,
+    /// A package removes it.
+    Leave,
+}
+
+impl Act {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Keep => "keep",
+            Self::Skip => "skip",
+            Self::Leave => "leave",
+        }
+    }
+}
+
+impl<'a> Output<'a> {
+    pub fn new(
+        name: &'a str,
+        cluster: &'a Cluster,
+        survey: &'a Survey,
+        choice: &'a Choice,
+        format: Format,
+    ) -> Self {
+        Self {
+            name,
+            cluster,
+            survey,
+            choice,
+            format,
+            planned: vec![],
+            deleted: vec![],
+            reports: vec![],
+        }
+    }
+
+    /// Whether objects of a kind keep finalizers of the operator after it was removed.
+    pub fn is_abandoned(&self, kind: &SurveyedKind) -> bool {
+        !kind.is_chosen(&self.choice.crds) && kind.held().next().is_some()
+    }
+
+    /// Shows the cluster, and what happens to each object.
+    pub fn begin(&mut self, deletes: bool, terminal: &Terminal) -> Result<(), Failure> {
+        let kinds = self.survey.kinds.iter();
+        self.planned = kinds.flat_map(|kind| self.kind_lines(kind)).collect();
+        let objects = self.survey.objects.iter();
+        let lines = objects.map(|(object, claim, _)| {
+            let (act, reason) = match (claim, self.survey.package()) {
+                (Claim::Other, _) => (
+                    Act::Skip,
+                    format!("it lacks the label app.kubernetes.io/name={}", self.name),
+                ),
+                (_, Some(package)) => (Act::Leave, format!("`{}` removes it", package.command())),
+                _ if object.is_namespace() && !self.choice.namespace => {
+                    (Act::Keep, "--delete-namespace deletes it".to_owned())
+                }
+                _ if object.is_namespace() => (Act::Delete, "if nothing else is in it".to_owned()),
+                _ => (Act::Delete, String::new()),
+            };
+            Line {
+                act,
+                object: object.to_string(),
+                reason,
+            }
+        });
+        let lines: Vec<Line> = lines.collect();
+        self.planned.extend(lines);
+        let kinds = self.survey.kinds.iter();
+        let abandoned: Vec<Report> = kinds
+            .filter(|kind| self.is_abandoned(kind))
+            .map(|kind| self.abandoned(kind))
+            .collect();
+        self.reports.extend(abandoned);
+        if self.format == Format::Human {
+            let mut text = format!(
+                "cluster {}, context {}\n",
+                self.cluster.server, self.cluster.context
+            );
+            // once it deletes, a line for each deletion follows
+            let shown = |line: &&Line| !deletes || line.act != Act::Delete;
+            for Line {
+                act,
+                object,
+                reason,
+            } in self.planned.iter().filter(shown)
+            {
+                text += &match reason.as_str() {
+                    "" => format!("{} {object}\n", act.as_str()),
+                    reason => format!("{} {object}: {reason}\n", act.as_str()),
+                };
+            }
+            terminal.print(&text)?;
+            terminal.report(&self.reports);
+        }
+        Ok(())
+    }
+
+    fn kind_lines(&self, kind: &SurveyedKind) -> Vec<Line> {
+        let Some(crd) = kind.kind.crd.as_ref().filter(|_| kind.has_crd) else {
+            return vec![];
+        };
+        let is_chosen = kind.is_chosen(&self.choice.crds);
+        let held = kind.held().count();
+        let count = match (kind.objects.len(), held) {
+            (0, _) => "it has no objects".to_owned(),
+            (objects, 0) => format!("its objects: {objects}"),
+            (objects, held) => format!("its objects: {objects}, with our finalizer: {held}"),
+        };
+        let of = |act, object: String, reason| Line {
+            act,
+            object,
+            reason,
+        };
+        let mut lines = vec![];
+        if is_chosen {
+            let objects = kind.objects.iter();
+            lines.extend(objects.map(|it| of(Act::Delete, it.object.to_string(), waits_for(it))));
+        }
+        let object = format!("CustomResourceDefinition {crd}");
+        lines.push(match is_chosen {
+            true => of(Act::Delete, object, count),
+            false => of(
+                Act::Keep,
+                object,
+                format!("{count}; --crd {crd} deletes it and them"),
+            ),
+        });
+        lines
+    }
+
+    fn abandoned(&self, kind: &SurveyedKind) -> Report {
+        let held: Vec<&Stored> = kind.held().collect();
+        let resource = kind.kind.resource.name();
+        let cure = match &kind.kind.crd {
+            Some(crd) => format!("delete them first: `--crd {crd}` does that"),
+            None => "first deploy a release of the operator whose controller has no FINALIZER: it removes the finalizer from all objects".to_owned(),
+        };
+        Report {
+            severity: Severity::Warning,
+            ..Report::error(
+                format!(
+                    "{resource} with a finalizer of the operator, which nothing removes after it is uninstalled: {}\n{}",
+                    held.len(),
+                    listed(&held)
+                ),
+                format!("{cure}; `--abandon-finalizers` leaves them as they are"),
+            )
+        }
+    }
+
+    pub fn deleted(&mut self, object: String, terminal: &Terminal) -> Result<(), Failure> {
+        if self.format == Format::Human {
+            terminal.print(&format!("deleted {object}\n"))?;
+        }
+        self.deleted.push(object);
+        Ok(())
+    }
+
+    pub fn namespace_kept(&mut self, namespace: &str, because: &str, terminal: &Terminal) {
+        let report = Report {
+            severity: Severity::Note,
+            ..Report::error(
+                format!("Namespace {namespace} is kept, because it has {because}"),
+                "",
+            )
+        };
+        if self.format == Format::Human {
+            terminal.report(std::slice::from_ref(&report));
+        }
+        self.reports.push(report);
+    }
+
+    /// Ends a removal that removed everything that this command removes.
+    pub fn done(self, terminal: &Terminal) -> Result<Exit, Failure> {
+        let line = match self.survey.package() {
+            Some(package) => format!(
+                "next: {}, then this command again, for what the operator created",
+                package.command()
+            ),
+            None => format!("{} was uninstalled", self.name),
+        };
+        self.finish(&line, Exit::Clean, terminal)
+    }
+
+    /// Ends the command, because objects would keep finalizers of the operator.
+    pub fn refuse(self, terminal: &Terminal) -> Result<Exit, Failure> {
+        let line = "nothing was deleted, because objects have finalizers of the operator";
+        self.finish(line, Exit::Drift, terminal)
+    }
+
+    /// Ends a removal in which objects of the operator's kinds were not deleted in time.
+    pub fn stuck(self, objects: &[Stored], terminal: &Terminal) -> Result<Exit, Failure> {
+        let objects: Vec<&Stored> = objects.iter().collect();
+        let report = Report::error(
+            format!(
+                "objects still exist after the timeout, and the operator was not removed: {}\n{}",
+                objects.len(),
+                listed(&objects)
+            ),
+            "check that the operator runs, and its log; what owns another finalizer must remove it. Then run the command again",
+        );
+        self.fail(report, terminal)
+    }
+
+    /// Ends a removal in which an object was not deleted in time.
+    pub fn stuck_at(self, object: &str, terminal: &Terminal) -> Result<Exit, Failure> {
+        let report = Report::error(
+            format!("{object} still exists after the timeout; what comes after it was not deleted"),
+            "`kubectl describe` shows what it waits for; then run the command again",
+        );
+        self.fail(report, terminal)
+    }
+
+    fn fail(mut self, report: Report, terminal: &Terminal) -> Result<Exit, Failure> {
+        if self.format == Format::Human {
+            terminal.report(std::slice::from_ref(&report));
+        }
+        self.reports.push(report);
+        self.finish("the operator is not uninstalled", Exit::Drift, terminal)
+    }
+
+    /// Ends the command with a line.
+    pub fn finish(self, line: &str, exit: Exit, terminal: &Terminal) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Human => terminal.status(line),
+            Format::Json => terminal.print(&format!("{:#}\n", self.json(line)))?,
+        }
+        Ok(exit)
+    }
+
+    fn json(&self, result: &str) -> Value {
+        let planned = self.planned.iter().map(
+            |line| json!({"act": line.act.as_str(), "object": line.object, "reason": line.reason}),
+        );
+        let reports = self.reports.iter().map(Report::json);
+        json!({
+            "server": self.cluster.server,
+            "context": self.cluster.context,
+            "plan": planned.collect::<Vec<_>>(),
+            "deleted": self.deleted,
+            "reports": reports.collect::<Vec<_>>(),
+            "result": result,
+        })
+    }
+}
+
+/// The finalizers of an object, and since when it is being deleted.
+fn waits_for(stored: &Stored) -> String {
+    let finalizers = stored.finalizers.join(", ");
+    match (finalizers.as_str(), &stored.deleted_at) {
+        ("", None) => String::new(),
+        (finalizers, None) => format!("finalizers {finalizers}"),
+        (finalizers, Some(since)) => {
+            format!("finalizers {finalizers}, being deleted since {since}")
+        }
+    }
+}
+
+fn listed(objects: &[&Stored]) -> String {
+    let mut lines: Vec<String> = objects
+        .iter()
+        .take(MOST)
+        .map(|it| match waits_for(it).as_str() {
+            "" => it.object.to_string(),
+            waits => format!("{}: {waits}", it.object),
+        })
+        .collect();
+    if objects.len() > MOST {
+        lines.push(format!("and {} more", objects.len() - MOST));
+    }
+    lines.join("\n")
+}

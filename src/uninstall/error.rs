@@ -1,0 +1,60 @@
+//! The errors of an uninstallation.
+
+/// The reason why an uninstallation could not start or continue.
+#[derive(Debug, thiserror::Error)]
+pub enum UninstallError {
+    /// There is no usable kubeconfig.
+    #[error("no usable kubeconfig: {0}")]
+    Kubeconfig(String),
+    /// The kubeconfig has no context of that name.
+    #[error("the kubeconfig has no context `{name}`; it has {known}")]
+    Context { name: String, known: String },
+    /// The API server does not answer.
+    #[error("{server} can't be reached: {why}")]
+    Unreachable { server: String, why: String },
+    /// The API server does not accept the credentials.
+    #[error("{0} does not accept the credentials of the kubeconfig")]
+    Unauthorized(String),
+    /// The user lacks a permission.
+    #[error("{action}: {message}")]
+    Forbidden { action: String, message: String },
+    /// A conversion webhook that does not answer.
+    #[error("{action}: {message}")]
+    Conversion { action: String, message: String },
+    /// Any other refusal of the API server.
+    #[error("{action}: {message}")]
+    Refused { action: String, message: String },
+    /// A name that is not that of a CRD of the project.
+    #[error("`{name}` is not a CRD that this project installs; {known}")]
+    UnknownCrd { name: String, known: String },
+    /// Timers or threads could not be set up.
+    #[error("the uninstallation can't run: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+impl UninstallError {
+    /// The help for the user.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Kubeconfig(_) => {
+                "set KUBECONFIG to its path; `kubectl config view` shows what is read".into()
+            }
+            Self::Context { .. } => "`kubectl config get-contexts` lists the contexts".into(),
+            Self::Unreachable { .. } => {
+                "check with `kubectl cluster-info` that the cluster runs, or choose another with --context".into()
+            }
+            Self::Unauthorized(_) => "log in again; `kubectl auth whoami` shows who you are".into(),
+            Self::Forbidden { .. } => {
+                "use a context with this permission, and run the command again: it continues where it stopped".into()
+            }
+            Self::Conversion { .. } => {
+                "the objects of the CRD can be read only while the operator converts them: let it run, and try again".into()
+            }
+            Self::Refused { .. } => {
+                "fix the cause, and run the command again: it continues where it stopped".into()
+            }
+            Self::UnknownCrd { .. } => "write the full name, as `kubectl get crds` prints it".into(),
+            Self::Runtime(_) => "try again".into(),
+        }
+    }
+}

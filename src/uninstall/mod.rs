@@ -1,0 +1,56 @@
+//! `cargo operator uninstall`: removes an installed operator from a cluster, in an order in which nothing is left that only it could remove.
+//!
+//! In: an [`Installation`], which is what the manifests of the project install, and the [`Choice`] of the user. Out: a [`Survey`] of what
+//! exists, then [`Step`]s as they happen. Nothing is deleted that the survey did not attribute to the operator.
+
+mod cluster;
+mod error;
+mod namespace;
+mod object;
+mod remove;
+mod survey;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::project::ResourceType;
+
+pub use cluster::Cluster;
+pub use error::UninstallError;
+pub use object::{Claim, Object, Package};
+pub use remove::{Ending, Step, remove};
+pub use survey::{Stored, Survey, SurveyedKind, survey};
+
+/// What the manifests of a project install, and what its operator creates beside the objects that it reconciles.
+pub struct Installation {
+    /// The name of the operator.
+    pub name: String,
+    /// The namespace in which it is installed.
+    pub namespace: String,
+    /// The objects of the manifests, without CRDs and samples.
+    pub objects: Vec<Value>,
+    pub kinds: Vec<InstalledKind>,
+}
+
+/// A kind that the operator defines or reconciles.
+#[derive(Clone, Debug)]
+pub struct InstalledKind {
+    pub resource: ResourceType,
+    /// The name of its CRD, if the project installs it.
+    pub crd: Option<String>,
+    /// The finalizers that the operator puts on its objects.
+    pub finalizers: Vec<String>,
+}
+
+/// What the user asked for.
+pub struct Choice {
+    /// The names of the CRDs to delete, with all their objects.
+    pub crds: Vec<String>,
+    /// Whether to delete the namespace, if nothing else is in it.
+    pub namespace: bool,
+    /// Whether objects may stay that have finalizers of the operator.
+    pub abandons_finalizers: bool,
+    /// How long to wait in total.
+    pub timeout: Duration,
+}

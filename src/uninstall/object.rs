@@ -1,0 +1,189 @@
+//! An object that the manifests install, as it is found in the cluster, and to whom it belongs.
+
+use std::fmt;
+
+use kube::{
+    api::{ApiResource, DynamicObject},
+    core::GroupVersionKind,
+};
+use serde_json::Value;
+
+/// The order in which kinds are deleted: webhooks before their server, permissions after the operator that uses them.
+const ORDER: [&str; 15] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "Deployment",
+    "PodDisruptionBudget",
+    "Service",
+    "NetworkPolicy",
+    "Certificate",
+    "Issuer",
+    "Lease",
+    "Secret",
+    "ClusterRoleBinding",
+    "RoleBinding",
+    "ClusterRole",
+    "Role",
+    "ServiceAccount",
+];
+
+const NAME: &str = "app.kubernetes.io/name";
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// An object to look for.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub resource: ApiResource,
+    pub namespace: Option<String>,
+    pub name: String,
+    mark: Mark,
+}
+
+/// How an object is recognized as one of the operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mark {
+    /// By the label that all objects of the manifests have.
+    Name,
+    /// By the label of what the operator creates.
+    ManagedBy,
+    /// By its name alone: the lease has no labels.
+    Unlabelled,
+}
+
+/// To whom an object that was found belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The operator.
+    Operator,
+    /// A package of which it is a part.
+    Package(Package),
+    /// Somebody else: it has the name, but not the label.
+    Other,
+}
+
+/// What installed an object, and removes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Package {
+    Helm { release: String, namespace: String },
+    Olm { owner: String, namespace: String },
+}
+
+impl Package {
+    /// The command that removes the rest.
+    pub fn command(&self) -> String {
+        match self {
+            Self::Helm { release, namespace } => {
+                format!("helm uninstall {release} --namespace {namespace}")
+            }
+            Self::Olm { owner, namespace } => {
+                format!("kubectl delete clusterserviceversion {owner} --namespace {namespace}")
+            }
+        }
+    }
+}
+
+impl Object {
+    /// An object of the manifests; `None` if the value is none. `from` is the namespace of the manifests, `to` that of the installation.
+    pub(super) fn of(value: &Value, from: &str, to: &str) -> Option<Self> {
+        let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
+        let (group, version) = match text("/apiVersion")?.split_once('/') {
+            Some(both) => both,
+            None => ("", text("/apiVersion")?),
+        };
+        let moved = |namespace: &str| match namespace == from {
+            true => to.to_owned(),
+            false => namespace.to_owned(),
+        };
+        let name = text("/metadata/name")?;
+        let kind = text("/kind")?;
+        Some(Self {
+            resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)),
+            namespace: text("/metadata/namespace").map(moved),
+            name: match kind {
+                "Namespace" => moved(name),
+                _ => name.to_owned(),
+            },
+            mark: Mark::Name,
+        })
+    }
+
+    /// An object that the operator creates in its namespace.
+    pub(super) fn created(
+        group: &str,
+        kind: &str,
+        namespace: &str,
+        name: String,
+        mark: Mark,
+    ) -> Self {
+        Self {
+            resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind)),
+            namespace: Some(namespace.to_owned()),
+            name,
+            mark,
+        }
+    }
+
+    /// An object of a kind of the operator.
+    pub(super) fn stored(resource: ApiResource, namespace: Option<String>, name: String) -> Self {
+        Self {
+            resource,
+            namespace,
+            name,
+            mark: Mark::Unlabelled,
+        }
+    }
+
+    pub fn is_namespace(&self) -> bool {
+        self.resource.kind == "Namespace"
+    }
+
+    /// Whether the operator runs as long as this exists.
+    pub fn is_deployment(&self) -> bool {
+        self.resource.kind == "Deployment"
+    }
+
+    /// Its place in the order of deletion.
+    pub(super) fn place(&self) -> usize {
+        let place = ORDER.iter().position(|kind| *kind == self.resource.kind);
+        place.unwrap_or(ORDER.len())
+    }
+
+    /// To whom the object belongs that was found for the `operator`.
+    pub(super) fn claim(&self, found: &DynamicObject, operator: &str) -> Claim {
+        let metadata = &found.metadata;
+        let label = |name: &str| metadata.labels.as_ref()?.get(name).map(String::as_str);
+        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
+        let namespace = || self.namespace.clone().unwrap_or_default();
+        if let Some(owner) = label("olm.owner") {
+            return Claim::Package(Package::Olm {
+                owner: owner.to_owned(),
+                namespace: label("olm.owner.namespace").map_or_else(namespace, str::to_owned),
+            });
+        }
+        let is_own = match self.mark {
+            Mark::Name => label(NAME) == Some(operator),
+            Mark::ManagedBy => label(MANAGED_BY) == Some(operator),
+            Mark::Unlabelled => true,
+        };
+        match label(MANAGED_BY) {
+            _ if !is_own => Claim::Other,
+            Some("Helm") => Claim::Package(Package::Helm {
+                release: annotation("meta.helm.sh/release-name")
+                    .unwrap_or_else(|| operator.to_owned()),
+                namespace: annotation("meta.helm.sh/release-namespace").unwrap_or_else(namespace),
+            }),
+            _ => Claim::Operator,
+        }
+    }
+}
+
+/// `Deployment memcached-operator/memcached-operator`.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.resource.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,147 @@
+//! Removes what a survey found: objects of chosen kinds while the operator runs, their CRDs, then the operator.
+
+use std::time::Duration;
+
+use kube::api::DeleteParams;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind, UninstallError, namespace,
+    survey::surveyed,
+};
+
+/// The time between two looks at what is being deleted.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// What happens, in the order in which it happens.
+pub enum Step {
+    /// What the command waits for.
+    Waits(&'static str),
+    /// An object was deleted, or its deletion was requested if it has finalizers.
+    Deleted(String),
+    /// A namespace is kept because of this object.
+    NamespaceKept { namespace: String, because: String },
+}
+
+/// How a removal ended.
+pub enum Ending {
+    Done,
+    /// These objects still exist after the timeout; the operator was not removed.
+    Stuck(Vec<Stored>),
+    /// This object still exists after the timeout, and what comes after it was not removed.
+    StuckAt(String),
+}
+
+/// Removes what was found. Objects and CRDs that the user did not choose, and the objects of others and of packages, stay.
+pub async fn remove(
+    cluster: &Cluster,
+    survey: &Survey,
+    choice: &Choice,
+    mut step: impl FnMut(Step),
+) -> Result<Ending, UninstallError> {
+    let deadline = Instant::now() + choice.timeout;
+    let chosen = || {
+        let kinds = survey.kinds.iter();
+        kinds.filter(|kind| kind.has_crd && kind.is_chosen(&choice.crds))
+    };
+    let remaining = delete_objects(cluster, chosen(), deadline, &mut step).await?;
+    if !remaining.is_empty() {
+        return Ok(Ending::Stuck(remaining));
+    }
+    for crd in chosen().filter_map(|kind| kind.kind.crd.as_ref()) {
+        step(Step::Waits("waiting until the CRD is deleted"));
+        cluster.delete_crd(crd).await?;
+        while cluster.crd(crd).await?.is_some() {
+            if Instant::now() >= deadline {
+                return Ok(Ending::StuckAt(format!("CustomResourceDefinition {crd}")));
+            }
+            sleep(PAUSE).await;
+        }
+        step(Step::Deleted(format!("CustomResourceDefinition {crd}")));
+    }
+    if survey.package().is_some() {
+        return Ok(Ending::Done);
+    }
+    let own = survey
+        .objects
+        .iter()
+        .filter(|(_, claim, _)| *claim == Claim::Operator);
+    let (namespaces, rest): (Vec<_>, Vec<_>) = own.partition(|(object, ..)| object.is_namespace());
+    for (object, _, uid) in rest {
+        if !delete_object(cluster, object, uid.clone(), deadline, &mut step).await? {
+            return Ok(Ending::StuckAt(object.to_string()));
+        }
+    }
+    for (object, _, uid) in namespaces.into_iter().filter(|_| choice.namespace) {
+        if let Some(because) = namespace::occupant(cluster, &object.name).await? {
+            let namespace = object.name.clone();
+            step(Step::NamespaceKept { namespace, because });
+            continue;
+        }
+        if !delete_object(cluster, object, uid.clone(), deadline, &mut step).await? {
+            return Ok(Ending::StuckAt(object.to_string()));
+        }
+    }
+    Ok(Ending::Done)
+}
+
+/// Deletes the objects of kinds, and those that appear meanwhile, until none are left. Returns what still exists at the deadline.
+async fn delete_objects(
+    cluster: &Cluster,
+    kinds: impl Iterator<Item = &SurveyedKind> + Clone,
+    deadline: Instant,
+    step: &mut impl FnMut(Step),
+) -> Result<Vec<Stored>, UninstallError> {
+    loop {
+        let mut remaining = vec![];
+        for kind in kinds.clone() {
+            remaining.extend(surveyed(cluster, &kind.kind).await?.objects);
+        }
+        if remaining.is_empty() || Instant::now() >= deadline {
+            return Ok(remaining);
+        }
+        step(Step::Waits("waiting until the objects are deleted"));
+        let fresh = remaining
+            .iter()
+            .filter(|stored| stored.deleted_at.is_none());
+        for stored in fresh {
+            let params = DeleteParams::background();
+            cluster
+                .delete(&stored.object, stored.uid.clone(), params)
+                .await?;
+            step(Step::Deleted(stored.object.to_string()));
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Deletes an object. The operator's Deployment and a namespace are awaited: what comes after them must not go while pods run. Returns
+/// whether the object is gone.
+async fn delete_object(
+    cluster: &Cluster,
+    object: &Object,
+    uid: Option<String>,
+    deadline: Instant,
+    step: &mut impl FnMut(Step),
+) -> Result<bool, UninstallError> {
+    let is_awaited = object.is_deployment() || object.is_namespace();
+    let params = match object.is_deployment() {
+        true => DeleteParams::foreground(),
+        false => DeleteParams::background(),
+    };
+    cluster.delete(object, uid.clone(), params).await?;
+    if is_awaited {
+        step(Step::Waits("waiting until the operator has ended"));
+        let is_same = |found: Option<kube::api::DynamicObject>| {
+            found.is_some_and(|found| found.metadata.uid == uid)
+        };
+        while is_same(cluster.read(object).await?) {
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+    step(Step::Deleted(object.to_string()));
+    Ok(true)
+}

@@ -1,0 +1,179 @@
+//! What of an installation exists in the cluster. A survey only reads.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    api::{ApiResource, DynamicObject, PartialObjectMeta},
+    core::GroupVersionKind,
+};
+
+use super::{Claim, Cluster, Installation, InstalledKind, Object, Package, UninstallError};
+use crate::uninstall::object::Mark;
+
+/// What exists.
+pub struct Survey {
+    pub kinds: Vec<SurveyedKind>,
+    /// The objects of the manifests and of the operator, in the order of deletion, each with its uid.
+    pub objects: Vec<(Object, Claim, Option<String>)>,
+}
+
+/// A kind with its objects.
+pub struct SurveyedKind {
+    pub kind: InstalledKind,
+    /// Whether its CRD, if it is the project's own, exists.
+    pub has_crd: bool,
+    pub objects: Vec<Stored>,
+}
+
+/// An object of a kind of the operator.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub object: Object,
+    pub uid: Option<String>,
+    pub finalizers: Vec<String>,
+    /// When its deletion began, if it is being deleted.
+    pub deleted_at: Option<String>,
+}
+
+impl Survey {
+    /// The package that the operator is part of.
+    pub fn package(&self) -> Option<&Package> {
+        self.objects.iter().find_map(|(_, claim, _)| match claim {
+            Claim::Package(package) => Some(package),
+            _ => None,
+        })
+    }
+
+    /// Whether a Deployment of the operator exists, which this command deletes.
+    pub fn has_deployment(&self) -> bool {
+        let is_own = |(object, claim, _): &(Object, Claim, _)| {
+            object.is_deployment() && *claim == Claim::Operator
+        };
+        self.objects.iter().any(is_own)
+    }
+
+    /// Whether nothing of the operator exists: no CRD, no object of its own, none with its finalizer.
+    pub fn is_empty(&self) -> bool {
+        let is_foreign = |(_, claim, _): &(Object, Claim, _)| *claim == Claim::Other;
+        let mut kinds = self.kinds.iter();
+        self.objects.iter().all(is_foreign)
+            && !kinds.any(|kind| kind.has_crd || kind.held().next().is_some())
+    }
+}
+
+impl SurveyedKind {
+    /// The objects that have a finalizer of the operator.
+    pub fn held(&self) -> impl Iterator<Item = &Stored> {
+        let ours = &self.kind.finalizers;
+        let objects = self.objects.iter();
+        objects.filter(|object| object.finalizers.iter().any(|it| ours.contains(it)))
+    }
+
+    /// Whether the user named its CRD.
+    pub fn is_chosen(&self, crds: &[String]) -> bool {
+        self.kind.crd.as_ref().is_some_and(|crd| crds.contains(crd))
+    }
+}
+
+/// Reads what exists of an installation.
+pub async fn survey(
+    cluster: &Cluster,
+    installation: &Installation,
+) -> Result<Survey, UninstallError> {
+    let mut kinds = vec![];
+    for kind in &installation.kinds {
+        kinds.push(surveyed(cluster, kind).await?);
+    }
+    let mut objects = vec![];
+    for object in objects_of(installation) {
+        if let Some(found) = cluster.read(&object).await? {
+            let claim = object.claim(&found, &installation.name);
+            objects.push((object, claim, found.metadata.uid));
+        }
+    }
+    Ok(Survey { kinds, objects })
+}
+
+/// The objects to look for, in the order of deletion.
+fn objects_of(installation: &Installation) -> Vec<Object> {
+    let Installation {
+        name, namespace, ..
+    } = installation;
+    let of = |value| Object::of(value, name, namespace);
+    let mut objects: Vec<Object> = installation.objects.iter().filter_map(of).collect();
+    let lease = "coordination.k8s.io";
+    objects.push(Object::created(
+        lease,
+        "Lease",
+        namespace,
+        name.clone(),
+        Mark::Unlabelled,
+    ));
+    let secret = format!("{name}-webhook");
+    objects.push(Object::created(
+        "",
+        "Secret",
+        namespace,
+        secret,
+        Mark::ManagedBy,
+    ));
+    objects.sort_by_key(Object::place);
+    objects
+}
+
+/// A kind as the cluster has it.
+pub(super) async fn surveyed(
+    cluster: &Cluster,
+    kind: &InstalledKind,
+) -> Result<SurveyedKind, UninstallError> {
+    let resource = &kind.resource;
+    let mut version = resource.version.clone();
+    let mut has_crd = false;
+    if let Some(name) = &kind.crd {
+        let crd = cluster.crd(name).await?;
+        has_crd = crd.is_some();
+        // an older release may serve other versions
+        match crd.and_then(served_version) {
+            Some(served) => version = served,
+            None => {
+                return Ok(SurveyedKind {
+                    kind: kind.clone(),
+                    has_crd,
+                    objects: vec![],
+                });
+            }
+        }
+    }
+    let gvk = GroupVersionKind::gvk(&resource.group, &version, &resource.kind);
+    let resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
+    let objects = cluster.list(&resource, None).await?;
+    Ok(SurveyedKind {
+        kind: kind.clone(),
+        has_crd,
+        objects: objects
+            .into_iter()
+            .map(|object| stored(object, &resource))
+            .collect(),
+    })
+}
+
+/// The version to read objects in: the stored one needs no conversion.
+fn served_version(crd: CustomResourceDefinition) -> Option<String> {
+    let versions = crd.spec.versions.into_iter();
+    let mut served: Vec<_> = versions.filter(|version| version.served).collect();
+    served.sort_by_key(|version| !version.storage);
+    served.into_iter().next().map(|version| version.name)
+}
+
+fn stored(object: PartialObjectMeta<DynamicObject>, resource: &ApiResource) -> Stored {
+    let metadata = object.metadata;
+    Stored {
+        object: Object::stored(
+            resource.clone(),
+            metadata.namespace,
+            metadata.name.unwrap_or_default(),
+        ),
+        uid: metadata.uid,
+        finalizers: metadata.finalizers.unwrap_or_default(),
+        deleted_at: metadata.deletion_timestamp.map(|time| time.0.to_string()),
+    }
+}
