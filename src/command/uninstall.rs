@@ -134,7 +134,7 @@ impl Uninstallation {
         let name = &self.installation.name;
         let mut output = Output::new(name, &cluster, &survey, &self.choice, self.format);
         output.begin(self.deletes, terminal)?;
-        if survey.is_empty() {
+        if !output.deletes() && survey.package().is_none() {
             return output.finish("nothing to delete", Exit::Clean, terminal);
         }
         let mut kinds = survey.kinds.iter();
@@ -159,8 +159,10 @@ impl Uninstallation {
         })
         .await;
         terminal.end_progress();
+        // an error of the cluster matters more than one of the output
+        let ending = ending?;
         shown?;
-        match ending? {
+        match ending {
             Ending::Done => output.done(terminal),
             Ending::Stuck(objects) => output.stuck(&objects, terminal),
             Ending::StuckAt(object) => output.stuck_at(&object, terminal),

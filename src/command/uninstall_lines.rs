@@ -132,6 +132,11 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
+    /// Whether there is anything to delete.
+    pub fn deletes(&self) -> bool {
+        self.planned.iter().any(|line| line.act == Act::Delete)
+    }
+
     fn kind_lines(&self, kind: &SurveyedKind) -> Vec<Line> {
         let Some(crd) = kind.kind.crd.as_ref().filter(|_| kind.has_crd) else {
             return vec![];

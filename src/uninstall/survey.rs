@@ -50,14 +50,6 @@ impl Survey {
         };
         self.objects.iter().any(is_own)
     }
-
-    /// Whether nothing of the operator exists: no CRD, no object of its own, none with its finalizer.
-    pub fn is_empty(&self) -> bool {
-        let is_foreign = |(_, claim, _): &(Object, Claim, _)| *claim == Claim::Other;
-        let mut kinds = self.kinds.iter();
-        self.objects.iter().all(is_foreign)
-            && !kinds.any(|kind| kind.has_crd || kind.held().next().is_some())
-    }
 }
 
 impl SurveyedKind {

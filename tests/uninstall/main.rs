@@ -1,0 +1,233 @@
+//! `cargo operator uninstall` on the API server in memory: what it deletes and in which order, and what it leaves alone.
+
+mod cluster;
+
+use cluster::{Cluster, FINALIZER};
+
+/// Removes everything of the operator.
+const ALL: &str = "uninstall --yes --crd widgets.example.com --delete-namespace";
+
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/shop/deployments/shop";
+const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+const WIDGET: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
+
+#[test]
+fn without_yes_nothing_is_changed() {
+    let cluster = Cluster::new();
+    cluster.create_widget("a", &[FINALIZER]);
+    let run = cluster.ok("uninstall --crd widgets.example.com");
+    for line in [
+        "delete Widget default/a: finalizers example.com/shop\n",
+        "delete CustomResourceDefinition widgets.example.com: its objects: 1, with our finalizer: 1\n",
+        "delete Deployment shop/shop\n",
+        "delete ServiceAccount shop/shop\n",
+        "keep Namespace shop: --delete-namespace deletes it\n",
+    ] {
+        assert!(run.stdout.contains(line), "{line}\n{}", run.stdout);
+    }
+    assert_eq!(
+        run.stderr,
+        "nothing was deleted; the same command with `--yes` deletes\n"
+    );
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn objects_go_first_then_crds_webhooks_the_operator_and_its_permissions() {
+    let cluster = Cluster::with("add-webhook Widget --validate");
+    cluster.create_widget("a", &[FINALIZER]);
+    cluster.clean_up_as_the_operator();
+    let run = cluster.ok(ALL);
+    assert_eq!(run.stderr, "shop was uninstalled\n", "{}", run.stdout);
+    let order = [
+        "delete widgets default/a",
+        "delete customresourcedefinitions widgets.example.com",
+        "delete validatingwebhookconfigurations shop",
+        "delete deployments shop/shop",
+        "delete services shop/shop-webhook",
+        "delete networkpolicies shop/shop",
+        "delete leases shop/shop",
+        "delete secrets shop/shop-webhook",
+        "delete clusterrolebindings shop",
+        "delete clusterroles shop",
+        "delete serviceaccounts shop/shop",
+        "delete namespaces shop",
+    ];
+    let writes = cluster.writes();
+    let places = order.map(|write| {
+        let place = writes.iter().position(|it| it == write);
+        place.unwrap_or_else(|| panic!("no {write} in {writes:#?}"))
+    });
+    assert!(places.is_sorted(), "{writes:#?}");
+    assert_eq!(cluster.labelled(), Vec::<String>::new());
+    let again = cluster.ok(ALL);
+    assert_eq!(again.stderr, "nothing to delete\n", "{}", again.stdout);
+}
+
+#[test]
+fn a_crd_is_kept_with_its_objects_unless_it_is_named() {
+    let cluster = Cluster::new();
+    cluster.create_widget("a", &[]);
+    let run = cluster.ok("uninstall --yes");
+    let kept = "keep CustomResourceDefinition widgets.example.com: its objects: 1; --crd widgets.example.com deletes it and them\n";
+    assert!(run.stdout.contains(kept), "{}", run.stdout);
+    for (path, is_there) in [(WIDGET, true), (CRD, true), (DEPLOYMENT, false)] {
+        assert_eq!(cluster.exists(path), is_there, "{path}");
+    }
+    assert_eq!(cluster.ok("uninstall --yes").stderr, "nothing to delete\n");
+}
+
+#[test]
+fn what_is_stuck_is_listed_and_the_operator_stays() {
+    let cluster = Cluster::new();
+    cluster.create_widget("a", &[FINALIZER, "example.com/backup"]);
+    cluster.clean_up_as_the_operator();
+    let stuck = cluster.run(&format!("{ALL} --timeout 2s"));
+    assert_eq!(stuck.code, 1, "{}", stuck.stderr);
+    let line = "Widget default/a: finalizers example.com/backup, being deleted since 20";
+    assert!(stuck.stderr.contains(line), "{}", stuck.stderr);
+    assert!(cluster.exists(DEPLOYMENT) && cluster.exists(CRD));
+    assert_eq!(cluster.writes(), ["delete widgets default/a"]);
+    cluster.remove_finalizers("a");
+    cluster.ok(ALL);
+    assert!(!cluster.exists(DEPLOYMENT) && !cluster.exists(CRD));
+}
+
+#[test]
+fn objects_that_would_keep_a_finalizer_of_the_operator_stop_it() {
+    let cluster = Cluster::new();
+    cluster.create_widget("a", &[FINALIZER]);
+    let refused = cluster.run("uninstall --yes");
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    for part in [
+        "Widget default/a: finalizers example.com/shop",
+        "--crd widgets.example.com",
+        "--abandon-finalizers",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    cluster.ok("uninstall --yes --abandon-finalizers");
+    assert!(cluster.exists(WIDGET) && !cluster.exists(DEPLOYMENT));
+}
+
+#[test]
+fn finalizers_on_kinds_of_others_are_reported_and_stay() {
+    let cluster = Cluster::with("add-controller v1/ConfigMap --as stamps --cleanup");
+    cluster.install(
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, finalizers: [shop/stamps]}}",
+    );
+    let refused = cluster.run(ALL);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let line = "ConfigMap default/a: finalizers shop/stamps";
+    assert!(refused.stderr.contains(line), "{}", refused.stderr);
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    cluster.ok(&format!("{ALL} --abandon-finalizers"));
+    assert!(cluster.exists("/api/v1/namespaces/default/configmaps/a"));
+}
+
+#[test]
+fn an_object_without_the_label_is_skipped() {
+    let cluster = Cluster::new();
+    let service = "/api/v1/namespaces/shop/services/shop-metrics";
+    cluster.label(service, "app.kubernetes.io/name", "other");
+    let run = cluster.ok(ALL);
+    let line = "skip Service shop/shop-metrics: it lacks the label app.kubernetes.io/name=shop\n";
+    assert!(run.stdout.contains(line), "{}", run.stdout);
+    let note = "Namespace shop is kept, because it has Service shop-metrics";
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+    assert!(cluster.exists(service) && !cluster.exists(DEPLOYMENT));
+}
+
+#[test]
+fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
+    let cluster = Cluster::new();
+    cluster.create_widget("a", &[FINALIZER]);
+    cluster.clean_up_as_the_operator();
+    cluster.label(DEPLOYMENT, "app.kubernetes.io/managed-by", "Helm");
+    cluster.annotate(DEPLOYMENT, "meta.helm.sh/release-name", "store");
+    let run = cluster.ok(ALL);
+    assert!(
+        run.stderr
+            .contains("next: helm uninstall store --namespace shop"),
+        "{}",
+        run.stderr
+    );
+    assert!(!cluster.exists(CRD) && cluster.exists(DEPLOYMENT));
+    assert_eq!(
+        cluster.writes(),
+        [
+            "delete widgets default/a",
+            "delete customresourcedefinitions widgets.example.com"
+        ]
+    );
+}
+
+#[test]
+fn an_operator_of_olm_is_left_to_olm() {
+    let cluster = Cluster::new();
+    cluster.label(DEPLOYMENT, "olm.owner", "shop.v1");
+    let run = cluster.ok("uninstall --yes");
+    let next = "next: kubectl delete clusterserviceversion shop.v1 --namespace shop";
+    assert!(run.stderr.contains(next), "{}", run.stderr);
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn each_failure_has_a_cure() {
+    let cluster = Cluster::new();
+    for (args, kubeconfig, parts) in [
+        (
+            "uninstall",
+            "missing",
+            ["no usable kubeconfig", "KUBECONFIG"],
+        ),
+        (
+            "uninstall --context nowhere",
+            "admin",
+            ["no context `nowhere`", "get-contexts"],
+        ),
+        (
+            "uninstall",
+            "unreachable",
+            ["can't be reached", "cluster-info"],
+        ),
+        (
+            "uninstall",
+            "nobody",
+            [
+                "get CustomResourceDefinition widgets.example.com",
+                "a context with this permission",
+            ],
+        ),
+        (
+            "uninstall --crd gadgets.example.com",
+            "admin",
+            [
+                "`gadgets.example.com` is not a CRD",
+                "it installs widgets.example.com",
+            ],
+        ),
+    ] {
+        let run = cluster.run_as(kubeconfig, args);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        for part in parts {
+            assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+        }
+    }
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn json_has_the_plan_and_what_was_deleted() {
+    let cluster = Cluster::new();
+    let run = cluster.ok("uninstall --yes --format json");
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let deleted = value["deleted"].as_array().unwrap();
+    assert!(
+        deleted.contains(&"Deployment shop/shop".into()),
+        "{value:#}"
+    );
+    assert_eq!(value["plan"][0]["act"], "keep");
+    assert_eq!(value["result"], "shop was uninstalled");
+}
