@@ -156,7 +156,7 @@ impl<'a> Output<'a> {
         let mut lines = vec![];
         if is_chosen {
             let objects = kind.objects.iter();
-            lines.extend(objects.map(|it| of(Act::Delete, it.object.to_string(), waits_for(it))));
+            lines.extend(objects.map(|it| of(Act::Delete, it.object.to_string(), it.waits_for())));
         }
         let object = format!("CustomResourceDefinition {crd}");
         lines.push(match is_chosen {
@@ -286,23 +286,11 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The finalizers of an object, and since when it is being deleted.
-fn waits_for(stored: &Stored) -> String {
-    let finalizers = stored.finalizers.join(", ");
-    match (finalizers.as_str(), &stored.deleted_at) {
-        ("", None) => String::new(),
-        (finalizers, None) => format!("finalizers {finalizers}"),
-        (finalizers, Some(since)) => {
-            format!("finalizers {finalizers}, being deleted since {since}")
-        }
-    }
-}
-
 fn listed(objects: &[&Stored]) -> String {
     let mut lines: Vec<String> = objects
         .iter()
         .take(MOST)
-        .map(|it| match waits_for(it).as_str() {
+        .map(|it| match it.waits_for().as_str() {
             "" => it.object.to_string(),
             waits => format!("{}: {waits}", it.object),
         })

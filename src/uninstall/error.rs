@@ -24,6 +24,13 @@ pub enum UninstallError {
     /// Any other refusal of the API server.
     #[error("{action}: {message}")]
     Refused { action: String, message: String },
+    /// The operator is installed in another namespace than the command looks in.
+    #[error("{object} belongs to the operator in the namespace {found}, not in {assumed}")]
+    Namespace {
+        object: String,
+        found: String,
+        assumed: String,
+    },
     /// A name that is not that of a CRD of the project.
     #[error("`{name}` is not a CRD that this project installs; {known}")]
     UnknownCrd { name: String, known: String },
@@ -53,6 +60,7 @@ impl UninstallError {
             Self::Refused { .. } => {
                 "fix the cause, and run the command again: it continues where it stopped".into()
             }
+            Self::Namespace { found, .. } => format!("the same command with `--namespace {found}`"),
             Self::UnknownCrd { .. } => "write the full name, as `kubectl get crds` prints it".into(),
             Self::Runtime(_) => "try again".into(),
         }

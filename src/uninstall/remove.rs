@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, DynamicObject};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub enum Step {
     /// What the command waits for.
     Waits(&'static str),
-    /// An object was deleted, or its deletion was requested if it has finalizers.
+    /// An object no longer exists.
     Deleted(String),
     /// A namespace is kept because of this object.
     NamespaceKept { namespace: String, because: String },
@@ -92,31 +92,38 @@ async fn delete_objects(
     deadline: Instant,
     step: &mut impl FnMut(Step),
 ) -> Result<Vec<Stored>, UninstallError> {
+    let mut requested: Vec<(String, Option<String>)> = vec![];
     loop {
         let mut remaining = vec![];
         for kind in kinds.clone() {
             remaining.extend(surveyed(cluster, &kind.kind).await?.objects);
         }
+        requested.retain(|(object, uid)| {
+            let exists = remaining.iter().any(|stored| stored.uid == *uid);
+            if !exists {
+                step(Step::Deleted(object.clone()));
+            }
+            exists
+        });
         if remaining.is_empty() || Instant::now() >= deadline {
             return Ok(remaining);
         }
         step(Step::Waits("waiting until the objects are deleted"));
-        let fresh = remaining
-            .iter()
-            .filter(|stored| stored.deleted_at.is_none());
-        for stored in fresh {
-            let params = DeleteParams::background();
-            cluster
-                .delete(&stored.object, stored.uid.clone(), params)
-                .await?;
-            step(Step::Deleted(stored.object.to_string()));
+        for stored in &remaining {
+            let uid = &stored.uid;
+            if stored.deleted_at.is_none() {
+                let params = DeleteParams::background();
+                cluster.delete(&stored.object, uid.clone(), params).await?;
+            }
+            if !requested.iter().any(|(_, known)| known == uid) {
+                requested.push((stored.object.to_string(), uid.clone()));
+            }
         }
         sleep(PAUSE).await;
     }
 }
 
-/// Deletes an object. The operator's Deployment and a namespace are awaited: what comes after them must not go while pods run. Returns
-/// whether the object is gone.
+/// Deletes an object and waits until it is gone: what comes after the Deployment must not go while pods run. Returns whether it is gone.
 async fn delete_object(
     cluster: &Cluster,
     object: &Object,
@@ -124,23 +131,22 @@ async fn delete_object(
     deadline: Instant,
     step: &mut impl FnMut(Step),
 ) -> Result<bool, UninstallError> {
-    let is_awaited = object.is_deployment() || object.is_namespace();
     let params = match object.is_deployment() {
         true => DeleteParams::foreground(),
         false => DeleteParams::background(),
     };
     cluster.delete(object, uid.clone(), params).await?;
-    if is_awaited {
-        step(Step::Waits("waiting until the operator has ended"));
-        let is_same = |found: Option<kube::api::DynamicObject>| {
-            found.is_some_and(|found| found.metadata.uid == uid)
-        };
-        while is_same(cluster.read(object).await?) {
-            if Instant::now() >= deadline {
-                return Ok(false);
-            }
-            sleep(PAUSE).await;
+    step(Step::Waits(match object.is_deployment() {
+        true => "waiting until the operator has ended",
+        false => "waiting until the objects of the operator are deleted",
+    }));
+    let is_same =
+        |found: Option<DynamicObject>| found.is_some_and(|found| found.metadata.uid == uid);
+    while is_same(cluster.read(object).await?) {
+        if Instant::now() >= deadline {
+            return Ok(false);
         }
+        sleep(PAUSE).await;
     }
     step(Step::Deleted(object.to_string()));
     Ok(true)

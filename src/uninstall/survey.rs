@@ -52,6 +52,20 @@ impl Survey {
     }
 }
 
+impl Stored {
+    /// Its finalizers, and since when it is being deleted; empty if it has no finalizers.
+    pub fn waits_for(&self) -> String {
+        let finalizers = self.finalizers.join(", ");
+        match (finalizers.as_str(), &self.deleted_at) {
+            ("", _) => String::new(),
+            (finalizers, None) => format!("finalizers {finalizers}"),
+            (finalizers, Some(since)) => {
+                format!("finalizers {finalizers}, being deleted since {since}")
+            }
+        }
+    }
+}
+
 impl SurveyedKind {
     /// The objects that have a finalizer of the operator.
     pub fn held(&self) -> impl Iterator<Item = &Stored> {
@@ -79,10 +93,32 @@ pub async fn survey(
     for object in objects_of(installation) {
         if let Some(found) = cluster.read(&object).await? {
             let claim = object.claim(&found, &installation.name);
+            let namespace = installed_in(&found);
+            if let Some(found) = namespace.filter(|_| claim != Claim::Other)
+                && *found != installation.namespace
+            {
+                return Err(UninstallError::Namespace {
+                    object: object.to_string(),
+                    found: found.to_owned(),
+                    assumed: installation.namespace.clone(),
+                });
+            }
             objects.push((object, claim, found.metadata.uid));
         }
     }
     Ok(Survey { kinds, objects })
+}
+
+/// The namespace of the operator that a cluster-scoped object refers to: that of a subject, or of the Service of a webhook.
+fn installed_in(object: &DynamicObject) -> Option<&str> {
+    let pointers = [
+        "/subjects/0/namespace",
+        "/webhooks/0/clientConfig/service/namespace",
+    ];
+    let mut namespaces = pointers
+        .iter()
+        .filter_map(|pointer| object.data.pointer(pointer)?.as_str());
+    namespaces.next()
 }
 
 /// The objects to look for, in the order of deletion.

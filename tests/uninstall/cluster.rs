@@ -171,12 +171,9 @@ impl Cluster {
             .is_ok()
     }
 
-    pub fn label(&self, path: &str, name: &str, value: &str) {
-        self.patch(path, &json!({"metadata": {"labels": {name: value}}}));
-    }
-
-    pub fn annotate(&self, path: &str, name: &str, value: &str) {
-        self.patch(path, &json!({"metadata": {"annotations": {name: value}}}));
+    /// Sets a label or an annotation.
+    pub fn mark(&self, path: &str, field: &str, name: &str, value: &str) {
+        self.patch(path, &json!({"metadata": {field: {name: value}}}));
     }
 
     pub fn remove_finalizers(&self, widget: &str) {

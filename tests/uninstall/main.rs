@@ -86,6 +86,7 @@ fn what_is_stuck_is_listed_and_the_operator_stays() {
     assert_eq!(stuck.code, 1, "{}", stuck.stderr);
     let line = "Widget default/a: finalizers example.com/backup, being deleted since 20";
     assert!(stuck.stderr.contains(line), "{}", stuck.stderr);
+    assert!(!stuck.stdout.contains("deleted"), "{}", stuck.stdout);
     assert!(cluster.exists(DEPLOYMENT) && cluster.exists(CRD));
     assert_eq!(cluster.writes(), ["delete widgets default/a"]);
     cluster.remove_finalizers("a");
@@ -130,7 +131,7 @@ fn finalizers_on_kinds_of_others_are_reported_and_stay() {
 fn an_object_without_the_label_is_skipped() {
     let cluster = Cluster::new();
     let service = "/api/v1/namespaces/shop/services/shop-metrics";
-    cluster.label(service, "app.kubernetes.io/name", "other");
+    cluster.mark(service, "labels", "app.kubernetes.io/name", "other");
     let run = cluster.ok(ALL);
     let line = "skip Service shop/shop-metrics: it lacks the label app.kubernetes.io/name=shop\n";
     assert!(run.stdout.contains(line), "{}", run.stdout);
@@ -144,8 +145,13 @@ fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
     let cluster = Cluster::new();
     cluster.create_widget("a", &[FINALIZER]);
     cluster.clean_up_as_the_operator();
-    cluster.label(DEPLOYMENT, "app.kubernetes.io/managed-by", "Helm");
-    cluster.annotate(DEPLOYMENT, "meta.helm.sh/release-name", "store");
+    cluster.mark(DEPLOYMENT, "labels", "app.kubernetes.io/managed-by", "Helm");
+    cluster.mark(
+        DEPLOYMENT,
+        "annotations",
+        "meta.helm.sh/release-name",
+        "store",
+    );
     let run = cluster.ok(ALL);
     assert!(
         run.stderr
@@ -166,7 +172,7 @@ fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
 #[test]
 fn an_operator_of_olm_is_left_to_olm() {
     let cluster = Cluster::new();
-    cluster.label(DEPLOYMENT, "olm.owner", "shop.v1");
+    cluster.mark(DEPLOYMENT, "labels", "olm.owner", "shop.v1");
     let run = cluster.ok("uninstall --yes");
     let next = "next: kubectl delete clusterserviceversion shop.v1 --namespace shop";
     assert!(run.stderr.contains(next), "{}", run.stderr);
@@ -199,6 +205,11 @@ fn each_failure_has_a_cure() {
                 "get CustomResourceDefinition widgets.example.com",
                 "a context with this permission",
             ],
+        ),
+        (
+            "uninstall --yes --namespace other",
+            "admin",
+            ["in the namespace shop, not in other", "--namespace shop"],
         ),
         (
             "uninstall --crd gadgets.example.com",
