@@ -206,13 +206,10 @@ impl<'a> Output<'a> {
                 "",
             )
         };
-        if self.format == Format::Human {
-            terminal.report(std::slice::from_ref(&report));
-        }
-        self.reports.push(report);
+        self.add(report, terminal);
     }
 
-    /// Ends a removal that removed everything that this command removes.
+    /// Ends a complete removal.
     pub fn done(self, terminal: &Terminal) -> Result<Exit, Failure> {
         let line = match self.survey.package() {
             Some(package) => format!(
@@ -253,11 +250,15 @@ impl<'a> Output<'a> {
         self.fail(report, terminal)
     }
 
-    fn fail(mut self, report: Report, terminal: &Terminal) -> Result<Exit, Failure> {
+    fn add(&mut self, report: Report, terminal: &Terminal) {
         if self.format == Format::Human {
             terminal.report(std::slice::from_ref(&report));
         }
         self.reports.push(report);
+    }
+
+    fn fail(mut self, report: Report, terminal: &Terminal) -> Result<Exit, Failure> {
+        self.add(report, terminal);
         self.finish("the operator is not uninstalled", Exit::Drift, terminal)
     }
 

@@ -140,7 +140,6 @@ impl Cluster {
             } = request;
             match namespace.as_str() {
                 "" => format!("{verb} {resource} {name}"),
-                // a namespace is within itself
                 _ if resource == "namespaces" => format!("{verb} {resource} {name}"),
                 _ => format!("{verb} {resource} {namespace}/{name}"),
             }
