@@ -288,14 +288,8 @@ impl<'a> Output<'a> {
 }
 
 fn listed(objects: &[&Stored]) -> String {
-    let mut lines: Vec<String> = objects
-        .iter()
-        .take(MOST)
-        .map(|it| match it.waits_for().as_str() {
-            "" => it.object.to_string(),
-            waits => format!("{}: {waits}", it.object),
-        })
-        .collect();
+    let shown = objects.iter().take(MOST);
+    let mut lines: Vec<String> = shown.map(|stored| stored.to_string()).collect();
     if objects.len() > MOST {
         lines.push(format!("and {} more", objects.len() - MOST));
     }

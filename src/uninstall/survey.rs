@@ -1,5 +1,7 @@
 //! What of an installation exists in the cluster. A survey only reads.
 
+use std::fmt;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     api::{ApiResource, DynamicObject, PartialObjectMeta},
@@ -62,6 +64,16 @@ impl Stored {
             (finalizers, Some(since)) => {
                 format!("finalizers {finalizers}, being deleted since {since}")
             }
+        }
+    }
+}
+
+/// `Memcached default/a: finalizers example.com/backup`.
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.waits_for().as_str() {
+            "" => write!(f, "{}", self.object),
+            waits => write!(f, "{}: {waits}", self.object),
         }
     }
 }
