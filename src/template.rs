@@ -17,7 +17,9 @@ macro_rules! templates {
 templates! {
     ".dockerignore",
     ".gitattributes.j2",
+    ".github/workflows/ci-cluster.yaml.j2",
     ".github/workflows/ci.yaml.j2",
+    ".github/workflows/release.yaml.j2",
     ".gitignore",
     ".vscode/launch.json.j2",
     "overlays/example/kustomization.yaml.j2",

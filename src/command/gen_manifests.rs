@@ -54,7 +54,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
-        let folders = ["manifests/", "charts/", "bundle/", "catalog/"];
+        // the workflows have jobs for what is packaged
+        let folders = [
+            "manifests/",
+            "charts/",
+            "bundle/",
+            "catalog/",
+            ".github/workflows/",
+        ];
         folders.iter().any(|folder| path.starts_with(folder)) || path == "crds/kustomization.yaml"
     })?;
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);

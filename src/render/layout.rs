@@ -16,13 +16,14 @@ use super::{
     sample::builtin_sample,
     vendor,
     webhook_files::{add_webhook_files, webhook_host},
+    workflow,
 };
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
     manifests, package,
     plan::Tree,
-    project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
+    project::{Controller, Kind, Owner, Project, Rule, Runtime, Source},
     rust::version_module,
     rustfmt::version_order,
     scaffold::Scaffold,
@@ -75,9 +76,6 @@ struct Whole<'a> {
     has_webhooks: bool,
     webhook_host: String,
     tool: &'a str,
-    installs_tool: bool,
-    /// The arguments for `cargo install` that install this tool.
-    tool_install: String,
     vendored: bool,
     /// Whether the tests need flags from the user.
     flags: bool,
@@ -217,13 +215,6 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         foreign_specs: fault_test::foreign_specs(project, &all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         tool: &state.tool,
-        installs_tool: state.tool_source != ToolSource::None,
-        tool_install: match &state.tool_source {
-            ToolSource::None => String::new(),
-            ToolSource::Registry => format!("cargo-operator --version {}", state.tool),
-            ToolSource::Git { url, rev } => format!("--git {url} --rev {rev} cargo-operator"),
-            ToolSource::Path(path) => format!("--path {path}"),
-        },
         vendored,
         flags: !project.removed.contains("tests/support/flags.rs"),
         watched_namespaces: fault_test::watched_namespaces(&state.namespaces),
@@ -236,7 +227,6 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         ("Cargo.toml", Owner::Keys),
         ("README.md", Owner::Merged),
         ("Dockerfile", Owner::Merged),
-        (".github/workflows/ci.yaml", Owner::Merged),
         (".gitattributes", Owner::Merged),
         ("AGENTS.md", Owner::Merged),
         (".vscode/launch.json", Owner::User),
@@ -283,6 +273,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     vendor::add(tree, &state.runtime);
     packages::add(tree, project, &operator)?;
+    workflow::add(tree, project, &all, &operator);
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
 }

@@ -14,6 +14,7 @@ mod registry;
 mod sample;
 mod vendor;
 mod webhook_files;
+mod workflow;
 
 pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
 pub use error::RenderError;
