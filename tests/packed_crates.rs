@@ -74,10 +74,11 @@ fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
 fn for_projects(manifest: &str) -> String {
     let mut manifest: toml_edit::DocumentMut = manifest.parse().unwrap();
     manifest.remove("dev-dependencies");
-    // examples and the page for the registry are not packed either
+    // examples, and what only registries read, are not packed either
     manifest.remove("example");
     if let Some(package) = manifest["package"].as_table_mut() {
         package.remove("readme");
+        package.remove("metadata");
     }
     manifest.to_string()
 }
