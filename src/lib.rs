@@ -1,8 +1,8 @@
 //! The library of `cargo operator`: generates the files of a kube-rs operator from CustomResourceDefinitions.
 //!
 //! The flow is `crd` (read), `types` (lower, render), `render`, `plan`, `disk`. Everything is a value until `disk` applies a plan. Only
-//! `disk` and `terminal` do I/O, `dev`, which runs the generated
-//! operator, and `uninstall`, which removes it from a cluster. See `docs/ARCHITECTURE.md`.
+//! `disk` and `terminal` do I/O, besides `dev`, `image` and `uninstall`, which run, build and remove the generated operator. See
+//! `docs/ARCHITECTURE.md`.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
@@ -14,6 +14,7 @@ pub mod diagnostic;
 mod disk;
 pub mod evolution;
 mod hash;
+pub mod image;
 pub mod manifests;
 pub mod package;
 pub mod plan;

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "hash",
     "diagnostic",
     "rust",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 21] = [
     "render",
     "disk",
     "dev",
+    "image",
     "uninstall",
     "terminal",
     "command",

@@ -7,6 +7,7 @@ use crate::{
     dev::DevError,
     diagnostic::{Location, Report},
     disk::DiskError,
+    image::{BuildError, CreatedError, CredentialsError, OutputError, PushError, ReferenceError},
     plan::ResolutionError,
     project::{LockError, ResourceError, StateError},
     render::RenderError,
@@ -72,9 +73,15 @@ macro_rules! from {
 }
 
 from!(
+    BuildError,
+    CreatedError,
+    CredentialsError,
     DevError,
     KindError,
     LockError,
+    OutputError,
+    PushError,
+    ReferenceError,
     RenderError,
     ResolutionError,
     ResourceError,

@@ -16,6 +16,7 @@ mod failure;
 mod finalizers;
 mod former;
 mod gen_manifests;
+mod image;
 mod init;
 mod inspect;
 mod kept_fields;
@@ -89,6 +90,7 @@ enum Command {
     Regenerate(regenerate::Args),
     Remove(remove::Args),
     GenManifests(gen_manifests::Args),
+    Image(image::Args),
     Inspect(inspect::Args),
     Explain(explain::Args),
     Dev(dev::Args),
@@ -124,6 +126,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Regenerate(args) => regenerate::exec(args, terminal),
         Command::Remove(args) => remove::exec(args, terminal),
         Command::GenManifests(args) => gen_manifests::exec(args, terminal),
+        Command::Image(args) => image::exec(args, terminal),
         Command::Inspect(args) => inspect::exec(args, terminal),
         Command::Explain(args) => explain::exec(args, terminal),
         Command::Dev(args) => dev::exec(args, terminal),

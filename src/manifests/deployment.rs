@@ -24,10 +24,10 @@ use crate::project::{DisruptionBudget, Share, Variable};
 
 /// Health and metrics share a port. Probes, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "metrics";
-pub(super) const PORT: i32 = 8080;
+pub const PORT: i32 = 8080;
 
 /// The user `nonroot` of Distroless, which the Dockerfile sets.
-const USER: i64 = 65532;
+pub const USER: i64 = 65532;
 
 /// Where client libraries look for the token.
 const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -24,6 +24,7 @@ use serde_json::Value;
 
 pub use certificate::{VOLUME as CERTIFICATE_VOLUME, crd_annotations, renewal_rule, test_objects};
 pub use conversion::conversion_stanza;
+pub use deployment::{PORT as HTTP_PORT, USER};
 pub use grant::WATCHED;
 pub use migration::migration_rules;
 pub use object::{Object, Role, Setting};

@@ -1,0 +1,132 @@
+//! The errors of a push.
+
+use std::{error::Error, io};
+
+use http::StatusCode;
+
+/// Why an image could not be pushed.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The registry, or the service that issues its tokens, refused a request.
+    #[error("{host} refused {act}: {status}{}{words}", if .words.is_empty() { "" } else { ": " })]
+    Refused {
+        host: String,
+        /// What was requested, such as `the upload of a blob to me/operator`.
+        act: String,
+        status: StatusCode,
+        /// What the registry answered.
+        words: String,
+        /// Whether there were credentials.
+        with_credentials: bool,
+    },
+    #[error("{host} can't be reached: {words}")]
+    Unreachable { host: String, words: String },
+    #[error("there is no secure connection to {host}: {words}")]
+    Tls { host: String, words: String },
+    #[error("the certificates of this machine can't be read: {0}")]
+    Roots(io::Error),
+    #[error("{host} wants credentials in a way that is not supported: {challenge}")]
+    Challenge { host: String, challenge: String },
+    /// Credentials are not sent without encryption.
+    #[error("{host} wants credentials to be sent to {realm}, which is not encrypted")]
+    Insecure { host: String, realm: String },
+    #[error("{host} answered with something else than {expected}: {answer:?}")]
+    Answer {
+        host: String,
+        expected: &'static str,
+        answer: String,
+    },
+    #[error("the tag {0} is not a list of referrers")]
+    Referrers(String),
+    #[error("the push can't run: {0}")]
+    Runtime(io::Error),
+}
+
+impl PushError {
+    /// The error of a connection.
+    pub fn connection(host: &str, error: &(dyn Error + 'static)) -> Self {
+        let host = host.to_owned();
+        let words = words(error);
+        match is_tls(error) {
+            true => Self::Tls { host, words },
+            false => Self::Unreachable { host, words },
+        }
+    }
+
+    /// The help for the user.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Refused {
+                host,
+                status,
+                with_credentials,
+                ..
+            } => match *status {
+                StatusCode::UNAUTHORIZED if !with_credentials => {
+                    format!("log in with `docker login {host}`")
+                }
+                StatusCode::UNAUTHORIZED => {
+                    format!("your credentials are wrong or too old: log in again with `docker login {host}`")
+                }
+                StatusCode::FORBIDDEN if !with_credentials => format!(
+                    "log in with `docker login {host}`, as a user who may push to the repository"
+                ),
+                StatusCode::FORBIDDEN => {
+                    "check the name of the image, and that your account may push to the repository".into()
+                }
+                StatusCode::NOT_FOUND => {
+                    "check the name of the image; in some registries, a repository must be created first".into()
+                }
+                StatusCode::TOO_MANY_REQUESTS => AGAIN.into(),
+                status if status.is_server_error() => AGAIN.into(),
+                _ => "check that the registry accepts OCI images".into(),
+            },
+            Self::Unreachable { .. } => {
+                "check the name of the registry, the network, and the variables HTTPS_PROXY and NO_PROXY".into()
+            }
+            Self::Tls { .. } => {
+                "add the certificate authority of the registry to those of this machine, or set SSL_CERT_FILE; only registries on localhost are used without TLS".into()
+            }
+            Self::Roots(_) => "install the package ca-certificates, or set SSL_CERT_FILE".into(),
+            Self::Challenge { .. } | Self::Answer { .. } => {
+                "write the image with --output, and push it with another program, such as skopeo".into()
+            }
+            Self::Insecure { .. } => "use a registry whose token service has HTTPS".into(),
+            Self::Referrers(tag) => format!("delete the tag {tag} in the registry"),
+            Self::Runtime(_) => "try again".into(),
+        }
+    }
+}
+
+const AGAIN: &str = "try again later; what was uploaded is not uploaded again";
+
+/// The messages of an error and its sources, without repetitions.
+fn words(error: &(dyn Error + 'static)) -> String {
+    let mut words = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if !words.contains(&text) {
+            let separator = if words.is_empty() { "" } else { ": " };
+            words = format!("{words}{separator}{text}");
+        }
+        next = error.source();
+    }
+    words
+}
+
+/// Whether TLS failed. An I/O error may contain another one, which is not its source.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    false
+}

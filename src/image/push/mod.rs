@@ -1,0 +1,77 @@
+//! Uploads an image to a registry with the API of the
+//! [OCI distribution specification](https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md).
+//!
+//! A blob that is there is not uploaded again. The tag is written last, so that it never refers to a part of an image.
+
+#![allow(clippy::disallowed_methods, reason = "a registry is on the network")]
+
+mod challenge;
+mod credentials;
+mod error;
+mod http;
+mod referrer;
+mod registry;
+
+pub use credentials::{Credentials, CredentialsError, credentials};
+pub use error::PushError;
+
+use super::{Blob, Image, Reference};
+use registry::Registry;
+
+/// What a push has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// The digest of the image's index.
+    pub digest: String,
+    /// The number of blobs that were uploaded.
+    pub uploaded: usize,
+    /// The number of blobs that were there.
+    pub existing: usize,
+}
+
+/// Uploads an image, and tags it.
+pub fn push(
+    image: &Image,
+    name: &Reference,
+    credentials: Option<Credentials>,
+) -> Result<Pushed, PushError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(PushError::Runtime)?;
+    let mut registry = Registry::new(name, credentials)?;
+    runtime.block_on(upload(image, name, &mut registry))
+}
+
+async fn upload(
+    image: &Image,
+    name: &Reference,
+    registry: &mut Registry,
+) -> Result<Pushed, PushError> {
+    let mut pushed = Pushed {
+        digest: image.index.descriptor.digest.clone(),
+        uploaded: 0,
+        existing: 0,
+    };
+    let digest = |blob: &Blob| blob.descriptor.digest.clone();
+    for platform in &image.platforms {
+        for blob in platform.blobs() {
+            match registry.has_blob(blob).await? {
+                true => pushed.existing += 1,
+                false => {
+                    registry.upload_blob(blob).await?;
+                    pushed.uploaded += 1;
+                }
+            }
+        }
+        let manifest = &platform.manifest;
+        registry.put_manifest(manifest, &digest(manifest)).await?;
+        let sbom = &platform.sbom.manifest;
+        let answer = registry.put_manifest(sbom, &digest(sbom)).await?;
+        if !answer.headers.contains_key("oci-subject") {
+            referrer::add(registry, &digest(manifest), &sbom.descriptor).await?;
+        }
+    }
+    registry.put_manifest(&image.index, &name.tag).await?;
+    Ok(pushed)
+}

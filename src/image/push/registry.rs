@@ -1,0 +1,278 @@
+//! A repository in a registry: the requests of a push, with credentials if the registry asks for them.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use form_urlencoded::Serializer;
+use http::{
+    HeaderValue, Method, Request, StatusCode, Uri,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION, WWW_AUTHENTICATE},
+};
+use http_body_util::Full;
+use serde_json::Value;
+
+use super::{
+    Credentials, PushError,
+    challenge::{Challenge, challenge},
+    http::{Answer, Http},
+};
+use crate::image::{Blob, Reference, descriptor::media_type, reference::is_local};
+
+pub struct Registry {
+    http: Http,
+    /// As the user names it.
+    host: String,
+    /// Such as `https://ghcr.io`.
+    origin: String,
+    repository: String,
+    credentials: Option<Credentials>,
+    /// What the registry has asked for so far.
+    authorization: Option<HeaderValue>,
+}
+
+impl Registry {
+    pub fn new(name: &Reference, credentials: Option<Credentials>) -> Result<Self, PushError> {
+        Ok(Self {
+            http: Http::new()?,
+            host: name.registry.clone(),
+            origin: name.origin(),
+            repository: name.repository.clone(),
+            credentials,
+            authorization: None,
+        })
+    }
+
+    /// Whether a blob is there. If the answer is an error, it is not: the upload is then refused with a reason, which the answer to HEAD
+    /// does not have.
+    pub async fn has_blob(&mut self, blob: &Blob) -> Result<bool, PushError> {
+        let url = self.url(&format!("blobs/{}", blob.descriptor.digest));
+        let answer = self.send(Method::HEAD, &url, &[], &[]).await?;
+        // some registries redirect to their storage
+        Ok(answer.status.is_success() || answer.status.is_redirection())
+    }
+
+    /// Uploads a blob in two requests: the first one returns the URL for the second.
+    pub async fn upload_blob(&mut self, blob: &Blob) -> Result<(), PushError> {
+        let act = "the upload of a blob";
+        let begun = self
+            .send(Method::POST, &self.url("blobs/uploads/"), &[], &[])
+            .await?;
+        let begun = self.accept(act, begun)?;
+        let location = begun.headers.get(LOCATION);
+        let location = location.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let url = match location {
+            path if path.starts_with('/') => format!("{}{path}", self.origin),
+            url if url.starts_with("http") => url.to_owned(),
+            other => {
+                return Err(PushError::Answer {
+                    host: self.host.clone(),
+                    expected: "the URL of an upload",
+                    answer: other.to_owned(),
+                });
+            }
+        };
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let url = format!("{url}{separator}digest={}", blob.descriptor.digest);
+        let headers = [(CONTENT_TYPE, "application/octet-stream")];
+        let ended = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
+        self.accept(act, ended)?;
+        Ok(())
+    }
+
+    /// The answer to the request of a manifest, which may not exist.
+    pub async fn manifest(&mut self, name: &str) -> Result<Answer, PushError> {
+        let url = self.url(&format!("manifests/{name}"));
+        let headers = [(ACCEPT, media_type::INDEX)];
+        let answer = self.send(Method::GET, &url, &headers, &[]).await?;
+        match answer.status {
+            StatusCode::NOT_FOUND => Ok(answer),
+            _ => self.accept("the request of a manifest", answer),
+        }
+    }
+
+    /// Uploads a manifest under a digest or a tag.
+    pub async fn put_manifest(&mut self, blob: &Blob, name: &str) -> Result<Answer, PushError> {
+        let url = self.url(&format!("manifests/{name}"));
+        let headers = [(CONTENT_TYPE, blob.descriptor.media_type)];
+        let answer = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
+        self.accept("the upload of a manifest", answer)
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/v2/{}/{path}", self.origin, self.repository)
+    }
+
+    /// An answer that is no success is an error with the registry's words.
+    fn accept(&self, act: &str, answer: Answer) -> Result<Answer, PushError> {
+        match answer.status.is_success() {
+            true => Ok(answer),
+            false => Err(PushError::Refused {
+                host: self.host.clone(),
+                act: format!("{act} to {}", self.repository),
+                status: answer.status,
+                words: words(&answer.body),
+                with_credentials: self.credentials.is_some(),
+            }),
+        }
+    }
+
+    /// Sends a request, and once more if the registry asks for credentials.
+    async fn send(
+        &mut self,
+        method: Method,
+        url: &str,
+        headers: &[(HeaderName, &'static str)],
+        body: &[u8],
+    ) -> Result<Answer, PushError> {
+        let answer = self.send_once(&method, url, headers, body).await?;
+        if answer.status != StatusCode::UNAUTHORIZED || !self.authorize(&answer).await? {
+            return Ok(answer);
+        }
+        self.send_once(&method, url, headers, body).await
+    }
+
+    async fn send_once(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(HeaderName, &'static str)],
+        body: &[u8],
+    ) -> Result<Answer, PushError> {
+        let mut request = Request::builder().method(method).uri(url);
+        for (name, value) in headers {
+            request = request.header(name, *value);
+        }
+        // an upload can lead to another host, which must not get the credentials
+        let is_ours = url
+            .strip_prefix(&self.origin)
+            .is_some_and(|rest| rest.starts_with('/'));
+        if let Some(authorization) = self.authorization.as_ref().filter(|_| is_ours) {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        self.request(request, body.to_vec()).await
+    }
+
+    async fn request(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<Answer, PushError> {
+        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.map_err(|error| PushError::Answer {
+            host: self.host.clone(),
+            expected: "a usable URL",
+            answer: error.to_string(),
+        })?;
+        self.http.send(&self.host, request).await
+    }
+
+    /// Prepares what a registry has asked for. Returns false if there are no credentials for that.
+    async fn authorize(&mut self, answer: &Answer) -> Result<bool, PushError> {
+        let unknown = || {
+            let text = answer.headers.get(WWW_AUTHENTICATE);
+            PushError::Challenge {
+                host: self.host.clone(),
+                challenge: text.map_or("no challenge".into(), |it| {
+                    String::from_utf8_lossy(it.as_bytes()).into()
+                }),
+            }
+        };
+        let value = match challenge(&answer.headers).ok_or_else(unknown)? {
+            Challenge::Basic => match self.basic() {
+                Some(basic) => basic,
+                None => return Ok(false),
+            },
+            Challenge::Bearer { realm, service } => {
+                format!("Bearer {}", self.token(&realm, service.as_deref()).await?)
+            }
+        };
+        let mut value = HeaderValue::from_str(&value).map_err(|_| unknown())?;
+        value.set_sensitive(true);
+        let is_new = self.authorization.as_ref() != Some(&value);
+        self.authorization = Some(value);
+        Ok(is_new)
+    }
+
+    fn basic(&self) -> Option<String> {
+        let Some(Credentials::Password { user, password }) = &self.credentials else {
+            return None;
+        };
+        let encoded = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        Some(format!("Basic {encoded}"))
+    }
+
+    /// Requests a token for this repository; an anonymous one without credentials.
+    async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, PushError> {
+        let uri: Option<Uri> = realm.parse().ok();
+        let is_secure = uri.is_some_and(|uri| {
+            uri.scheme_str() == Some("https") || uri.host().is_some_and(is_local)
+        });
+        if !is_secure {
+            return Err(PushError::Insecure {
+                host: self.host.clone(),
+                realm: realm.to_owned(),
+            });
+        }
+        let scope = format!("repository:{}:pull,push", self.repository);
+        let mut query = Serializer::new(String::new());
+        query.append_pair("scope", &scope);
+        if let Some(service) = service {
+            query.append_pair("service", service);
+        }
+        let answer = match &self.credentials {
+            Some(Credentials::IdentityToken(token)) => {
+                query.append_pair("grant_type", "refresh_token");
+                query.append_pair("client_id", "cargo-operator");
+                query.append_pair("refresh_token", token);
+                let request =
+                    Request::post(realm).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+                self.request(request, query.finish().into_bytes()).await?
+            }
+            _ => {
+                let separator = if realm.contains('?') { '&' } else { '?' };
+                let mut request = Request::get(format!("{realm}{separator}{}", query.finish()));
+                if let Some(basic) = self.basic() {
+                    request = request.header(AUTHORIZATION, basic);
+                }
+                self.request(request, vec![]).await?
+            }
+        };
+        let answer = self.accept("a token for pushing", answer)?;
+        let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let token = json["token"].as_str().or(json["access_token"].as_str());
+        token.map(str::to_owned).ok_or_else(|| PushError::Answer {
+            host: self.host.clone(),
+            expected: "a token",
+            answer: "no `token` and no `access_token`".into(),
+        })
+    }
+}
+
+/// The longest text of an answer that is shown, in characters.
+const MOST_WORDS: usize = 300;
+
+/// The errors in an answer, as the specification defines them, or else its first line.
+fn words(body: &[u8]) -> String {
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let errors = json["errors"].as_array().into_iter().flatten();
+    let errors: Vec<String> = errors
+        .map(|error| {
+            let text = |key: &str| error[key].as_str().unwrap_or_default();
+            let (code, message) = (text("code"), text("message"));
+            let separator = if code.is_empty() || message.is_empty() {
+                ""
+            } else {
+                ": "
+            };
+            format!("{code}{separator}{message}")
+        })
+        .collect();
+    let text = match errors.is_empty() {
+        true => String::from_utf8_lossy(body)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        false => errors.join("; "),
+    };
+    text.chars().take(MOST_WORDS).collect()
+}

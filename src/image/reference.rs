@@ -1,0 +1,201 @@
+//! The name of an image in a registry.
+
+use std::fmt;
+
+use crate::project::{IMAGE_HELP, is_image};
+
+/// A registry, a repository in it, and a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The host, with its port if the name has one. Docker Hub is `docker.io`.
+    pub registry: String,
+    pub repository: String,
+    pub tag: String,
+    /// As it was written, without tag and digest.
+    name: String,
+}
+
+/// A name that an image cannot be tagged with.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    #[error("the image has no name: there is no --tag, and no `image` in operator.toml")]
+    Missing,
+    #[error("{0:?} is no name of an image")]
+    Name(String),
+    #[error("{0:?} has a digest, which a new image does not have before it is built")]
+    Digest(String),
+}
+
+impl ReferenceError {
+    /// The help for the user.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Missing => {
+                "add `--tag NAME:TAG`, or store a name with `cargo operator gen-manifests --image NAME:TAG`"
+            }
+            Self::Name(_) => IMAGE_HELP,
+            Self::Digest(_) => "write NAME:TAG",
+        }
+    }
+}
+
+const DOCKER_HUB: &str = "docker.io";
+
+impl Reference {
+    /// Reads `NAME:TAG`. As with docker, the tag is `latest` by default, and the registry is Docker Hub.
+    pub fn read(text: &str) -> Result<Self, ReferenceError> {
+        if !is_image(text) {
+            return Err(ReferenceError::Name(text.to_owned()));
+        }
+        if text.contains('@') {
+            return Err(ReferenceError::Digest(text.to_owned()));
+        }
+        let start = text.rfind('/').map_or(0, |slash| slash + 1);
+        let (name, tag) = match text[start..].find(':') {
+            Some(colon) => (&text[..start + colon], &text[start + colon + 1..]),
+            None => (text, "latest"),
+        };
+        let (registry, repository) = match name.split_once('/') {
+            Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => {
+                (host, rest.to_owned())
+            }
+            Some(_) => (DOCKER_HUB, name.to_owned()),
+            None => (DOCKER_HUB, format!("library/{name}")),
+        };
+        Ok(Self {
+            registry: registry.replace("index.docker.io", DOCKER_HUB),
+            repository,
+            tag: tag.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+
+    /// Reads the name that `operator.toml` has, whose digest is that of the previous image.
+    pub fn of_state(image: &str) -> Result<Self, ReferenceError> {
+        Self::read(image.split('@').next().unwrap_or(image))
+    }
+
+    /// The name with its registry: `docker.io/library/a:latest` for `a`.
+    pub fn canonical(&self) -> String {
+        format!("{}/{}:{}", self.registry, self.repository, self.tag)
+    }
+
+    /// The name with the tag and a digest, for `gen-manifests --image`.
+    pub fn with_digest(&self, digest: &str) -> String {
+        format!("{self}@{digest}")
+    }
+
+    /// The root of the registry's API. Only a registry on this machine may use plain HTTP.
+    pub fn origin(&self) -> String {
+        match self.registry.as_str() {
+            DOCKER_HUB => "https://registry-1.docker.io".to_owned(),
+            registry if is_local(registry) => format!("http://{registry}"),
+            registry => format!("https://{registry}"),
+        }
+    }
+}
+
+/// Whether a host, which may have a port, is this machine.
+pub fn is_local(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    ["localhost", "127.0.0.1"].contains(&name)
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_a_registry_a_repository_and_a_tag() {
+        for (text, registry, repository, tag, origin) in [
+            (
+                "a",
+                "docker.io",
+                "library/a",
+                "latest",
+                "https://registry-1.docker.io",
+            ),
+            (
+                "me/a:1",
+                "docker.io",
+                "me/a",
+                "1",
+                "https://registry-1.docker.io",
+            ),
+            (
+                "index.docker.io/me/a:1",
+                "docker.io",
+                "me/a",
+                "1",
+                "https://registry-1.docker.io",
+            ),
+            (
+                "ghcr.io/me/b/a:v1.0",
+                "ghcr.io",
+                "me/b/a",
+                "v1.0",
+                "https://ghcr.io",
+            ),
+            (
+                "localhost:5000/a",
+                "localhost:5000",
+                "a",
+                "latest",
+                "http://localhost:5000",
+            ),
+            (
+                "127.0.0.1:5000/a:b",
+                "127.0.0.1:5000",
+                "a",
+                "b",
+                "http://127.0.0.1:5000",
+            ),
+            (
+                "localhost.example.com/a",
+                "localhost.example.com",
+                "a",
+                "latest",
+                "https://localhost.example.com",
+            ),
+        ] {
+            let read = Reference::read(text).unwrap();
+            assert_eq!(
+                (
+                    &*read.registry,
+                    &*read.repository,
+                    &*read.tag,
+                    &*read.origin()
+                ),
+                (registry, repository, tag, origin),
+                "{text}"
+            );
+        }
+        assert_eq!(Reference::read("me/a").unwrap().to_string(), "me/a:latest");
+        assert_eq!(
+            Reference::read("a:1").unwrap().canonical(),
+            "docker.io/library/a:1"
+        );
+    }
+
+    #[test]
+    fn wrong_names_are_refused() {
+        for wrong in ["", "A", "a b", "a:", "a:b:c", "https://a.b/c", "../a"] {
+            assert!(
+                matches!(Reference::read(wrong), Err(ReferenceError::Name(_))),
+                "{wrong}"
+            );
+        }
+        let digest = format!("a:1@sha256:{}", "0".repeat(64));
+        assert!(matches!(
+            Reference::read(&digest),
+            Err(ReferenceError::Digest(_))
+        ));
+        assert_eq!(Reference::of_state(&digest).unwrap().to_string(), "a:1");
+    }
+}
