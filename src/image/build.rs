@@ -11,7 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cargo_metadata::{CargoOpt, DependencyKind, Message, Metadata, MetadataCommand, PackageId};
+use cargo_metadata::{DependencyKind, Message, Metadata, MetadataCommand, PackageId};
 
 use super::{
     BuildError, Created, Platform, Sbom, SbomPackage, elf,
@@ -60,7 +60,6 @@ impl Package {
             let metadata = MetadataCommand::new()
                 .manifest_path(root.join("Cargo.toml"))
                 .current_dir(&root)
-                .features(CargoOpt::SomeFeatures(vec![]))
                 .other_options(
                     ["--locked", "--filter-platform", platform.target()].map(String::from),
                 )

@@ -19,6 +19,8 @@ pub enum BuildError {
         program: &'static str,
         source: io::Error,
     },
+    #[error("rustc failed: {0}")]
+    Rustc(String),
     #[error("cargo metadata: {0}")]
     Metadata(#[from] cargo_metadata::Error),
     #[error("{} is no package", .0.display())]
@@ -37,7 +39,7 @@ pub enum BuildError {
     Binary { path: PathBuf, source: ElfError },
 }
 
-const ZIGBUILD: &str = "`cargo install cargo-zigbuild` and `pip install ziglang`";
+const ZIGBUILD: &str = "`pip install cargo-zigbuild`, which also installs zig";
 
 impl BuildError {
     /// The help for the user.
@@ -51,12 +53,13 @@ impl BuildError {
                 platform.target().replace('-', "_")
             ),
             Self::Program { program, .. } => format!("install {program}, or add it to PATH"),
+            Self::Rustc(_) => "check the toolchain: `rustc -vV` in the folder of the project".into(),
             Self::Metadata(_) => {
                 "fix Cargo.toml; if Cargo.lock is missing or old, `cargo update --workspace` writes it".into()
             }
             Self::NoPackage(_) => "name the folder of the operator with --manifest-path".into(),
             Self::Cargo { zigbuild: true, .. } => {
-                "fix the errors above; cargo-zigbuild needs zig, which `pip install ziglang` installs".into()
+                "fix the errors above; if zig is missing, `pip install ziglang`".into()
             }
             Self::Cargo { .. } => format!(
                 "fix the errors above; if a C compiler for musl is missing, {ZIGBUILD}, or install musl-gcc (Debian: musl-tools)"

@@ -117,7 +117,8 @@ mod tests {
         let full = binary(62, PT_INTERP);
         for at in 6..full.len() {
             let mut bytes = full.clone();
-            bytes[at] = 0xff;
+            let end = full.len().min(at + 8);
+            bytes[at..end].fill(0xff);
             let _any = check(&bytes, Platform::Amd64);
             let _any = check(&full[..at], Platform::Amd64);
         }

@@ -87,5 +87,9 @@ fn rustc(root: &Path, args: &[&str]) -> Result<String, BuildError> {
     let program = "rustc";
     let output = Command::new(program).args(args).current_dir(root).output();
     let output = output.map_err(|source| BuildError::Program { program, source })?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(BuildError::Rustc(text(&output.stderr).trim().to_owned())),
+    }
 }

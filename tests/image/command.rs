@@ -38,6 +38,7 @@ echo '{"reason":"compiler-artifact","package_id":"'"$id"'","manifest_path":"/a",
 "#;
 
 const RUSTC: &str = r#"#!/bin/sh
+[ ! -e "$FAKE/no-toolchain" ] || { echo "error: toolchain is not installed" >&2; exit 1; }
 case "$*" in
   *target-libdir*) [ -e "$FAKE/no-$4" ] && echo "$FAKE/missing" || echo "$FAKE" ;;
   *sysroot*) echo /sysroot ;;
@@ -422,6 +423,14 @@ fn wrong_input_has_a_cure_and_writes_nothing() {
     );
     fs::remove_file(fake.path("no-aarch64-unknown-linux-musl")).unwrap();
 
+    fs::write(fake.path("no-toolchain"), "").unwrap();
+    let error = fake.fails(both, &[]);
+    assert!(
+        error.contains("rustc failed: error: toolchain is not installed"),
+        "{error}"
+    );
+    fs::remove_file(fake.path("no-toolchain")).unwrap();
+
     fs::remove_file(fake.path("bin/cargo-zigbuild")).unwrap();
     let (foreign, variable) = match std::env::consts::ARCH {
         "x86_64" => (
@@ -439,7 +448,7 @@ fn wrong_input_has_a_cure_and_writes_nothing() {
         "{error}"
     );
     assert!(
-        error.contains(variable) && error.contains("cargo install cargo-zigbuild"),
+        error.contains(variable) && error.contains("pip install cargo-zigbuild"),
         "{error}"
     );
     assert_eq!(fake.builds(), "", "it was built before it was checked");
