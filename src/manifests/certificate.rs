@@ -161,24 +161,7 @@ pub fn test_objects(operator: &Operator) -> Vec<Value> {
         return vec![];
     };
     let crds = [("Issuer", "issuers"), ("Certificate", "certificates")];
-    let crds = crds.map(|(kind, plural)| {
-        let group = "cert-manager.io";
-        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.{group}")},
-            "spec": {
-                "group": group,
-                "names": {"kind": kind, "plural": plural},
-                "scope": "Namespaced",
-                "versions": [{
-                    "name": "v1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": schema},
-                }],
-            },
-        })
-    });
+    let crds = crds.map(|(kind, plural)| lenient_crd("cert-manager.io", kind, plural));
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace},
     });
@@ -188,6 +171,25 @@ pub fn test_objects(operator: &Operator) -> Vec<Value> {
         .chain([namespace])
         .chain(permissions)
         .collect()
+}
+
+/// A CRD in version v1 that accepts everything.
+pub(super) fn lenient_crd(group: &str, kind: &str, plural: &str) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    })
 }
 
 /// How a certificate that the operator does not make itself gets into its container.

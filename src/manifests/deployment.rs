@@ -22,9 +22,21 @@ use super::webhook;
 use super::{Namespaces, Object, Operator, Role, Setting, some};
 use crate::project::{DisruptionBudget, Share, Variable};
 
-/// Health and metrics share a port. Probes, Service and NetworkPolicy use its name.
-pub(super) const PORT_NAME: &str = "metrics";
+/// The port of the metrics. Service and NetworkPolicy use its name.
+pub(super) const METRICS: &str = "metrics";
+/// The port of the probes, if the metrics have another one.
+const HEALTH: &str = "health";
 pub const PORT: i32 = 8080;
+/// The port of protected metrics.
+const PROTECTED_PORT: i32 = 8443;
+
+/// The ports of the probes and of the metrics, by name: one, unless the metrics are protected.
+pub(super) fn ports(operator: &Operator) -> Vec<(&'static str, i32)> {
+    match operator.monitoring.protected {
+        true => vec![(HEALTH, PORT), (METRICS, PROTECTED_PORT)],
+        false => vec![(METRICS, PORT)],
+    }
+}
 
 /// The user `nonroot` of Distroless, which the Dockerfile sets.
 pub const USER: i64 = 65532;
@@ -183,7 +195,10 @@ fn container(operator: &Operator, image: String) -> Container {
     };
     let webhooks = operator.webhooks.iter();
     let webhooks = webhooks.map(|_| port(webhook::PORT_NAME, webhook::PORT));
-    let ports = std::iter::once(port(PORT_NAME, PORT)).chain(webhooks);
+    let own = ports(operator);
+    let (probed, _) = own[0];
+    let ports = own.into_iter().map(|(name, number)| port(name, number));
+    let ports = ports.chain(webhooks);
     let token = VolumeMount {
         name: TOKEN_VOLUME.to_owned(),
         mount_path: TOKEN_FOLDER.to_owned(),
@@ -201,8 +216,8 @@ fn container(operator: &Operator, image: String) -> Container {
         env: filled(environment(operator)),
         env_from: filled(settings.env_from.iter().map(|it| it.0.clone())),
         ports: Some(ports.collect()),
-        liveness_probe: Some(probe("/healthz", 20)),
-        readiness_probe: Some(probe("/readyz", 10)),
+        liveness_probe: Some(probe("/healthz", probed, 20)),
+        readiness_probe: Some(probe("/readyz", probed, 10)),
         resources: Some(resources(operator)),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),
@@ -236,7 +251,13 @@ fn resources(operator: &Operator) -> ResourceRequirements {
 fn environment(operator: &Operator) -> impl Iterator<Item = EnvVar> {
     // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.
     let certificate = mounted(operator).map(|mounted| mounted.variable);
-    let own = watched_namespaces(operator).into_iter().chain(certificate);
+    let metrics = operator.monitoring.protected.then(|| EnvVar {
+        name: "METRICS_ADDRESS".to_owned(),
+        value: Some(format!("0.0.0.0:{PROTECTED_PORT}")),
+        value_from: None,
+    });
+    let own = watched_namespaces(operator).into_iter();
+    let own = own.chain(certificate).chain(metrics);
     let variables = operator.deployment.env.0.iter();
     own.chain(variables.map(|(name, variable)| {
         let (value, value_from) = match variable {
@@ -279,11 +300,11 @@ fn watched_namespaces(operator: &Operator) -> Option<EnvVar> {
     })
 }
 
-fn probe(path: &str, seconds: i32) -> Probe {
+fn probe(path: &str, port: &str, seconds: i32) -> Probe {
     Probe {
         http_get: Some(HTTPGetAction {
             path: Some(path.to_owned()),
-            port: IntOrString::String(PORT_NAME.to_owned()),
+            port: IntOrString::String(port.to_owned()),
             ..HTTPGetAction::default()
         }),
         period_seconds: Some(seconds),

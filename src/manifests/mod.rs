@@ -9,6 +9,7 @@ mod conversion;
 mod deployment;
 mod grant;
 mod migration;
+mod monitoring;
 mod network;
 mod object;
 mod rbac;
@@ -27,11 +28,12 @@ pub use conversion::conversion_stanza;
 pub use deployment::{PORT as HTTP_PORT, USER};
 pub use grant::WATCHED;
 pub use migration::migration_rules;
+pub use monitoring::{DASHBOARD_LABEL, prometheus_crds, review_rules};
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 pub use webhook::{Admitted, ConvertedCrd, PORT as WEBHOOK_PORT, Webhooks};
 
-pub use crate::project::{DeploymentSettings, Namespaces, ResourceType};
+pub use crate::project::{DeploymentSettings, Monitoring, Namespaces, ResourceType};
 
 /// An operator. All its objects have its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +44,7 @@ pub struct Operator {
     /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
     pub image: Option<String>,
     pub deployment: DeploymentSettings,
+    pub monitoring: Monitoring,
     pub namespaces: Namespaces,
     pub controllers: Vec<Controller>,
     /// The paths of the CRDs that it installs, from the project's root, inside `crds/`.
@@ -97,6 +100,7 @@ pub fn manifests(operator: &Operator) -> Manifests {
     }
     objects.push(network::policy(operator));
     objects.push(network::metrics(operator));
+    objects.extend(monitoring::objects(operator));
     objects.extend(webhook::objects(operator));
     objects.extend(certificate::objects(operator));
     let controlled = operator.controllers.iter();

@@ -8,7 +8,7 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::deployment::{PORT, PORT_NAME};
+use super::deployment::{METRICS, ports};
 use super::webhook;
 use super::{Object, Operator, Role};
 
@@ -25,7 +25,7 @@ pub(super) fn policy(operator: &Operator) -> Object {
         from,
         ports: Some(vec![port("TCP", IntOrString::String(name.to_owned()))]),
     };
-    let metrics = ingress(Some(vec![any_pod.clone()]), PORT_NAME);
+    let metrics = ingress(Some(vec![any_pod.clone()]), METRICS);
     let webhooks = operator.webhooks.iter();
     let webhooks = webhooks.map(|_| ingress(None, webhook::PORT_NAME));
     let ingress = std::iter::once(metrics).chain(webhooks);
@@ -59,16 +59,20 @@ pub(super) fn policy(operator: &Operator) -> Object {
 }
 
 pub(super) fn metrics(operator: &Operator) -> Object {
+    let metrics = ports(operator)
+        .into_iter()
+        .filter(|(name, _)| *name == METRICS);
+    let ports = metrics.map(|(name, port)| ServicePort {
+        name: Some(name.to_owned()),
+        port,
+        target_port: Some(IntOrString::String(name.to_owned())),
+        ..ServicePort::default()
+    });
     let service = Service {
         metadata: operator.metadata(format!("{}-metrics", operator.name)),
         spec: Some(ServiceSpec {
             selector: Some(operator.pod_labels()),
-            ports: Some(vec![ServicePort {
-                name: Some(PORT_NAME.to_owned()),
-                port: PORT,
-                target_port: Some(IntOrString::String(PORT_NAME.to_owned())),
-                ..ServicePort::default()
-            }]),
+            ports: Some(ports.collect()),
             ..ServiceSpec::default()
         }),
         status: None,

@@ -36,6 +36,16 @@ pub enum Role {
     NetworkPolicy,
     /// The Service of the metrics.
     Metrics,
+    /// For an operator that asks the API server who may read its metrics.
+    MetricsPermissions,
+    /// The role of those who may read the metrics.
+    MetricsReader,
+    /// Where the Prometheus operator finds the metrics.
+    ServiceMonitor,
+    /// The alerts.
+    Alerts,
+    /// The dashboard.
+    Dashboard,
     /// The Service of the webhooks.
     WebhookService,
     ValidatingWebhooks,

@@ -80,6 +80,7 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
         namespace: "memcached-operator".to_owned(),
         deployment: DeploymentSettings::default(),
+        monitoring: Monitoring::default(),
         namespaces,
         crds: controllers.iter().map(crd).collect(),
         controllers,

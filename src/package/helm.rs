@@ -9,11 +9,11 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{path, yaml::Error, yaml::text};
 use crate::{
-    manifests::{Namespaces, Object, Operator, Role, manifests},
+    manifests::{DASHBOARD_LABEL, Namespaces, Object, Operator, Role, manifests},
     project::Owner,
     template::plain,
 };
@@ -129,7 +129,13 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
         }
         _ => {}
     }
-    value["metadata"]["labels"] = marks.name(Form::Labels("labels")).into();
+    let labels = &mut value["metadata"]["labels"];
+    *labels = match labels.get(DASHBOARD_LABEL) {
+        Some(own) => {
+            json!({ (DASHBOARD_LABEL): own, (marks.name(Form::FurtherLabels)): "" })
+        }
+        None => marks.name(Form::Labels("labels")).into(),
+    };
     Some(value)
 }
 
@@ -193,6 +199,13 @@ fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
             "{{- end }}\n",
         );
     }
+    let monitors = [Role::ServiceMonitor, Role::Alerts, Role::Dashboard];
+    if monitors
+        .iter()
+        .any(|role| path.ends_with(&self::path(role)))
+    {
+        return ("{{- if $.Values.prometheus.enabled }}\n", "{{- end }}\n");
+    }
     let is_listed = matches!(operator.namespaces, Namespaces::Listed(_));
     match is_listed && path.ends_with(&self::path(&Role::NamespacedPermissions)) {
         true => (
@@ -205,10 +218,8 @@ fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::project::DeploymentSettings;
+    use crate::project::{DeploymentSettings, Monitoring};
 
     fn paths(size: usize) -> Vec<String> {
         let operator = Operator {
@@ -216,6 +227,7 @@ mod tests {
             namespace: "printer".into(),
             image: Some("registry.example.com/printer:0.1.0".into()),
             deployment: DeploymentSettings::default(),
+            monitoring: Monitoring::default(),
             namespaces: Namespaces::All,
             controllers: vec![],
             crds: vec![],

@@ -59,6 +59,10 @@ pub fn files(
         let file = match role {
             Role::DisruptionBudget => "disruption-budget",
             Role::Metrics => "metrics.service",
+            Role::MetricsReader => "metrics-reader",
+            Role::ServiceMonitor => "service-monitor",
+            Role::Alerts => "alerts",
+            Role::Dashboard => "dashboard",
             _ => continue,
         };
         let mut value = value.clone();

@@ -2,6 +2,7 @@
 
 use super::{
     deployment::DeploymentSettings,
+    monitoring::Monitoring,
     owned::{self, Owned},
     read::Read,
     renamed::Renamed,
@@ -44,6 +45,8 @@ pub struct State {
     pub packaging: Vec<Packaging>,
     #[serde(default)]
     pub deployment: DeploymentSettings,
+    #[serde(default)]
+    pub monitoring: Monitoring,
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
     #[serde(default, rename = "controller")]

@@ -218,12 +218,16 @@ pub fn text(
     });
     let renewal = project.manages_certificates();
     let renewal = renewal.then(|| manifests::renewal_rule(&project.state.name));
+    // nobody reads the metrics
+    let protected = project.state.monitoring.protected;
+    let reviews = protected.then(manifests::review_rules);
     let rules: Vec<String> = rules
         .map(policy_rule)
         .chain(unused)
         .chain(crds)
         .chain(migration)
         .chain(renewal)
+        .chain(reviews.into_iter().flatten())
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();
     let tests: Vec<Test> = merged
@@ -260,6 +264,9 @@ pub fn text(
 /// The file with what takes the place of cert-manager in tests.
 pub const CERT_MANAGER: &str = "tests/support/cert-manager.yaml";
 
+/// The file with what takes the place of the Prometheus operator in tests.
+pub const PROMETHEUS_OPERATOR: &str = "tests/support/prometheus-operator.yaml";
+
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
 pub fn foreign_specs(
     project: &Project,
@@ -275,6 +282,9 @@ pub fn foreign_specs(
         .collect();
     if project.mounts_certificates() {
         specs.push(literal(CERT_MANAGER));
+    }
+    if project.state.monitoring.prometheus {
+        specs.push(literal(PROMETHEUS_OPERATOR));
     }
     specs.sort_unstable();
     specs.dedup();

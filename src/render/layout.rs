@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     RenderError, cargo_lock,
     conversion::{Converted, conversion_tests},
-    fault_test::{self, CERT_MANAGER, Case},
+    fault_test::{self, CERT_MANAGER, Case, PROMETHEUS_OPERATOR},
     generated_test,
     kind_files::{kind_files, named_files},
     operator::{Samples, made_of, operator},
@@ -150,6 +150,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     add_webhook_files(tree, project, &admissions, &made, &admitted);
     let has_webhooks = project.has_webhooks();
+    let features = [
+        ("protected-metrics", state.monitoring.protected),
+        ("webhook", has_webhooks),
+    ];
+    let features: Vec<&str> = features
+        .into_iter()
+        .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
+        .collect();
     let vendored = state.runtime == Runtime::Vendored;
     let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
@@ -169,11 +177,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         } else {
             ""
         },
-        runtime: vendor::dependency(
-            "operator-runtime",
-            &state.runtime,
-            if has_webhooks { &["webhook"] } else { &[] },
-        ),
+        runtime: vendor::dependency("operator-runtime", &state.runtime, &features),
         testing: vendor::dependency(
             "operator-testing",
             &state.runtime,
@@ -269,6 +273,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             let objects = manifests::test_objects(&operator);
             let text = package::text(CERT_MANAGER, GENERATED, &objects)?;
             tree.insert(CERT_MANAGER, Owner::Tool, text);
+        }
+        if state.monitoring.prometheus {
+            let crds = manifests::prometheus_crds();
+            let text = package::text(PROMETHEUS_OPERATOR, GENERATED, &crds)?;
+            tree.insert(PROMETHEUS_OPERATOR, Owner::Tool, text);
         }
     }
     vendor::add(tree, &state.runtime);

@@ -101,6 +101,7 @@ pub fn operator(
         namespace: project.state.name.clone(),
         image: project.state.image.clone(),
         deployment: project.state.deployment.clone(),
+        monitoring: project.state.monitoring,
         namespaces: project.state.namespaces.clone(),
         controllers: controlled,
         crds,

@@ -333,14 +333,20 @@ fn credentials_come_from_docker_and_its_helpers() {
             "#!/bin/sh\nread -r registry; echo credentials not found in native keychain; exit 1\n",
         );
         assert!(fake.fails(&args, &environment).contains("401"));
-        write_program(&helper, "#!/bin/sh\nread -r registry; echo the keychain is locked; exit 1\n");
+        write_program(
+            &helper,
+            "#!/bin/sh\nread -r registry; echo the keychain is locked; exit 1\n",
+        );
         let error = fake.fails(&args, &environment);
         assert!(
             error.contains("docker-credential-test: the keychain is locked"),
             "{error}"
         );
         let answer = format!(r#"{{"Username": "{USER}", "Secret": "{PASSWORD}"}}"#);
-        write_program(&helper, &format!("#!/bin/sh\nread -r registry; echo '{answer}'\n"));
+        write_program(
+            &helper,
+            &format!("#!/bin/sh\nread -r registry; echo '{answer}'\n"),
+        );
         let output = fake.run(&args, &environment);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(

@@ -28,7 +28,7 @@ def installed(bundle, namespace, targets):
         if document is version:
             continue
         document = copy.deepcopy(document)
-        if document["kind"] != "CustomResourceDefinition":
+        if document["kind"] not in ("CustomResourceDefinition", "ClusterRole"):
             document["metadata"]["namespace"] = namespace
         objects.append(document)
     accounts = {it["serviceAccountName"] for part in ("permissions", "clusterPermissions") for it in strategy.get(part, [])}

@@ -69,6 +69,8 @@ mod metrics;
 mod operator;
 mod options;
 mod probe;
+#[cfg(feature = "protected-metrics")]
+mod protected;
 mod retries;
 mod server;
 mod settings;

@@ -16,6 +16,8 @@ use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+#[cfg(feature = "protected-metrics")]
+use crate::protected;
 #[cfg(feature = "webhook")]
 use crate::webhook::{self, WebhookService};
 use crate::{
@@ -338,6 +340,11 @@ impl Operator {
             Some(listener) => listener,
             None => server::listen(settings.http_address).await?,
         };
+        #[cfg(feature = "protected-metrics")]
+        let protected = match settings.metrics_address {
+            Some(address) => Some(server::listen(address).await?),
+            None => None,
+        };
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
         let client = progress.observe(client);
         let health = Health::new(progress, settings.lease_duration, works);
@@ -350,11 +357,22 @@ impl Operator {
             let health = health.clone();
             async move { match health.beat().await {} }
         });
-        background.spawn({
-            let (health, metrics) = (health.clone(), metrics.clone());
-            let probes = Arc::new(probes);
-            async move { match server::serve(listener, health, probes, metrics).await {} }
-        });
+        let open_metrics = Some(metrics.clone());
+        #[cfg(feature = "protected-metrics")]
+        let open_metrics = open_metrics.filter(|_| protected.is_none());
+        let pages = server::Pages {
+            health: health.clone(),
+            probes,
+            metrics: open_metrics,
+        };
+        background.spawn(async move { match server::serve(listener, pages).await {} });
+        #[cfg(feature = "protected-metrics")]
+        if let Some(listener) = protected {
+            let gate = protected::Gate::new(client.clone());
+            let metrics = metrics.clone();
+            background
+                .spawn(async move { match protected::serve(listener, gate, metrics).await {} });
+        }
         background.spawn({
             let (health, stop, stopping) = (health.clone(), stop.clone(), stopping.clone());
             async move {

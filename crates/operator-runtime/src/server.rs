@@ -10,7 +10,11 @@ use http::{
 use http_body_util::Full;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, task::JoinSet, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::sleep,
+};
 
 use crate::{
     error::Fatal,
@@ -21,12 +25,15 @@ use crate::{
 
 /// The registered media type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// How long the header of the next request may take before the connection is closed.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 
-type Answer = (StatusCode, &'static str, String);
+/// The path of the metrics.
+pub(crate) const METRICS: &str = "/metrics";
+
+pub(crate) type Answer = (StatusCode, &'static str, String);
 
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
     TcpListener::bind(address)
@@ -34,49 +41,54 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
         .map_err(|source| Fatal::Listen { address, source })
 }
 
+/// What is served.
+pub(crate) struct Pages {
+    pub health: Arc<Health>,
+    pub probes: Probes,
+    /// `None` if the metrics are not for everybody.
+    pub metrics: Option<Arc<Metrics>>,
+}
+
 /// Serves until it is dropped, which closes its connections.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    health: Arc<Health>,
-    probes: Arc<Probes>,
-    metrics: Arc<Metrics>,
-) -> Infallible {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT);
+pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
+    let http = http();
+    let pages = Arc::new(pages);
     let mut connections = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let stream = tokio::select! {
+            stream = accept(&listener) => stream,
             Some(_) = connections.join_next() => continue,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Where it was not the client that went, too many files may be open: some will be closed.
-                if !is_client_error(&error) {
-                    sleep(Duration::from_secs(1)).await;
-                }
-                continue;
-            }
-        };
-        let (health, probes, metrics) = (health.clone(), probes.clone(), metrics.clone());
+        let pages = pages.clone();
         let service = service_fn(move |request: Request<_>| {
-            let (health, probes, metrics) = (health.clone(), probes.clone(), metrics.clone());
+            let pages = pages.clone();
             async move {
-                let answer = page(request.uri().path(), &health, &probes, &metrics).await;
-                let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-                let mut response = written(answer);
-                if !is_read && response.status() != StatusCode::NOT_FOUND {
-                    response = written((StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()));
-                    let allowed = HeaderValue::from_static("GET, HEAD");
-                    response.headers_mut().insert(ALLOW, allowed);
-                }
-                Ok::<_, Infallible>(response)
+                let answer = pages.page(request.uri().path()).await;
+                Ok::<_, Infallible>(respond(request.method(), answer))
             }
         });
         // Who closes a connection has read enough.
         connections.spawn(http.serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+/// HTTP/1.1, which ends silent connections.
+pub(crate) fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT);
+    http
+}
+
+/// The next connection.
+pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) if is_client_error(&error) => {}
+            // Too many files may be open: some will be closed.
+            Err(_) => sleep(Duration::from_secs(1)).await,
+        }
     }
 }
 
@@ -88,24 +100,36 @@ fn is_client_error(error: &io::Error) -> bool {
     )
 }
 
-async fn page(path: &str, health: &Health, probes: &Probes, metrics: &Metrics) -> Answer {
-    match path {
-        "/healthz" => match health.unhealthy() {
-            None => answer_of(problems(&probes.liveness).await),
-            problem => answer_of(problem),
-        },
-        "/readyz" => match health.unready() {
-            None => match (problems(&probes.readiness).await, health.paused()) {
-                (None, Some(reason)) => (StatusCode::OK, TEXT, reason),
-                (problem, _) => answer_of(problem),
+impl Pages {
+    async fn page(&self, path: &str) -> Answer {
+        let Self {
+            health,
+            probes,
+            metrics,
+        } = self;
+        match (path, metrics) {
+            ("/healthz", _) => match health.unhealthy() {
+                None => answer_of(problems(&probes.liveness).await),
+                problem => answer_of(problem),
             },
-            problem => answer_of(problem),
-        },
-        "/metrics" => match metrics.page() {
-            Ok(page) => (StatusCode::OK, OPEN_METRICS, page),
-            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),
-        },
-        _ => (StatusCode::NOT_FOUND, TEXT, String::new()),
+            ("/readyz", _) => match health.unready() {
+                None => match (problems(&probes.readiness).await, health.paused()) {
+                    (None, Some(reason)) => (StatusCode::OK, TEXT, reason),
+                    (problem, _) => answer_of(problem),
+                },
+                problem => answer_of(problem),
+            },
+            (METRICS, Some(metrics)) => metrics_page(metrics),
+            _ => (StatusCode::NOT_FOUND, TEXT, String::new()),
+        }
+    }
+}
+
+/// The page of the metrics.
+pub(crate) fn metrics_page(metrics: &Metrics) -> Answer {
+    match metrics.page() {
+        Ok(page) => (StatusCode::OK, OPEN_METRICS, page),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),
     }
 }
 
@@ -116,7 +140,19 @@ fn answer_of(problem: Option<String>) -> Answer {
     }
 }
 
-fn written((code, media, text): Answer) -> Response<Full<Bytes>> {
+/// The response to a request for a page, which may only be read.
+pub(crate) fn respond(method: &Method, answer: Answer) -> Response<Full<Bytes>> {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if is_read || answer.0 == StatusCode::NOT_FOUND {
+        return written(answer);
+    }
+    let mut response = written((StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()));
+    let allowed = HeaderValue::from_static("GET, HEAD");
+    response.headers_mut().insert(ALLOW, allowed);
+    response
+}
+
+pub(crate) fn written((code, media, text): Answer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = code;
     let headers = response.headers_mut();

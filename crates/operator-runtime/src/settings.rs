@@ -85,6 +85,11 @@ pub struct Settings {
     )]
     pub http_address: SocketAddr,
 
+    /// Address that serves /metrics over TLS, only to clients with the permission to get it, instead of --http-address
+    #[cfg(feature = "protected-metrics")]
+    #[arg(long, env = "METRICS_ADDRESS", value_name = "ADDRESS")]
+    pub metrics_address: Option<SocketAddr>,
+
     /// Format of the log on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value = "human")]
     pub log_format: LogFormat,
@@ -202,6 +207,8 @@ impl Default for Settings {
             retry_period: Duration::from_secs(2),
             priority: 0,
             http_address: ([0, 0, 0, 0], 8080).into(),
+            #[cfg(feature = "protected-metrics")]
+            metrics_address: None,
             log_format: LogFormat::Human,
             log: DEFAULT_LOG.into(),
             concurrency: const { NonZeroU16::new(16).expect("16 is not 0") },

@@ -28,8 +28,8 @@
 //!   implemented for workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. The server
 //!   does not check that Services have different addresses.
 //! - Pod Security admits Pods, without exemptions, and their ServiceAccount, PriorityClass and RuntimeClass must exist, as on a real
-//!   server. The token of the account is not mounted into a Pod. A TokenRequest returns a token with the real claims, which does not
-//!   authenticate anybody.
+//!   server. The token of the account is not mounted into a Pod. A TokenRequest returns a token with the real claims, which a TokenReview
+//!   knows, but which does not authenticate requests.
 //! - PodDisruptionBudgets limit evictions; their status is updated with the feature `workloads`, otherwise only by clients.
 //! - CEL rules are evaluated only with the feature `cel`; [`schema`] evaluates them without a server. They are parsed when the CRD is
 //!   created, but their types are not checked.

@@ -59,6 +59,8 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["apiextensions.k8s.io"],"resourceNames":["databases.programs.example.com"],"resources":["customresourcedefinitions/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["databases"],"verbs":["list","patch"]}"#,
         r#"{"apiGroups":[""],"resourceNames":["versions-webhook"],"resources":["secrets"],"verbs":["patch"]}"#,
+        r#"{"apiGroups":["authentication.k8s.io"],"resources":["tokenreviews"],"verbs":["create"]}"#,
+        r#"{"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_certificates);
@@ -67,6 +69,7 @@ fn every_permission_is_needed() {
 fn trial() -> Trial {
     let user = format!("system:serviceaccount:{NAME}:{NAME}");
     let trial = Trial::new("manifests", &user).reconciles(&KINDS);
+    let trial = trial.crds(&support::CRDS);
     let trial = trial.prunes(&PRUNED);
     trial.fixtures("tests/fixtures")
 }

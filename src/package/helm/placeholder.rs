@@ -9,6 +9,8 @@ pub enum Form {
     WatchedNamespace,
     /// The labels of objects, or of pods, by the name of their template.
     Labels(&'static str),
+    /// The labels of an object, beside one that only it has.
+    FurtherLabels,
     /// The reference of the image.
     Image,
     /// A key that keeps an object when the chart is uninstalled.
@@ -28,11 +30,12 @@ pub enum Form {
 }
 
 /// All forms that the templates have.
-const FORMS: [Form; 23] = [
+const FORMS: [Form; 24] = [
     Form::Namespace,
     Form::WatchedNamespace,
     Form::Labels("labels"),
     Form::Labels("podLabels"),
+    Form::FurtherLabels,
     Form::Image,
     Form::Keep,
     Form::Budget,
@@ -115,6 +118,9 @@ fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
         Form::Labels(template) => format!(
             "{space}{key}:\n{space}  {{{{- include \"{operator}.{template}\" $ | nindent {inner} }}}}"
         ),
+        Form::FurtherLabels => {
+            format!("{space}{{{{- include \"{operator}.labels\" $ | nindent {indent} }}}}")
+        }
         Form::Block(values) => format!(
             "{space}{key}:\n{space}  {{{{- toYaml {} | nindent {inner} }}}}",
             of(values)

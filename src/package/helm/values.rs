@@ -274,6 +274,19 @@ fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
             }),
         });
     }
+    if operator.monitoring.prometheus {
+        entries.push(Entry {
+            comment: "Whether the ServiceMonitor, the alerts and the dashboard are installed. They need the CRDs of the Prometheus operator.",
+            name: "prometheus",
+            value: json!({"enabled": true}),
+            schema: json!({
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["enabled"],
+                "properties": {"enabled": {"type": "boolean"}},
+            }),
+        });
+    }
     if has_crds {
         entries.push(Entry {
         comment: "Whether the chart installs and upgrades the CRDs, and whether an uninstallation keeps them, with all objects.",

@@ -102,7 +102,8 @@ fn install_modes(operator: &Operator) -> Value {
 fn strategy(operator: &Operator, objects: &[Object]) -> Value {
     let rules = |kind: &str| {
         let mut rules: Vec<&Value> = vec![];
-        for object in objects.iter().filter(|it| it.value["kind"] == *kind) {
+        let roles = objects.iter().filter(|it| it.value["kind"] == *kind);
+        for object in roles.filter(|it| it.role != Role::MetricsReader) {
             for rule in object.value["rules"].as_array().into_iter().flatten() {
                 // the same in each of several namespaces
                 if !rules.contains(&rule) {

@@ -140,7 +140,7 @@ const PORT: &str = "the Service, the NetworkPolicy and the container name the po
 const PORT_HELP: &str = "remove it, or change all of them in an overlay";
 
 /// The settings of the runtime that can be set once.
-pub(super) const KNOWN: [Known; 24] = [
+pub(super) const KNOWN: [Known; 25] = [
     reserved(
         "--namespace",
         "WATCH_NAMESPACE",
@@ -155,6 +155,12 @@ pub(super) const KNOWN: [Known; 24] = [
     known("--retry-period", "RETRY_PERIOD"),
     known("--priority", "PRIORITY"),
     reserved("--http-address", "HTTP_ADDRESS", PORT, PORT_HELP),
+    reserved(
+        "--metrics-address",
+        "METRICS_ADDRESS",
+        PORT,
+        "set `protected = true` under [monitoring]",
+    ),
     known(LogFormat::FLAG, "LOG_FORMAT"),
     known("--log", "RUST_LOG"),
     known("--concurrency", "CONCURRENCY"),

@@ -14,6 +14,9 @@ pub const NAME: &str = "versions";
 /// The host under which the API server calls the webhooks.
 const WEBHOOKS: &str = "versions-webhook.versions.svc";
 
+/// The CRDs of other operators, which the manifests do not install.
+pub const CRDS: [&str; 1] = ["tests/support/prometheus-operator.yaml"];
+
 /// Starts an API server, installs the manifests and fixtures, and runs the operator with the permissions
 /// of its service account.
 pub async fn start() -> anyhow::Result<Server> {
@@ -23,6 +26,9 @@ pub async fn start() -> anyhow::Result<Server> {
 /// As [`start`], with an operator that `prepare` returns, for example with a value for the controllers.
 pub async fn start_with(prepare: impl FnOnce(Operator) -> Operator) -> anyhow::Result<Server> {
     let server = Server::start().await?;
+    for crd in CRDS {
+        server.install_file(crd).await?;
+    }
     server.install_kustomization("manifests").await?;
     server.install_fixtures("tests/fixtures").await?;
     let client = server.client_as(&format!("system:serviceaccount:{NAME}:{NAME}"));

@@ -1,4 +1,4 @@
-//! [Tokens of service accounts]. Their claims are correct, but they are not signed, and they authenticate nobody.
+//! [Tokens of service accounts]. Their claims are correct, but they are not signed, and a request with one is not that of its account.
 //!
 //! [Tokens of service accounts]: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
 
@@ -115,6 +115,38 @@ impl State {
             "expirationTimestamp": end.map_or(Value::Null, |end| clock::text(end).into()),
         });
         Ok(Reply::created(answer))
+    }
+
+    /// The user of an issued token, as a TokenReview has it; `None` if the token has expired, or its account was deleted.
+    pub(crate) fn owner_of_token(&self, token: &str) -> Option<Value> {
+        let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+        let claims: Value = serde_json::from_slice(&claims).ok()?;
+        if claims["exp"].as_i64()? <= clock::now().as_second() {
+            return None;
+        }
+        let of_account = &claims["kubernetes.io"];
+        let namespace = of_account["namespace"].as_str()?;
+        let account = &of_account["serviceaccount"];
+        let found = self.store.find(&Key {
+            plural: "serviceaccounts".into(),
+            namespace: namespace.into(),
+            name: account["name"].as_str()?.into(),
+            ..Key::default()
+        })?;
+        if account["uid"] != text(&found, "uid") {
+            return None;
+        }
+        let id = claims["jti"].as_str()?;
+        Some(json!({
+            "username": claims["sub"],
+            "uid": account["uid"],
+            "groups": [
+                "system:serviceaccounts",
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated",
+            ],
+            "extra": {"authentication.kubernetes.io/credential-id": [format!("JTI={id}")]},
+        }))
     }
 
     /// The object to which a token is bound, and the node of a pod.

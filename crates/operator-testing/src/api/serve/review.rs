@@ -26,6 +26,7 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
             "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
         ) => access(state, request),
         ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
+        ("authentication.k8s.io", "tokenreviews") => who_has_it(state, request),
         _ => Err(Failure::not_implemented(kind.qualified())),
     })
 }
@@ -40,6 +41,18 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     metadata::set(&mut answer, "creationTimestamp", metadata::now());
     answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
     Ok(Reply::created(answer))
+}
+
+/// The user of a token.
+fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let token = review["spec"]["token"].as_str().unwrap_or_default();
+    review["status"] = match state.owner_of_token(token) {
+        Some(user) => json!({"authenticated": true, "user": user}),
+        None => json!({"user": {}, "error": "invalid bearer token"}),
+    };
+    Ok(Reply::created(review))
 }
 
 fn access(state: &State, request: &Request<'_>) -> Result<Reply> {

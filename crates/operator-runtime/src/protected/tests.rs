@@ -1,0 +1,122 @@
+//! Who gets the page, and how often the API server is asked.
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use operator_testing::Server;
+
+use super::*;
+
+const PERMISSION: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: metrics-reader}
+rules: [{nonResourceURLs: [/metrics], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: metrics-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics-reader}
+subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
+";
+
+async fn token(server: &Server, account: &str) -> String {
+    let text = format!(
+        "{{apiVersion: v1, kind: ServiceAccount, metadata: {{name: {account}, namespace: default}}}}"
+    );
+    server.install(&text).await.unwrap();
+    let accounts: Api<ServiceAccount> = Api::namespaced(server.client(), "default");
+    let request = TokenRequest {
+        spec: TokenRequestSpec::default(),
+        ..TokenRequest::default()
+    };
+    let params = PostParams::default();
+    let answer = accounts.create_token_request(account, &params, &request);
+    answer.await.unwrap().status.unwrap().token
+}
+
+async fn get(gate: &Gate, path: &str, token: Option<&str>) -> StatusCode {
+    let mut request = Request::get(path);
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    let metrics = Metrics::new("test", "test");
+    respond(&request.body(()).unwrap(), gate, &metrics)
+        .await
+        .status()
+}
+
+fn reviews(server: &Server) -> usize {
+    let requests = server.requests();
+    requests
+        .iter()
+        .filter(|it| it.resource.ends_with("reviews"))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_users_with_the_permission_get_the_page() {
+    let server = Server::in_memory();
+    server.install(PERMISSION).await.unwrap();
+    let (reader, other) = (
+        token(&server, "prometheus").await,
+        token(&server, "other").await,
+    );
+    let gate = Gate::new(server.client());
+    for (token, expected) in [
+        (Some(reader.as_str()), StatusCode::OK),
+        (Some(other.as_str()), StatusCode::FORBIDDEN),
+        (Some("garbage"), StatusCode::UNAUTHORIZED),
+        (Some(""), StatusCode::UNAUTHORIZED),
+        (None, StatusCode::UNAUTHORIZED),
+    ] {
+        assert_eq!(get(&gate, METRICS, token).await, expected, "{token:?}");
+    }
+    assert_eq!(
+        get(&gate, "/healthz", Some(&reader)).await,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_holds_for_a_minute() {
+    let server = Server::in_memory();
+    server.install(PERMISSION).await.unwrap();
+    let reader = token(&server, "prometheus").await;
+    let gate = Gate::new(server.client());
+    for _ in 0..3 {
+        assert_eq!(get(&gate, METRICS, Some(&reader)).await, StatusCode::OK);
+    }
+    assert_eq!(reviews(&server), 2);
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/metrics-reader";
+    let request = Request::delete(path).body(vec![]).unwrap();
+    server
+        .client()
+        .request::<serde_json::Value>(request)
+        .await
+        .unwrap();
+    assert_eq!(get(&gate, METRICS, Some(&reader)).await, StatusCode::OK);
+    tokio::time::advance(ALLOWED_FOR).await;
+    assert_eq!(
+        get(&gate, METRICS, Some(&reader)).await,
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_tokens_do_not_fill_the_memory() {
+    let server = Server::in_memory();
+    let gate = Gate::new(server.client());
+    for number in 0..MOST_VERDICTS + 10 {
+        let code = get(&gate, METRICS, Some(&number.to_string())).await;
+        assert_eq!(code, StatusCode::UNAUTHORIZED);
+    }
+    assert!(gate.verdicts.lock().unwrap().len() <= MOST_VERDICTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_may_not_ask_answers_503() {
+    let server = Server::in_memory();
+    let gate = Gate::new(server.client_as("system:serviceaccount:shop:op"));
+    let code = get(&gate, METRICS, Some("a")).await;
+    assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
+}

@@ -1,0 +1,129 @@
+//! What watches the operator: a ServiceMonitor and alerts for the Prometheus operator, and a dashboard for Grafana.
+//! <https://prometheus-operator.dev/docs/api-reference/api/>
+
+mod alert;
+mod dashboard;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::deployment::METRICS;
+use super::rbac::cluster_role;
+use super::rule::{normalise, rule};
+use super::{Object, Operator, Role};
+
+const GROUP: &str = "monitoring.coreos.com";
+
+/// The label by which Grafana's sidecar finds dashboards:
+/// <https://github.com/grafana/helm-charts/tree/main/charts/grafana#sidecar-for-dashboards>
+pub const DASHBOARD_LABEL: &str = "grafana_dashboard";
+
+/// The token of Prometheus, in its pod.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// The objects; none unless the project asks for them.
+pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+    let mut objects = vec![];
+    if operator.monitoring.protected {
+        objects.extend(protection(operator));
+    }
+    if operator.monitoring.prometheus {
+        objects.extend(prometheus(operator));
+    }
+    objects
+}
+
+/// The permissions to ask who reads the metrics, and a role for those who may; whoever installs Prometheus binds it.
+fn protection(operator: &Operator) -> [Object; 3] {
+    let [role, binding] = cluster_role(
+        operator,
+        Role::MetricsPermissions,
+        format!("{}-metrics", operator.name),
+        normalise(review_rules()),
+    );
+    let reader = ClusterRole {
+        metadata: ObjectMeta {
+            name: Some(format!("{}-metrics-reader", operator.name)),
+            ..operator.cluster_metadata()
+        },
+        rules: Some(vec![PolicyRule {
+            non_resource_urls: Some(vec!["/metrics".to_owned()]),
+            verbs: vec!["get".to_owned()],
+            ..PolicyRule::default()
+        }]),
+        aggregation_rule: None,
+    };
+    [role, binding, Object::new(Role::MetricsReader, reader)]
+}
+
+/// The rules for an operator with protected metrics.
+pub fn review_rules() -> [PolicyRule; 2] {
+    [
+        rule("authentication.k8s.io", &["tokenreviews"], &["create"]),
+        rule(
+            "authorization.k8s.io",
+            &["subjectaccessreviews"],
+            &["create"],
+        ),
+    ]
+}
+
+fn prometheus(operator: &Operator) -> Vec<Object> {
+    let object = |role, kind: &str, spec: Value| Object {
+        role,
+        value: json!({
+            "apiVersion": format!("{GROUP}/v1"),
+            "kind": kind,
+            "metadata": operator.metadata(&operator.name),
+            "spec": spec,
+        }),
+        settings: vec![],
+    };
+    let mut endpoint = json!({"port": METRICS});
+    if operator.monitoring.protected {
+        endpoint["scheme"] = "https".into();
+        endpoint["bearerTokenFile"] = TOKEN.into();
+        // the operator makes the certificate for itself
+        endpoint["tlsConfig"] = json!({"insecureSkipVerify": true});
+    }
+    let monitor = json!({"selector": operator.selector(), "endpoints": [endpoint]});
+    let group = json!({"name": operator.name, "rules": alert::rules(operator)});
+    vec![
+        object(Role::ServiceMonitor, "ServiceMonitor", monitor),
+        object(Role::Alerts, "PrometheusRule", json!({"groups": [group]})),
+        Object::new(Role::Dashboard, config_map(operator)),
+    ]
+}
+
+/// The dashboard where Grafana looks for it.
+fn config_map(operator: &Operator) -> ConfigMap {
+    let dashboard = serde_json::to_string_pretty(&dashboard::dashboard(operator))
+        .expect("values with string keys");
+    let mut labels = operator.labels();
+    labels.insert(DASHBOARD_LABEL.to_owned(), "1".to_owned());
+    ConfigMap {
+        metadata: ObjectMeta {
+            labels: Some(labels),
+            ..operator.metadata(format!("{}-dashboard", operator.name))
+        },
+        data: Some([(format!("{}.json", operator.name), dashboard)].into()),
+        ..ConfigMap::default()
+    }
+}
+
+/// The job of the operator's metrics, which the ServiceMonitor names after the Service.
+fn job(operator: &Operator) -> String {
+    format!("job=\"{}-metrics\"", operator.name)
+}
+
+/// What takes the place of the Prometheus operator in tests: its CRDs, which accept everything.
+pub fn prometheus_crds() -> Vec<Value> {
+    let kinds = [
+        ("PrometheusRule", "prometheusrules"),
+        ("ServiceMonitor", "servicemonitors"),
+    ];
+    let crds = kinds.map(|(kind, plural)| super::certificate::lenient_crd(GROUP, kind, plural));
+    crds.into()
+}

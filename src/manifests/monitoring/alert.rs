@@ -1,0 +1,113 @@
+//! The alerts: few, and each with a page that says what to do.
+
+use serde_json::{Value, json};
+
+use super::job;
+use crate::manifests::Operator;
+
+/// The page with a section for each alert.
+const RUNBOOKS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbooks.md");
+
+/// An alert of every operator, or of those with webhooks.
+struct Alert {
+    name: &'static str,
+    /// With `JOB` in the place of the labels that select the operator.
+    query: &'static str,
+    /// How long the query has had results.
+    after: &'static str,
+    severity: &'static str,
+    summary: &'static str,
+    of_webhooks: bool,
+}
+
+const ALERTS: [Alert; 7] = [
+    Alert {
+        name: "OperatorDown",
+        query: "absent(up{JOB} == 1)",
+        after: "10m",
+        severity: "critical",
+        summary: "no replica of the operator answers",
+        of_webhooks: false,
+    },
+    Alert {
+        name: "OperatorWithoutLeader",
+        query: "max(leader_election_master_status{JOB}) == 0 unless max(operator_paused{JOB}) == 1",
+        after: "5m",
+        severity: "critical",
+        summary: "no replica of the operator works",
+        of_webhooks: false,
+    },
+    Alert {
+        name: "OperatorObjectsFail",
+        query: "sum by (controller) (operator_failing_objects{JOB}) > 0 or sum by (controller) (operator_undecodable_objects{JOB}) > 0",
+        after: "30m",
+        severity: "warning",
+        summary: "{{ $value }} objects of {{ $labels.controller }} fail",
+        of_webhooks: false,
+    },
+    Alert {
+        name: "OperatorReconciliationHangs",
+        query: "max by (controller) (workqueue_longest_running_processor_seconds{JOB}) > 900",
+        after: "5m",
+        severity: "warning",
+        summary: "a reconciliation of {{ $labels.controller }} has run for {{ $value | humanizeDuration }}",
+        of_webhooks: false,
+    },
+    Alert {
+        name: "OperatorCannotWatch",
+        query: "sum by (controller, group, kind) (increase(operator_watch_errors_total{JOB}[15m])) > 3",
+        after: "15m",
+        severity: "warning",
+        summary: "{{ $labels.controller }} cannot watch {{ $labels.kind }}",
+        of_webhooks: false,
+    },
+    Alert {
+        name: "OperatorWebhookFails",
+        query: "sum by (webhook) (rate(controller_runtime_webhook_requests_total{JOB, code!=\"200\"}[10m])) > 0",
+        after: "10m",
+        severity: "critical",
+        summary: "the webhook {{ $labels.webhook }} answers with errors",
+        of_webhooks: true,
+    },
+    Alert {
+        name: "OperatorCertificateExpires",
+        query: "min(operator_webhook_certificate_expiry_seconds{JOB} > 0) - time() < 86400 * 7",
+        after: "1h",
+        severity: "critical",
+        summary: "the certificate of the webhooks expires in {{ $value | humanizeDuration }}",
+        of_webhooks: true,
+    },
+];
+
+/// The alerts as rules of a PrometheusRule.
+pub fn rules(operator: &Operator) -> Vec<Value> {
+    let job = job(operator);
+    let has_webhooks = operator.webhooks.is_some();
+    let alerts = ALERTS.iter().filter(|it| has_webhooks || !it.of_webhooks);
+    let rules = alerts.map(|alert| {
+        let section = alert.name.to_lowercase();
+        json!({
+            "alert": alert.name,
+            "expr": alert.query.replace("JOB", &job),
+            "for": alert.after,
+            "labels": {"severity": alert.severity, "operator": operator.name},
+            "annotations": {
+                "summary": format!("{}: {}", operator.name, alert.summary),
+                "runbook_url": format!("{RUNBOOKS}#{section}"),
+            },
+        })
+    });
+    rules.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alert_has_a_section_in_the_runbooks() {
+        let text = include_str!("../../../docs/runbooks.md");
+        let sections = text.lines().filter_map(|line| line.strip_prefix("## "));
+        assert_eq!(sections.collect::<Vec<_>>(), ALERTS.map(|it| it.name));
+    }
+}
