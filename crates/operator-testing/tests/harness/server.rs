@@ -218,8 +218,8 @@ async fn a_dropped_watch_resumes_from_its_version() {
 #[tokio::test]
 async fn unsupported_requests_are_answered_501_with_a_name() {
     let server = Server::in_memory();
-    let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}});
-    let request = http::Request::post("/apis/authentication.k8s.io/v1/tokenreviews")
+    let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {}});
+    let request = http::Request::post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews")
         .body(body.to_string().into_bytes())
         .unwrap();
     let refused = server.client().request::<Value>(request).await.unwrap_err();
@@ -229,7 +229,7 @@ async fn unsupported_requests_are_answered_501_with_a_name() {
     assert_eq!(status.code, 501);
     assert_eq!(
         status.message,
-        "operator-testing does not implement tokenreviews.authentication.k8s.io"
+        "operator-testing does not implement selfsubjectrulesreviews.authorization.k8s.io"
     );
 }
 

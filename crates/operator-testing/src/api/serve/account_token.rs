@@ -18,7 +18,8 @@ use crate::api::read::reply::Reply;
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-const ISSUER: &str = "https://kubernetes.default.svc";
+/// The issuer, which is also the audience of tokens for the API server.
+pub(super) const ISSUER: &str = "https://kubernetes.default.svc";
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 

@@ -12,6 +12,7 @@ use crate::api::model::metadata;
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{ResourcePath, User};
 use crate::api::request::resource::Request;
+use crate::api::serve::account_token::ISSUER;
 use crate::api::store::state::State;
 
 /// The answer, if the kind is a review.
@@ -43,15 +44,31 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::created(answer))
 }
 
+/// Who sent the fields of a review.
+fn set_managers(request: &Request<'_>, review: &mut Value) {
+    let writer = request.writer(Operation::Update);
+    let managers = writer.update(&request.blank(), review, &Managers::default());
+    let managers = managers.unwrap_or_default().write_or_null();
+    metadata::set(review, "managedFields", managers);
+}
+
 /// The user of a token.
 fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
     let token = review["spec"]["token"].as_str().unwrap_or_default();
-    review["status"] = match state.owner_of_token(token) {
-        Some(user) => json!({"authenticated": true, "user": user}),
+    if token.is_empty() {
+        let text = "token is required for TokenReview in authentication";
+        return Err(Failure::bad_request(text));
+    }
+    let status = match state.owner_of_token(token) {
+        Some(owner) => {
+            json!({"authenticated": true, "user": owner, "audiences": [ISSUER]})
+        }
         None => json!({"user": {}, "error": "invalid bearer token"}),
     };
+    set_managers(request, &mut review);
+    review["status"] = status;
     Ok(Reply::created(review))
 }
 
@@ -101,11 +118,7 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
             },
         )
     });
-    let writer = request.writer(Operation::Update);
-    let managers = writer
-        .update(&request.blank(), &review, &Managers::default())
-        .unwrap_or_default();
-    metadata::set(&mut review, "managedFields", managers.write_or_null());
+    set_managers(request, &mut review);
     review["status"] = json!({"allowed": reason.is_some()});
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         review["status"]["reason"] = reason.into();
