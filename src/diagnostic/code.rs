@@ -66,6 +66,8 @@ codes! {
     NoImage = "no-image",
     /// A bundle of OLM cannot hold a setting in `operator.toml`.
     OlmLimit = "olm-limit",
+    /// The CRDs are larger than a release of Helm, so the chart does not have them.
+    HelmLimit = "helm-limit",
     /// The user edited a file that the tool owns.
     EditedFile = "edited-file",
     /// The user and the template changed the same place of a merged file.

@@ -281,7 +281,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
     }
     vendor::add(tree, &state.runtime);
-    packages::add(tree, project, &operator)?;
+    let lacking = packages::add(tree, project, &operator)?;
+    let lacking = lacking.map(|diagnostic| (state.name.clone(), diagnostic));
+    rendered.diagnostics.extend(lacking);
     workflow::add(tree, project, &all, &operator);
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)

@@ -5,23 +5,31 @@ use serde_json::Value;
 use super::{RenderError, sample};
 use crate::{
     crd::Api,
+    diagnostic::{Code, Diagnostic, Severity},
     manifests::{self, Operator, conversion_stanza, crd_annotations},
     package::{helm, kustomize, olm},
     plan::Tree,
     project::{Namespaces, Owner, Packaging, Project, Source},
 };
 
-/// Adds the files of all packages.
-pub fn add(tree: &mut Tree, project: &Project, operator: &Operator) -> Result<(), RenderError> {
+/// Adds the files of all packages. Returns what a package lacks.
+pub fn add(
+    tree: &mut Tree,
+    project: &Project,
+    operator: &Operator,
+) -> Result<Option<Diagnostic>, RenderError> {
     let own = project.kinds();
     let own = own.filter(|(kind, _)| kind.source() == Source::Own);
     let mut own: Vec<&Api> = own.map(|(_, api)| api).collect();
     own.sort_by_key(|api| api.name());
     let has = |packaging| project.state.packaging.contains(&packaging);
     let mut files = vec![];
+    let mut lacks_crds = false;
     if has(Packaging::Helm) {
         let crds = |operator: &Operator| own.iter().map(|api| installed(operator, api)).collect();
-        files.extend(helm::files(operator, crds)?);
+        files = helm::files(operator, crds)?;
+        let is_crd = |path: &str| path.contains("/templates/crds/");
+        lacks_crds = !(own.is_empty() || files.is_empty() || files.iter().any(|it| is_crd(&it.0)));
     }
     if has(Packaging::Olm) {
         if operator.converts() && operator.namespaces != Namespaces::All {
@@ -40,7 +48,14 @@ pub fn add(tree: &mut Tree, project: &Project, operator: &Operator) -> Result<()
     for (path, text) in kustomize::files(operator, manifests, &project.removed)? {
         tree.insert(path, Owner::Tool, text);
     }
-    Ok(())
+    Ok(lacks_crds.then(|| Diagnostic {
+        code: Code::HelmLimit,
+        severity: Severity::Note,
+        pointer: String::new(),
+        message: "a release of Helm cannot hold the CRDs".into(),
+        instead: Some("the chart does not install them".into()),
+        help: Some("before the chart, `kubectl apply --server-side -k crds`".into()),
+    }))
 }
 
 /// A sample of each served version: that of the project, or one that is made for this version.

@@ -51,6 +51,26 @@ note[untyped]: Widget.example.com: the schema does not say which type a value ha
 }
 
 #[test]
+fn a_chart_without_its_crds_is_reported() {
+    let folder = folder();
+    let p = folder.path();
+    let long = "x".repeat(2_100_000);
+    let large = WIDGET.replace(
+        "              size:\n",
+        &format!(
+            "              text: {{type: string, description: {long}}}\n              size:\n"
+        ),
+    );
+    fs::write(p.join("large.yaml"), large).unwrap();
+    ok(p, "init p --crd large.yaml");
+    let chart = ok(&p.join("p"), "gen-manifests --helm --image localhost/p:1");
+    let note = "note[helm-limit]: p: a release of Helm cannot hold the CRDs\n";
+    assert!(chart.stderr.contains(note), "{}", chart.stderr);
+    assert!(!p.join("p/charts/p/templates/crds").exists());
+    assert!(p.join("p/charts/p/Chart.yaml").exists());
+}
+
+#[test]
 fn lists_and_json_have_the_lines_of_their_own_file() {
     let folder = folder();
     let value: Value = yaml_serde(&odd());

@@ -7,7 +7,7 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec, state, templates or files.
-const NEED_A_PAST: [&str; 15] = [
+const NEED_A_PAST: [&str; 16] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -16,6 +16,7 @@ const NEED_A_PAST: [&str; 15] = [
     "missing-file",
     "without-effect",
     "olm-limit",
+    "helm-limit",
     "abandoned-children",
     "abandoned-finalizers",
     "unknown-resource",
