@@ -41,6 +41,11 @@ impl Cluster {
 
     /// With a project that a command has changed.
     pub fn with(command: &str) -> Self {
+        Self::with_state(|state| state, command)
+    }
+
+    /// With a project whose operator.toml was edited, and that a command has then changed.
+    pub fn with_state(edit: impl FnOnce(String) -> String, command: &str) -> Self {
         let runtime = Runtime::new().unwrap();
         let server = Server::in_memory();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
@@ -56,11 +61,20 @@ impl Cluster {
         let spec = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crds/widget.yaml");
         let init = format!("init . --name shop --crd {spec} --cleanup");
         let image = "gen-manifests --image registry.example.com/shop:1";
-        for args in [&init, command, image] {
+        cluster.ok(&init);
+        let project = cluster.folder.path().join("shop");
+        let state = project.join("operator.toml");
+        std::fs::write(&state, edit(std::fs::read_to_string(&state).unwrap())).unwrap();
+        for args in [command, image] {
             cluster.ok(args);
         }
-        let project = cluster.folder.path().join("shop");
         let created = async {
+            for name in ["cert-manager", "prometheus-operator"] {
+                let crds = project.join(format!("tests/support/{name}.yaml"));
+                if crds.exists() {
+                    cluster.server.install_file(crds).await.unwrap();
+                }
+            }
             let spec = project.join("crds/widgets.example.com.yaml");
             cluster.server.install_file(spec).await.unwrap();
             let manifests = project.join("manifests");

@@ -65,6 +65,26 @@ fn objects_go_first_then_crds_webhooks_the_operator_and_its_permissions() {
 }
 
 #[test]
+fn the_objects_of_other_operators_go_too() {
+    let edit = |state| {
+        format!("certificates = \"cert-manager\"\n{state}\n[monitoring]\nprometheus = true\n")
+    };
+    let cluster = Cluster::with_state(edit, "add-webhook Widget --validate");
+    cluster.ok("uninstall --yes");
+    let writes = cluster.writes();
+    for write in [
+        "delete certificates shop/shop-webhook",
+        "delete certificates shop/shop-webhook-ca",
+        "delete issuers shop/shop-webhook",
+        "delete servicemonitors shop/shop",
+        "delete prometheusrules shop/shop",
+        "delete configmaps shop/shop-dashboard",
+    ] {
+        assert!(writes.iter().any(|it| it == write), "{write}: {writes:#?}");
+    }
+}
+
+#[test]
 fn a_crd_is_kept_with_its_objects_unless_it_is_named() {
     let cluster = Cluster::new();
     cluster.create_widget("a", &[]);
