@@ -1,8 +1,15 @@
+#!/usr/bin/env python3
 """The objects that the Operator Lifecycle Manager makes of a bundle, after its documentation:
 https://olm.operatorframework.io/docs/ and https://github.com/operator-framework/operator-lifecycle-manager/tree/master/pkg/controller/install
+
+    tests/olm/install.py FOLDER NAMESPACE [TARGET...]    prints those of the manifests in a folder
+
+The targets are the namespaces of the OperatorGroup; without any, it is for all.
 """
 
 import copy
+import pathlib
+import sys
 
 # the volumes that OLM mounts for webhooks, with their folders
 CERTIFICATES = {
@@ -15,8 +22,9 @@ def read_bundle(folder, yaml):
     return [yaml.safe_load(path.read_text()) for path in sorted(folder.iterdir())]
 
 
-def installed(bundle, namespace, targets):
-    """The objects in the operator's namespace. `targets` are the namespaces of its OperatorGroup, None for all; their roles are copies."""
+def installed(bundle, namespace, targets, ca_bundle=None):
+    """The objects in the operator's namespace. `targets` are the namespaces of its OperatorGroup, None for all; their roles are copies.
+    `ca_bundle` is the authority of the webhooks' certificate, in base64, whose Secret is not among the objects."""
     version = next(it for it in bundle if it["kind"] == "ClusterServiceVersion")
     spec = version["spec"]
     mode = "AllNamespaces" if targets is None else "OwnNamespace" if targets == [namespace] else "MultiNamespace"
@@ -46,7 +54,7 @@ def installed(bundle, namespace, targets):
         if served:
             objects.append(service(deployment, served, namespace))
     for webhook in webhooks:
-        objects += configuration(webhook, namespace, objects)
+        objects += configuration(webhook, namespace, objects, ca_bundle)
     return objects
 
 
@@ -71,11 +79,16 @@ def deployment_object(deployment, namespace, targets, has_webhooks):
         for volume, path in CERTIFICATES.items():
             prefix = "apiserver" if volume == "apiservice-cert" else "tls"
             items = [{"key": f"tls.{it}", "path": f"{prefix}.{it}"} for it in ("crt", "key")]
-            pod.setdefault("volumes", []).append({"name": volume, "secret": {"secretName": f"{deployment['name']}-service-cert", "items": items}})
+            pod.setdefault("volumes", []).append({"name": volume, "secret": {"secretName": certificate_secret(deployment), "items": items}})
             for container in pod["containers"]:
                 container.setdefault("volumeMounts", []).append({"name": volume, "mountPath": path})
     metadata = {"name": deployment["name"], "namespace": namespace, "labels": deployment.get("label", {})}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def certificate_secret(deployment):
+    """The Secret in which OLM keeps the certificate of a deployment's webhooks."""
+    return f"{deployment['name']}-service-cert"
 
 
 def service(deployment, webhooks, namespace):
@@ -87,8 +100,10 @@ def service(deployment, webhooks, namespace):
     }
 
 
-def configuration(webhook, namespace, objects):
+def configuration(webhook, namespace, objects, ca_bundle):
     client = {"service": {"name": f"{webhook['deploymentName']}-service", "namespace": namespace, "path": webhook["webhookPath"], "port": webhook["containerPort"]}}
+    if ca_bundle:
+        client["caBundle"] = ca_bundle
     if webhook["type"] == "ConversionWebhook":
         for crd in objects:
             if crd["metadata"]["name"] in webhook["conversionCRDs"]:
@@ -100,3 +115,11 @@ def configuration(webhook, namespace, objects):
     hook = {"name": webhook["generateName"], "clientConfig": client} | {it: webhook[it] for it in fields if it in webhook}
     kind = webhook["type"].replace("AdmissionWebhook", "WebhookConfiguration")
     return [{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": webhook["generateName"]}, "webhooks": [hook]}]
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+    from shared import yaml
+
+    manifests, namespace, *targets = sys.argv[1:]
+    print(yaml.safe_dump_all(installed(read_bundle(pathlib.Path(manifests), yaml), namespace, targets or None)))
