@@ -123,7 +123,7 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
     PodSpec {
         service_account_name: Some(operator.name.clone()),
         automount_service_account_token: Some(false),
-        affinity: affinity(operator),
+        affinity: Some(affinity(operator)),
         image_pull_secrets: filled(
             settings
                 .image_pull_secrets
@@ -151,11 +151,11 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
     }
 }
 
-/// The user's affinity; without one, replicas are on several nodes, if there are several.
-fn affinity(operator: &Operator) -> Option<Affinity> {
-    let settings = &operator.deployment;
-    if let Some(affinity) = &settings.affinity {
-        return Some(affinity.0.clone());
+/// The user's affinity; without one, replicas are on several nodes, if there are several. One replica has it, too, because an overlay and
+/// the values of a chart change the number.
+fn affinity(operator: &Operator) -> Affinity {
+    if let Some(affinity) = &operator.deployment.affinity {
+        return affinity.0.clone();
     }
     let apart = WeightedPodAffinityTerm {
         weight: 100,
@@ -165,13 +165,13 @@ fn affinity(operator: &Operator) -> Option<Affinity> {
             ..PodAffinityTerm::default()
         },
     };
-    (settings.replicas() > 1).then(|| Affinity {
+    Affinity {
         pod_anti_affinity: Some(PodAntiAffinity {
             preferred_during_scheduling_ignored_during_execution: Some(vec![apart]),
             ..PodAntiAffinity::default()
         }),
         ..Affinity::default()
-    })
+    }
 }
 
 /// The constraints; those without a selector concern the operator's pods.
@@ -234,13 +234,14 @@ fn container(operator: &Operator, image: String) -> Container {
     }
 }
 
-/// The user's resources, or those of a small operator: what a cache of a few thousand objects needs.
+/// The user's resources, or those of a small operator: what a cache of a few thousand objects needs. On the disk of its node, it has
+/// nothing but its log, of which a kubelet keeps 50 MiB by default.
 fn resources(operator: &Operator) -> ResourceRequirements {
     let chosen = operator.deployment.resources.as_ref();
     chosen.map_or_else(
         || ResourceRequirements {
-            requests: Some(quantities("10m", "32Mi")),
-            limits: Some(quantities("500m", "128Mi")),
+            requests: Some(quantities("10m", "32Mi", "64Mi")),
+            limits: Some(quantities("500m", "128Mi", "1Gi")),
             claims: None,
         },
         |chosen| chosen.0.clone(),
@@ -312,10 +313,14 @@ fn probe(path: &str, port: &str, seconds: i32) -> Probe {
     }
 }
 
-fn quantities(cpu: &str, memory: &str) -> BTreeMap<String, Quantity> {
-    [("cpu", cpu), ("memory", memory)]
-        .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
-        .into()
+fn quantities(cpu: &str, memory: &str, disk: &str) -> BTreeMap<String, Quantity> {
+    [
+        ("cpu", cpu),
+        ("ephemeral-storage", disk),
+        ("memory", memory),
+    ]
+    .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
+    .into()
 }
 
 fn field(path: &str) -> ObjectFieldSelector {

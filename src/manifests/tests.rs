@@ -113,8 +113,8 @@ fn settings_point_to_their_values() {
             "Image of the Deployment": "ghcr.io/me/memcached-operator:0.1.0",
             "Replicas of the Deployment": 1,
             "Resources of the Deployment": {
-                "limits": {"cpu": "500m", "memory": "128Mi"},
-                "requests": {"cpu": "10m", "memory": "32Mi"},
+                "limits": {"cpu": "500m", "ephemeral-storage": "1Gi", "memory": "128Mi"},
+                "requests": {"cpu": "10m", "ephemeral-storage": "64Mi", "memory": "32Mi"},
             },
             "WatchNamespaces of the Deployment": "team-a,team-b",
         })
@@ -384,14 +384,21 @@ fn replicas_have_a_budget_and_are_apart() {
         let pod = &objects[&Role::Deployment]["spec"]["template"]["spec"];
         pod["affinity"].clone()
     };
-    assert!(affinity(&one).is_null());
+    let apart = json!({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
+        "weight": 100,
+        "podAffinityTerm": {
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "memcached-operator"}},
+            "topologyKey": "kubernetes.io/hostname",
+        },
+    }]}});
+    assert_eq!(affinity(&one), apart);
 
     let two = of("replicas = 2");
     assert_eq!(
         two[&Role::DisruptionBudget]["spec"]["maxUnavailable"],
         json!(1)
     );
-    assert!(affinity(&two)["podAntiAffinity"].is_object());
+    assert_eq!(affinity(&two), apart);
 
     let chosen = of(
         "replicas = 2\ndisruption-budget = { minAvailable = \"50%\" }\n\
