@@ -14,6 +14,7 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 CONTROL_PLANE = REPOSITORY / "tests/control-plane"
 MODULES = {
     "helm": ("HELM", "helm/helm", "helm.sh/helm/v3/cmd/helm@v3.18.6"),
+    "kube-score": ("KUBE_SCORE", "kube-score/kube-score", "github.com/zegl/kube-score/cmd/kube-score@v1.20.0"),
     "operator-verify": ("OPERATOR_VERIFY", "olm/operator-verify", "github.com/operator-framework/api/cmd/operator-verify@v0.9.1"),
 }
 checks = 0
