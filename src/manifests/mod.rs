@@ -31,7 +31,7 @@ pub use migration::migration_rules;
 pub use monitoring::{DASHBOARD_LABEL, prometheus_crds, review_rules};
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
-pub use webhook::{Admitted, ConvertedCrd, PORT as WEBHOOK_PORT, Webhooks};
+pub use webhook::{Admitted, ConvertedCrd, NamespaceSelection, PORT as WEBHOOK_PORT, Webhooks};
 
 pub use crate::project::{DeploymentSettings, Monitoring, Namespaces, ResourceType};
 

@@ -35,10 +35,20 @@ const SYSTEM_NAMESPACE: &str = "kube-system";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Webhooks {
     pub certificates: Certificates,
+    pub selection: NamespaceSelection,
     /// The kinds that have admission webhooks.
     pub admitted: Vec<Admitted>,
     /// The CRDs whose objects the operator converts.
     pub converted: Vec<ConvertedCrd>,
+}
+
+/// Who chooses the namespaces for which the API server calls the webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamespaceSelection {
+    /// Our configurations.
+    Manifests,
+    /// The package that installs the operator, at installation.
+    Package,
 }
 
 /// A CRD whose objects the operator converts.
@@ -84,6 +94,7 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
             let of_type = kind.webhooks.iter().filter(move |it| it.webhook == type_);
             of_type.map(move |webhook| Hook {
                 operator,
+                selection: webhooks.selection,
                 kind,
                 webhook,
             })
@@ -137,6 +148,7 @@ fn configuration_metadata(operator: &Operator, certificates: Certificates) -> Ob
 /// A webhook of a kind.
 struct Hook<'a> {
     operator: &'a Operator,
+    selection: NamespaceSelection,
     kind: &'a Admitted,
     webhook: &'a Webhook,
 }
@@ -284,14 +296,14 @@ impl Hook<'_> {
         Some(with(selector, NAMESPACE_LABEL, operator, values))
     }
 
-    /// The user's selector. Where the webhook gets objects of the operator's own namespace, those that run the operator are excluded.
+    /// The user's selector. Where the webhook may get objects of the operator's own namespace, those that run the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
         let own = &self.operator.namespace;
-        let has_own = match &self.operator.namespaces {
-            Namespaces::All => false,
-            Namespaces::Own => true,
-            Namespaces::Listed(names) => names.iter().any(|name| name == own),
+        let has_own = match (self.selection, &self.operator.namespaces) {
+            (NamespaceSelection::Package, _) | (_, Namespaces::Own) => true,
+            (_, Namespaces::All) => false,
+            (_, Namespaces::Listed(names)) => names.iter().any(|name| name == own),
         };
         if !(has_own && self.kind.is_builtin && self.kind.resource.namespaced) {
             return selector;

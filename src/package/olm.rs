@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{yaml::Error, yaml::text};
 use crate::{
     crd::Api,
-    manifests::{Object, Operator, Role, manifests},
+    manifests::{NamespaceSelection, Object, Operator, Role, manifests},
     project::{Certificates, Image, Owner},
 };
 
@@ -89,11 +89,13 @@ pub fn files(
     Ok(files)
 }
 
-/// The operator with the certificates that OLM mounts, and without a conversion in its CRDs, which OLM adds.
+/// The operator with the certificates that OLM mounts and webhooks whose namespaces OLM chooses, and without a conversion in its CRDs, which
+/// OLM adds.
 fn installed(operator: &Operator) -> Operator {
     let mut operator = operator.clone();
     if let Some(webhooks) = &mut operator.webhooks {
         webhooks.certificates = Certificates::CertManager;
+        webhooks.selection = NamespaceSelection::Package;
     }
     operator
 }

@@ -160,6 +160,7 @@ pub fn manifest_webhooks(
 ) -> Option<manifests::Webhooks> {
     project.has_webhooks().then(|| manifests::Webhooks {
         certificates: project.state.certificates,
+        selection: manifests::NamespaceSelection::Manifests,
         admitted: admissions
             .iter()
             .map(|admission| manifests::Admitted {

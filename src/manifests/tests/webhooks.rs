@@ -14,6 +14,7 @@ fn with_webhooks(
     Operator {
         webhooks: Some(Webhooks {
             certificates,
+            selection: NamespaceSelection::Manifests,
             admitted,
             converted: vec![],
         }),
@@ -234,6 +235,20 @@ fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
         assert_eq!(selected("objectSelector"), own_pods);
         assert_eq!(webhook["name"], "validate.pod.core.memcached-operator");
     }
+}
+
+#[test]
+fn where_a_package_chooses_the_namespaces_the_operators_own_pods_are_excluded_by_their_label() {
+    let admitted = vec![pods(vec![validate()]), own(vec![validate()])];
+    let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, admitted);
+    let webhooks = operator.webhooks.as_mut().unwrap();
+    webhooks.selection = NamespaceSelection::Package;
+    let webhooks = validating(&operator);
+    assert_eq!(
+        webhooks[0]["objectSelector"],
+        json!({"matchExpressions": [requirement("app.kubernetes.io/name", "NotIn", &["memcached-operator"])]})
+    );
+    assert_eq!(webhooks[1]["objectSelector"], Value::Null);
 }
 
 #[test]
