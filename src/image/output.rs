@@ -87,7 +87,9 @@ pub fn write(
         path: path.clone(),
         source,
     };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
     match output.format {
