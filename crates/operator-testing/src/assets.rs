@@ -17,6 +17,12 @@ pub(crate) struct Own {
     folder: PathBuf,
 }
 
+/// How often the programs are started, if a port is taken.
+const ATTEMPTS: usize = 3;
+
+/// What the programs log about such a port.
+const TAKEN: &str = "address already in use";
+
 impl Own {
     /// Starts the binaries in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
     pub async fn start_from_environment(plugins: &str) -> Result<(Self, Config)> {
@@ -27,13 +33,20 @@ impl Own {
                 return Err(Error::NoAssets);
             }
         }
-        let folder = fresh_folder()?;
-        let mut own = Own {
-            children: Vec::new(),
-            folder,
-        };
-        let config = own.start(&assets, plugins).await?;
-        Ok((own, config))
+        let mut attempts = 1;
+        loop {
+            let mut own = Own {
+                children: Vec::new(),
+                folder: fresh_folder()?,
+            };
+            match own.start(&assets, plugins).await {
+                // Meanwhile, another process has taken a port that was free.
+                Err(Error::Program { log, .. }) if attempts < ATTEMPTS && log.contains(TAKEN) => {
+                    attempts += 1;
+                }
+                started => return Ok((own, started?)),
+            }
+        }
     }
 
     async fn start(&mut self, assets: &Path, plugins: &str) -> Result<Config> {
