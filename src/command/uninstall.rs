@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::{
     Exit,
     failure::Failure,
@@ -16,6 +13,7 @@ use super::{
 use crate::{
     crd::Api,
     disk::{self, RecoveryMode},
+    manifests::Role,
     project::{ResourceType, Source},
     terminal::Terminal,
     uninstall::{
@@ -179,22 +177,12 @@ impl OpenProject {
     ) -> Result<Installation, Failure> {
         let rendered = self.render(terminal)?;
         let name = self.state.state.name.clone();
-        let mut objects = vec![];
-        for (path, file) in &rendered.tree.0 {
-            let is_object = path.starts_with("manifests/")
-                && path.ends_with(".yaml")
-                && !path.starts_with("manifests/samples/")
-                && !path.ends_with("kustomization.yaml");
-            if is_object {
-                let documents = serde_yaml::Deserializer::from_str(&file.text);
-                // Invariant: the tool has just serialized them.
-                objects.extend(documents.filter_map(|it| Value::deserialize(it).ok()));
-            }
-        }
+        let objects = rendered.objects.into_iter();
+        let objects = objects.filter(|object| !matches!(object.role, Role::Sample(_)));
         Ok(Installation {
             namespace: namespace.unwrap_or(&name).to_owned(),
             name,
-            objects,
+            objects: objects.map(|object| object.value).collect(),
             kinds: self.installed_kinds()?,
         })
     }

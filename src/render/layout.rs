@@ -21,7 +21,8 @@ use super::{
 use crate::{
     crd::Api,
     diagnostic::Diagnostic,
-    manifests, package,
+    manifests::{self, Object},
+    package,
     plan::Tree,
     project::{Controller, Kind, Owner, Project, Rule, Runtime, Source},
     rust::version_module,
@@ -51,6 +52,8 @@ pub struct Rendered {
     pub diagnostics: Vec<(String, Diagnostic)>,
     /// The kinds with conversions.
     pub converted: Vec<Converted>,
+    /// The objects in `manifests/`.
+    pub objects: Vec<Object>,
 }
 
 /// The values for the templates of the whole project.
@@ -281,7 +284,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         }
     }
     vendor::add(tree, &state.runtime);
-    let lacking = packages::add(tree, project, &operator)?;
+    let manifests = manifests::manifests(&operator);
+    rendered.objects.clone_from(&manifests.objects);
+    let lacking = packages::add(tree, project, &operator, manifests)?;
     let lacking = lacking.map(|diagnostic| (state.name.clone(), diagnostic));
     rendered.diagnostics.extend(lacking);
     workflow::add(tree, project, &all, &operator);

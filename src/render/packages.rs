@@ -6,7 +6,7 @@ use super::{RenderError, sample};
 use crate::{
     crd::Api,
     diagnostic::{Code, Diagnostic, Severity},
-    manifests::{self, Operator, conversion_stanza, crd_annotations},
+    manifests::{Manifests, Operator, conversion_stanza, crd_annotations},
     package::{helm, kustomize, olm},
     plan::Tree,
     project::{Namespaces, Owner, Packaging, Project, Source},
@@ -17,6 +17,7 @@ pub fn add(
     tree: &mut Tree,
     project: &Project,
     operator: &Operator,
+    manifests: Manifests,
 ) -> Result<Option<Diagnostic>, RenderError> {
     let own = project.kinds();
     let own = own.filter(|(kind, _)| kind.source() == Source::Own);
@@ -44,7 +45,6 @@ pub fn add(
     for (path, owner, text) in files {
         tree.insert(path, owner, text);
     }
-    let manifests = manifests::manifests(operator);
     for (path, text) in kustomize::files(operator, manifests, &project.removed)? {
         tree.insert(path, Owner::Tool, text);
     }
