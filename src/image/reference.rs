@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::project::{IMAGE_HELP, is_image};
+use crate::project::{IMAGE_HELP, Image, is_image, registry};
 
 /// A registry, a repository in it, and a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,16 +50,15 @@ impl Reference {
         if text.contains('@') {
             return Err(ReferenceError::Digest(text.to_owned()));
         }
-        let start = text.rfind('/').map_or(0, |slash| slash + 1);
-        let (name, tag) = match text[start..].find(':') {
-            Some(colon) => (&text[..start + colon], &text[start + colon + 1..]),
-            None => (text, "latest"),
-        };
-        let (registry, repository) = match name.split_once('/') {
-            Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => {
-                (host, rest.to_owned())
-            }
-            Some(_) => (DOCKER_HUB, name.to_owned()),
+        let Image {
+            repository: name,
+            tag,
+            ..
+        } = Image::of(text);
+        let tag = if tag.is_empty() { "latest" } else { tag };
+        let (registry, repository) = match registry(name) {
+            Some((host, rest)) => (host, rest.to_owned()),
+            None if name.contains('/') => (DOCKER_HUB, name.to_owned()),
             None => (DOCKER_HUB, format!("library/{name}")),
         };
         Ok(Self {

@@ -25,17 +25,22 @@ pub fn is_image(name: &str) -> bool {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
     };
-    let mut parts = path.split('/');
-    let first = parts.next().unwrap_or_default();
-    let is_registry = path.contains('/') && first.contains(['.', ':']) || first == "localhost";
+    let (registry, rest) = match registry(path) {
+        Some((registry, rest)) => (Some(registry), rest),
+        None => (None, path),
+    };
     let is_path = |part: &str| word(part, b"._-") && !part.bytes().any(|b| b.is_ascii_uppercase());
-    (if is_registry {
-        word(first, b".-:")
-    } else {
-        is_path(first)
-    }) && parts.all(is_path)
+    registry.is_none_or(|registry| word(registry, b".-:"))
+        && rest.split('/').all(is_path)
         && tag.is_none_or(|tag| word(tag, b"._-") || tag.starts_with('_'))
         && digest.is_none_or(|digest| digest.contains(':') && word(digest, b":+._-"))
+}
+
+/// The registry in the name of a repository, and the rest; `None` for one of Docker Hub.
+/// <https://github.com/distribution/reference/blob/main/normalize.go>
+pub fn registry(name: &str) -> Option<(&str, &str)> {
+    let split = name.split_once('/');
+    split.filter(|(host, _)| host.contains(['.', ':']) || *host == "localhost")
 }
 
 /// The parts of an image's name.

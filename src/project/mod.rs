@@ -31,7 +31,7 @@ pub use builtin::is_cluster_scoped;
 pub use check::{StateError, is_package_name};
 pub use controller::{Controller, Table};
 pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
-pub use image::{IMAGE_HELP, Image, is_image};
+pub use image::{IMAGE_HELP, Image, is_image, registry};
 pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
