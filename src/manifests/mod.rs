@@ -28,7 +28,7 @@ pub use conversion::conversion_stanza;
 pub use deployment::{PORT as HTTP_PORT, USER};
 pub use grant::WATCHED;
 pub use migration::migration_rules;
-pub use monitoring::{DASHBOARD_LABEL, prometheus_crds, review_rules};
+pub use monitoring::{prometheus_crds, review_rules};
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 pub use webhook::{Admitted, ConvertedCrd, NamespaceSelection, PORT as WEBHOOK_PORT, Webhooks};
@@ -120,7 +120,7 @@ pub fn manifests(operator: &Operator) -> Manifests {
 
 impl Operator {
     /// The labels of its objects and of its pods.
-    fn labels(&self) -> BTreeMap<String, String> {
+    pub fn labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.deployment.labels.clone();
         labels.extend(self.pod_labels());
         labels

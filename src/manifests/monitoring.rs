@@ -18,7 +18,7 @@ const GROUP: &str = "monitoring.coreos.com";
 
 /// The label by which Grafana's sidecar finds dashboards:
 /// <https://github.com/grafana/helm-charts/tree/main/charts/grafana#sidecar-for-dashboards>
-pub const DASHBOARD_LABEL: &str = "grafana_dashboard";
+const DASHBOARD_LABEL: &str = "grafana_dashboard";
 
 /// The token of Prometheus, in its pod.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";

@@ -9,11 +9,11 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::{path, yaml::Error, yaml::text};
 use crate::{
-    manifests::{DASHBOARD_LABEL, Namespaces, Object, Operator, Role, manifests},
+    manifests::{Namespaces, Object, Operator, Role, manifests},
     project::Owner,
     template::plain,
 };
@@ -130,11 +130,16 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
         _ => {}
     }
     let labels = &mut value["metadata"]["labels"];
-    *labels = match labels.get(DASHBOARD_LABEL) {
-        Some(own) => {
-            json!({ (DASHBOARD_LABEL): own, (marks.name(Form::FurtherLabels)): "" })
+    let common = operator.labels();
+    let own = labels.as_object_mut().map(std::mem::take);
+    let own = own.into_iter().flatten();
+    let mut own: Map<String, Value> = own.filter(|(name, _)| !common.contains_key(name)).collect();
+    *labels = match own.is_empty() {
+        true => marks.name(Form::Labels("labels")).into(),
+        false => {
+            own.insert(marks.name(Form::FurtherLabels), "".into());
+            own.into()
         }
-        None => marks.name(Form::Labels("labels")).into(),
     };
     Some(value)
 }
@@ -218,6 +223,8 @@ fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::project::{DeploymentSettings, Monitoring};
 

@@ -20,7 +20,7 @@ type Panel = (
     &'static [(&'static str, &'static str)],
 );
 
-const PANELS: [Panel; 14] = [
+const PANELS: [Panel; 12] = [
     (
         "Replicas",
         "short",
@@ -139,7 +139,10 @@ const PANELS: [Panel; 14] = [
             ("sum(process_resident_memory_bytes{JOB}) / 1048576", "MiB"),
         ],
     ),
-    // of webhooks
+];
+
+/// The panels of operators with webhooks.
+const OF_WEBHOOKS: [Panel; 2] = [
     (
         "Requests to webhooks",
         "reqps",
@@ -158,18 +161,12 @@ const PANELS: [Panel; 14] = [
     ),
 ];
 
-/// The number of panels that only operators with webhooks have; they are the last ones.
-const OF_WEBHOOKS: usize = 2;
-
 /// The dashboard of an operator.
 pub fn dashboard(operator: &Operator) -> Value {
     let job = job(operator);
-    let count = match operator.webhooks {
-        Some(_) => PANELS.len(),
-        None => PANELS.len() - OF_WEBHOOKS,
-    };
+    let of_webhooks = operator.webhooks.iter().flat_map(|_| &OF_WEBHOOKS);
     let source = json!({"type": "prometheus", "uid": "${source}"});
-    let panels = PANELS[..count].iter().enumerate();
+    let panels = PANELS.iter().chain(of_webhooks).enumerate();
     let panels = panels.map(|(index, (title, unit, queries))| {
         let (row, column) = (index / (COLUMNS / WIDTH), index % (COLUMNS / WIDTH));
         let targets = queries.iter().zip('A'..);

@@ -9,7 +9,7 @@ pub enum Form {
     WatchedNamespace,
     /// The labels of objects, or of pods, by the name of their template.
     Labels(&'static str),
-    /// The labels of an object, beside one that only it has.
+    /// The labels of objects, beside those that only one of them has.
     FurtherLabels,
     /// The reference of the image.
     Image,
