@@ -77,6 +77,8 @@ mod settings;
 mod setup;
 mod shared;
 mod style;
+#[cfg(any(feature = "protected-metrics", feature = "webhook"))]
+mod tls;
 #[cfg(feature = "otel")]
 mod trace;
 #[cfg(feature = "webhook")]

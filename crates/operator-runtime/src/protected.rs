@@ -37,13 +37,11 @@ use tracing::{debug, warn};
 use crate::{
     metrics::Metrics,
     server::{self, METRICS, TEXT},
+    tls::handshake,
 };
 
 /// The most open connections; others wait. Each has one request at a time, so that unknown clients cannot flood the API server with reviews.
 const CONNECTIONS: usize = 16;
-
-/// How long a client may take for its side of the TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the API server may take for a review.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,10 +83,9 @@ async fn connection(
     gate: Arc<Gate>,
     metrics: Arc<Metrics>,
 ) {
-    let stream = match timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return debug!(%error, "the TLS handshake failed"),
-        Err(_) => return debug!("the TLS handshake took too long"),
+    let stream = match handshake(&acceptor, stream).await {
+        Ok(stream) => stream,
+        Err(error) => return debug!(%error, "the TLS handshake failed"),
     };
     let service = service_fn(move |request: Request<_>| {
         let (gate, metrics) = (gate.clone(), metrics.clone());

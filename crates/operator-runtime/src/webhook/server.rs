@@ -1,6 +1,6 @@
 //! Serves the webhooks over TLS, by HTTP/2 and HTTP/1.1.
 
-use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -21,15 +21,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::router::{MAX_BODY, Router, text, too_large};
+use crate::tls::handshake;
 
 /// The most open connections; others wait. API servers share a connection for all their requests.
 const CONNECTIONS: usize = 256;
 
 /// The most requests in flight on a connection.
 const STREAMS: u32 = 128;
-
-/// How long a client may take for its side of the TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client of HTTP/1.1 may take for the header of its next request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
@@ -81,7 +79,7 @@ pub(super) async fn serve(
         connections.spawn(async move {
             let _permit = permit;
             let handshake = tokio::select! {
-                handshake = handshake(acceptor, stream) => handshake,
+                handshake = handshake(&acceptor, stream) => handshake,
                 () = closing.cancelled() => return,
             };
             match handshake {
@@ -92,11 +90,6 @@ pub(super) async fn serve(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
-}
-
-async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-    stream.set_nodelay(true)?;
-    timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await?
 }
 
 /// Serves a connection until it ends, or until its requests are finished after a shutdown or when it is old.

@@ -1,0 +1,17 @@
+//! The beginning of a connection over TLS.
+
+use std::{io, time::Duration};
+
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+/// How long a client may take for its side of the TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn handshake(
+    acceptor: &TlsAcceptor,
+    stream: TcpStream,
+) -> io::Result<TlsStream<TcpStream>> {
+    stream.set_nodelay(true)?;
+    timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await?
+}
