@@ -56,6 +56,49 @@ async fn the_certificate_must_be_one_of_the_bundle() {
     );
 }
 
+/// A configuration that names a Service, with the certificate of the listener.
+fn of_service(server: &Scene, path: &str, name: &str) -> serde_json::Value {
+    let text = configuration(
+        "Validating",
+        path,
+        &[hook(path, &rule("CREATE", "widgets"), "")],
+    );
+    let mut object = server.addressed(&text);
+    let config = &mut object["webhooks"][0]["clientConfig"];
+    let bundle = config["caBundle"].clone();
+    let service = json!({"name": name, "namespace": "default", "path": format!("/{path}")});
+    *config = json!({"service": service, "caBundle": bundle});
+    object
+}
+
+#[tokio::test]
+async fn a_service_is_called_at_its_address_by_its_name() {
+    let server = Scene::over_tls().await;
+    server.install(WIDGETS).await;
+    for name in ["hooks", "others"] {
+        let host = format!("{name}.default.svc");
+        let memory = server.service().unwrap();
+        memory.call_webhooks_at(&host, server.address());
+    }
+    let asked = answer(&server, |_, _| async { allow() });
+    let judge = of_service(&server, "judge", "hooks").to_string();
+    Server::install(&server, &judge).await.unwrap();
+    assert_eq!(post(&server).await.code, 201);
+    assert_eq!(asked.paths(), ["/judge"]);
+
+    // the certificate is not for this one
+    let other = of_service(&server, "other", "others").to_string();
+    Server::install(&server, &other).await.unwrap();
+    let failed = post(&server).await;
+    assert_eq!(failed.code, 500);
+    let message = failed.message();
+    assert!(
+        message.contains("https://others.default.svc:443/other"),
+        "{message}"
+    );
+    assert!(message.contains("certificate"), "{message}");
+}
+
 #[tokio::test]
 async fn nobody_listens_at_the_address() {
     let free = TcpListener::bind("127.0.0.1:0")

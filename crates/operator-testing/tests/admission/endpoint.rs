@@ -1,5 +1,6 @@
 //! Where webhooks are reached: in memory by their host, by a real server over TLS.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -52,6 +53,12 @@ impl Scene {
             server: Server::in_memory(),
             listener: None,
         }
+    }
+
+    /// Where webhooks are reached over TLS.
+    pub fn address(&self) -> SocketAddr {
+        let listener = self.listener.as_ref().unwrap();
+        listener.url["https://".len()..].parse().unwrap()
     }
 
     /// Answers for the webhooks of `hooks.default.svc`, in place of what did so before.

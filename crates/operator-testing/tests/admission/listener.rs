@@ -30,7 +30,8 @@ pub struct Listener {
 
 impl Listener {
     pub async fn start() -> Self {
-        let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let hosts = ["127.0.0.1", "hooks.default.svc"].map(str::to_owned);
+        let generated = rcgen::generate_simple_self_signed(hosts).unwrap();
         let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
         let config =
             ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))

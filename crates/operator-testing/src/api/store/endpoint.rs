@@ -1,6 +1,7 @@
-//! The services that a test has registered for webhook calls, by host.
+//! The services and addresses that a test has registered for webhook calls, by host.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::{Request, Response, Uri};
@@ -12,7 +13,10 @@ pub(crate) type Endpoint = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, 
 
 /// The registered endpoints.
 #[derive(Clone, Default)]
-pub(crate) struct Endpoints(Vec<(String, Endpoint)>);
+pub(crate) struct Endpoints {
+    services: Vec<(String, Endpoint)>,
+    addresses: Vec<(String, SocketAddr)>,
+}
 
 impl Endpoints {
     /// Registers the service for a host, and replaces an earlier one.
@@ -24,15 +28,30 @@ impl Endpoints {
         S::Error: Display,
     {
         let service = service.map_err(|error: S::Error| error.to_string());
-        self.0.retain(|(known, _)| known != host);
-        self.0
+        self.services.retain(|(known, _)| known != host);
+        self.services
             .push((host.to_owned(), BoxCloneSyncService::new(service)));
+    }
+
+    /// Registers the address of a host, and replaces an earlier one.
+    pub fn locate(&mut self, host: &str, address: SocketAddr) {
+        self.addresses.retain(|(known, _)| known != host);
+        self.addresses.push((host.to_owned(), address));
     }
 
     /// The service for a URL, which is registered with its host and port, or with only its host.
     pub fn find(&self, url: &Uri) -> Option<Endpoint> {
-        let is = |wanted: &str| self.0.iter().find(|(host, _)| host == wanted);
-        let found = is(url.authority()?.as_str()).or_else(|| is(url.host()?));
-        found.map(|(_, endpoint)| endpoint.clone())
+        named(&self.services, url).cloned()
     }
+
+    /// The address for a URL, in the same way.
+    pub fn address(&self, url: &Uri) -> Option<SocketAddr> {
+        named(&self.addresses, url).copied()
+    }
+}
+
+fn named<'a, T>(registered: &'a [(String, T)], url: &Uri) -> Option<&'a T> {
+    let is = |wanted: &str| registered.iter().find(|(host, _)| host == wanted);
+    let found = is(url.authority()?.as_str()).or_else(|| is(url.host()?));
+    found.map(|(_, value)| value)
 }

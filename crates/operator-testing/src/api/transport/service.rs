@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -95,6 +96,12 @@ impl ApiServer {
         S::Error: fmt::Display,
     {
         self.cluster().state.endpoints.insert(host, service);
+    }
+
+    /// Registers where the webhooks of a host are called, over TLS: `NAME.NAMESPACE.svc` for a Service that this address stands for. The
+    /// certificate there must be for the host, and signed by one of `caBundle`.
+    pub fn call_webhooks_at(&self, host: &str, address: SocketAddr) {
+        self.cluster().state.endpoints.locate(host, address);
     }
 
     /// Where the webhook of a client configuration is called, if it can be reached from this process.

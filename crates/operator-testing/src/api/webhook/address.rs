@@ -1,4 +1,4 @@
-//! Webhooks at an address of this machine, which are called over TLS, as a real server does.
+//! Webhooks at an address of this machine or at a registered one, which are called over TLS, as a real server does.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -12,12 +12,20 @@ use serde_json::Value;
 use super::client::Target;
 use crate::api::store::endpoint::{Endpoint, Endpoints};
 
-/// Where a webhook is called: the registered service of its host, or an address of this machine. Other hosts are not reached from a test.
+/// Where a webhook is called: the registered service or address of its host, or an address of this machine. Other hosts are not reached
+/// from a test.
 pub(crate) fn target(url: Option<Uri>, config: &Value, endpoints: &Endpoints) -> Option<Target> {
     let url = url?;
     let endpoint = endpoints.find(&url).or_else(|| {
         let bundle = config["caBundle"].as_str().unwrap_or_default();
-        is_local(&url).then(|| endpoint(&url, bundle))
+        match endpoints.address(&url) {
+            Some(address) => Some(endpoint(address.to_string(), url.host(), bundle)),
+            None if is_local(&url) => {
+                let authority = url.authority().map(ToString::to_string);
+                Some(endpoint(authority.unwrap_or_default(), None, bundle))
+            }
+            None => None,
+        }
     });
     Some((url, endpoint?))
 }
@@ -30,14 +38,19 @@ fn is_local(url: &Uri) -> bool {
         && (host == "localhost" || host.parse().is_ok_and(is_loopback))
 }
 
-/// A service that sends requests to the host of a URL, whose certificate must be signed by one of the bundle, in base64.
-fn endpoint(url: &Uri, bundle: &str) -> Endpoint {
-    let authority = url.authority().map(ToString::to_string).unwrap_or_default();
-    let bundle = bundle.to_owned();
+/// A service that sends requests to an address, whose certificate must be for it, or for the name, and signed by one of the bundle, in
+/// base64.
+fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
+    let cluster = Cluster {
+        server: Some(format!("https://{authority}")),
+        certificate_authority_data: Some(bundle.to_owned()),
+        tls_server_name: name.map(str::to_owned),
+        ..Cluster::default()
+    };
     Endpoint::new(tower::service_fn(move |request: Request<Bytes>| {
-        let (authority, bundle) = (authority.clone(), bundle.clone());
+        let (authority, cluster) = (authority.clone(), cluster.clone());
         async move {
-            let sent = send(&authority, &bundle, request).await;
+            let sent = send(cluster, request).await;
             sent.map_err(|error| match is_refused(&*error) {
                 true => format!("dial tcp {authority}: connect: connection refused"),
                 false => with_sources(&*error),
@@ -47,19 +60,14 @@ fn endpoint(url: &Uri, bundle: &str) -> Endpoint {
 }
 
 async fn send(
-    authority: &str,
-    bundle: &str,
+    cluster: Cluster,
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
     const NAME: &str = "webhook";
     let kubeconfig = Kubeconfig {
         clusters: vec![NamedCluster {
             name: NAME.into(),
-            cluster: Some(Cluster {
-                server: Some(format!("https://{authority}")),
-                certificate_authority_data: Some(bundle.to_owned()),
-                ..Cluster::default()
-            }),
+            cluster: Some(cluster),
             ..NamedCluster::default()
         }],
         contexts: vec![NamedContext {
