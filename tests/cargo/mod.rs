@@ -16,6 +16,10 @@ pub fn command() -> Command {
     command
 }
 
+/// The profile of a dependency that is not that of a project.
+#[allow(dead_code, reason = "not each test that calls cargo makes a project")]
+const PROFILE: &str = "\n[profile.dev.package.granit-parser]\nopt-level = 1\n";
+
 /// What `tests/cargo/share` does, without a shell: the project is built with the dependencies of this workspace, which are compiled already.
 #[allow(dead_code, reason = "not each test that calls cargo makes a project")]
 pub fn share(project: &Path) {
@@ -24,8 +28,9 @@ pub fn share(project: &Path) {
     let text = fs::read_to_string(&manifest).unwrap();
     let (before, after) = text.split_once("[dependencies]\n").unwrap();
     let features = repository.join("tests/cargo/workspace-features");
-    let text =
-        format!("{before}[dependencies]\nworkspace-features = {{ path = {features:?} }}\n{after}");
+    let text = format!(
+        "{before}[dependencies]\nworkspace-features = {{ path = {features:?} }}\n{after}{PROFILE}"
+    );
     fs::write(&manifest, text).unwrap();
     fs::copy(repository.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
 }

@@ -70,8 +70,7 @@ fn types_read_and_write_all_values_that_their_schemas_allow() {
         let (mut manifest, _) = manifests();
         manifest["workspace"]["members"] = value(Array::from_iter(&members));
         fs::write(workspace.join("Cargo.toml"), manifest.to_string()).unwrap();
-        let lock = root().join("scaffolds/reconciler/Cargo.lock");
-        fs::copy(lock, workspace.join("Cargo.lock")).unwrap();
+        fs::copy(root().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
         cargo(&workspace, &["build"]);
         for member in &members {
             cargo(
@@ -165,6 +164,7 @@ fn manifests() -> (DocumentMut, DocumentMut) {
     let mut workspace = DocumentMut::new();
     workspace["workspace"]["resolver"] = value("3");
     workspace["profile"] = project["profile"].clone();
+    workspace["profile"]["dev"]["package"]["granit-parser"]["opt-level"] = value(1);
     let mut member: DocumentMut = "[package]\nversion = \"0.1.0\"\nedition = \"2024\"\n"
         .parse()
         .unwrap();
@@ -179,6 +179,8 @@ fn manifests() -> (DocumentMut, DocumentMut) {
             dependency["path"] = value(path.to_str().unwrap());
         }
     }
+    let features = root().join("tests/cargo/workspace-features");
+    member["dependencies"]["workspace-features"]["path"] = value(features.to_str().unwrap());
     member["lints"]["rust"]["warnings"] = value("deny");
     (workspace, member)
 }
