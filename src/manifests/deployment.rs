@@ -132,6 +132,7 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
         ),
         node_selector: some(&settings.node_selector),
         priority_class_name: settings.priority_class_name.clone(),
+        termination_grace_period_seconds: grace(operator),
         tolerations: filled(settings.tolerations.iter().map(|it| it.0.clone())),
         topology_spread_constraints: filled(spread(operator)),
         containers: vec![container(operator, image)],
@@ -149,6 +150,17 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
         volumes: Some(volumes.collect()),
         ..PodSpec::default()
     }
+}
+
+/// The seconds that a pod has to end, if it needs more than Kubernetes gives it by default: those that reconciliations may take, ten for
+/// the release of the lease and for hooks, and ten for the requests to webhooks that are in flight then.
+/// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination>
+fn grace(operator: &Operator) -> Option<i64> {
+    const DEFAULT: i64 = 30;
+    let timeout = operator.deployment.shutdown_timeout();
+    let webhooks = operator.webhooks.as_ref().map_or(0, |_| 10);
+    let seconds = timeout.as_secs().saturating_add(10 + webhooks);
+    (seconds > DEFAULT).then_some(seconds)
 }
 
 /// The user's affinity; without one, replicas are on several nodes, if there are several. One replica has it, too, because an overlay and

@@ -5,7 +5,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 
 use super::rule::{normalise, rule};
-use crate::project::Update;
+use crate::project::{Certificates, Update, Variable};
 
 fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> ResourceType {
     ResourceType {
@@ -94,6 +94,63 @@ fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
 fn files(operator: &Operator) -> BTreeMap<String, String> {
     let files = crate::package::kustomize::files(operator, manifests(operator), &BTreeSet::new());
     files.unwrap().into_iter().collect()
+}
+
+/// The grace period of the pod, with these arguments, this variable, and perhaps a webhook.
+fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
+    let mut operator = operator(Namespaces::All, vec![memcached()]);
+    operator.deployment.args = args.iter().map(|&it| it.to_owned()).collect();
+    operator.deployment.env.0 = variable
+        .map(|text| {
+            (
+                "SHUTDOWN_TIMEOUT".to_owned(),
+                Variable::Text(text.to_owned()),
+            )
+        })
+        .into_iter()
+        .collect();
+    if has_webhooks {
+        operator.webhooks = Some(Webhooks {
+            certificates: Certificates::Managed,
+            selection: NamespaceSelection::Manifests,
+            admitted: vec![],
+            converted: vec![],
+        });
+    }
+    let mut objects = manifests(&operator).objects.into_iter();
+    let deployment = objects.find(|object| object.role == Role::Deployment);
+    deployment.unwrap().value["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].clone()
+}
+
+#[test]
+fn a_pod_has_the_time_that_it_needs_to_end() {
+    let cases: [(&[&str], _, _, _); 10] = [
+        (&[], None, false, json!(null)),
+        (&[], None, true, json!(40)),
+        (&["--shutdown-timeout=2m"], None, false, json!(130)),
+        (
+            &["--log=debug", "--shutdown-timeout", "90s", "--x"],
+            None,
+            true,
+            json!(110),
+        ),
+        (&[], Some("1h"), false, json!(3610)),
+        (&["--shutdown-timeout=5s"], None, false, json!(null)),
+        (&["--shutdown-timeout=5s"], None, true, json!(null)),
+        // what the operator cannot read, and what is another flag
+        (&["--shutdown-timeout=long"], None, true, json!(40)),
+        (&["--shutdown-timeout"], None, false, json!(null)),
+        (
+            &["--shutdown-timeout-of-mine", "99s"],
+            None,
+            false,
+            json!(null),
+        ),
+    ];
+    for (args, variable, has_webhooks, expected) in cases {
+        let found = grace(args, variable, has_webhooks);
+        assert_eq!(found, expected, "{args:?} {variable:?} {has_webhooks}");
+    }
 }
 
 #[test]

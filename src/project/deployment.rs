@@ -4,6 +4,7 @@ mod check;
 
 use std::{collections::BTreeMap, fmt, ops::Deref};
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{
     Affinity, EnvFromSource, EnvVarSource, ResourceRequirements, Toleration,
     TopologySpreadConstraint,
@@ -55,7 +56,35 @@ impl DeploymentSettings {
             .chain(self.args.iter().cloned())
             .collect()
     }
+
+    /// How long running reconciliations may take when a pod ends: the argument or variable, unless only the cluster knows its value; else
+    /// the default of the runtime.
+    pub fn shutdown_timeout(&self) -> SignedDuration {
+        let mut arguments = self.args.iter().map(String::as_str);
+        let argument = arguments.find_map(|argument| {
+            let value = argument.strip_prefix("--shutdown-timeout")?;
+            value.strip_prefix('=').or(value.is_empty().then_some(""))
+        });
+        // the value may be the next argument
+        let argument = match argument {
+            Some("") => arguments.next(),
+            argument => argument,
+        };
+        let variable = || {
+            self.env.0.iter().find_map(|(name, value)| match value {
+                Variable::Text(text) if name == "SHUTDOWN_TIMEOUT" => Some(text.as_str()),
+                _ => None,
+            })
+        };
+        let text = argument.or_else(variable);
+        // the operator ends with an error if it cannot read this
+        let timeout = text.and_then(|text| text.parse().ok());
+        timeout.unwrap_or(SHUTDOWN_TIMEOUT)
+    }
 }
+
+/// That of `operator_runtime::Settings`.
+const SHUTDOWN_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
