@@ -118,6 +118,9 @@ pub fn manifests(operator: &Operator) -> Manifests {
     Manifests { objects, crds }
 }
 
+/// The label that distinguishes the pods and objects of an operator.
+const NAME_LABEL: &str = "app.kubernetes.io/name";
+
 impl Operator {
     /// The labels of its objects and of its pods.
     pub fn labels(&self) -> BTreeMap<String, String> {
@@ -128,7 +131,7 @@ impl Operator {
 
     /// The labels that distinguish its pods, because no user changes them.
     fn pod_labels(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())])
+        BTreeMap::from([(NAME_LABEL.to_owned(), self.name.clone())])
     }
 
     /// Whether it converts objects between versions.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::deployment::METRICS;
 use super::rbac::cluster_role;
 use super::rule::{normalise, rule};
-use super::{Object, Operator, Role};
+use super::{NAME_LABEL, Object, Operator, Role};
 
 const GROUP: &str = "monitoring.coreos.com";
 
@@ -88,7 +88,8 @@ fn prometheus(operator: &Operator) -> Vec<Object> {
         // the operator makes the certificate for itself
         endpoint["tlsConfig"] = json!({"insecureSkipVerify": true});
     }
-    let monitor = json!({"selector": operator.selector(), "endpoints": [endpoint]});
+    let monitor =
+        json!({"selector": operator.selector(), "endpoints": [endpoint], "jobLabel": NAME_LABEL});
     let group = json!({"name": operator.name, "rules": alert::rules(operator)});
     vec![
         object(Role::ServiceMonitor, "ServiceMonitor", monitor),
@@ -113,9 +114,9 @@ fn config_map(operator: &Operator) -> ConfigMap {
     }
 }
 
-/// The job of the operator's metrics, which the ServiceMonitor names after the Service.
+/// The job of the operator's metrics, which the ServiceMonitor names after the operator: an overlay may name its Service otherwise.
 fn job(operator: &Operator) -> String {
-    format!("job=\"{}-metrics\"", operator.name)
+    format!("job=\"{}\"", operator.name)
 }
 
 /// What takes the place of the Prometheus operator in tests: its CRDs, which accept everything.

@@ -96,6 +96,16 @@ fn files(operator: &Operator) -> BTreeMap<String, String> {
     files.unwrap().into_iter().collect()
 }
 
+/// A server of webhooks that are not there.
+fn no_webhooks() -> Webhooks {
+    Webhooks {
+        certificates: Certificates::Managed,
+        selection: NamespaceSelection::Manifests,
+        admitted: vec![],
+        converted: vec![],
+    }
+}
+
 /// The grace period of the pod, with these arguments, this variable, and perhaps a webhook.
 fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
     let mut operator = operator(Namespaces::All, vec![memcached()]);
@@ -110,12 +120,7 @@ fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
         .into_iter()
         .collect();
     if has_webhooks {
-        operator.webhooks = Some(Webhooks {
-            certificates: Certificates::Managed,
-            selection: NamespaceSelection::Manifests,
-            admitted: vec![],
-            converted: vec![],
-        });
+        operator.webhooks = Some(no_webhooks());
     }
     let mut objects = manifests(&operator).objects.into_iter();
     let deployment = objects.find(|object| object.role == Role::Deployment);
@@ -150,6 +155,25 @@ fn a_pod_has_the_time_that_it_needs_to_end() {
     for (args, variable, has_webhooks, expected) in cases {
         let found = grace(args, variable, has_webhooks);
         assert_eq!(found, expected, "{args:?} {variable:?} {has_webhooks}");
+    }
+}
+
+#[test]
+fn a_short_certificate_is_not_reported_before_it_could_be_renewed() {
+    for (lifetime, seconds) in [
+        (None, "604800"),
+        (Some("168h"), "151200"),
+        (Some("1h"), "900"),
+    ] {
+        let mut operator = operator(Namespaces::All, vec![memcached()]);
+        operator.monitoring.prometheus = true;
+        operator.webhooks = Some(no_webhooks());
+        let argument = lifetime.map(|it| format!("--webhook-certificate-lifetime={it}"));
+        operator.deployment.args.extend(argument);
+        let mut objects = manifests(&operator).objects.into_iter();
+        let rules = objects.find(|object| object.role == Role::Alerts).unwrap();
+        let text = rules.value.to_string();
+        assert!(text.contains(&format!("- time() < {seconds}\"")), "{text}");
     }
 }
 

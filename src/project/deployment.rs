@@ -57,12 +57,18 @@ impl DeploymentSettings {
             .collect()
     }
 
-    /// How long running reconciliations may take when a pod ends: the argument or variable, unless only the cluster knows its value; else
-    /// the default of the runtime.
+    /// How long running reconciliations may take when a pod ends.
     pub fn shutdown_timeout(&self) -> SignedDuration {
+        self.duration("--shutdown-timeout", "SHUTDOWN_TIMEOUT")
+            .unwrap_or(SHUTDOWN_TIMEOUT)
+    }
+
+    /// A time among the settings of the runtime, by its flag or variable. `None` if it has its default, if only the cluster knows it, or if
+    /// the operator cannot read it, and ends with an error.
+    pub fn duration(&self, flag: &str, variable: &str) -> Option<SignedDuration> {
         let mut arguments = self.args.iter().map(String::as_str);
         let argument = arguments.find_map(|argument| {
-            let value = argument.strip_prefix("--shutdown-timeout")?;
+            let value = argument.strip_prefix(flag)?;
             value.strip_prefix('=').or(value.is_empty().then_some(""))
         });
         // the value may be the next argument
@@ -70,16 +76,13 @@ impl DeploymentSettings {
             Some("") => arguments.next(),
             argument => argument,
         };
-        let variable = || {
+        let of_variable = || {
             self.env.0.iter().find_map(|(name, value)| match value {
-                Variable::Text(text) if name == "SHUTDOWN_TIMEOUT" => Some(text.as_str()),
+                Variable::Text(text) if name == variable => Some(text.as_str()),
                 _ => None,
             })
         };
-        let text = argument.or_else(variable);
-        // the operator ends with an error if it cannot read this
-        let timeout = text.and_then(|text| text.parse().ok());
-        timeout.unwrap_or(SHUTDOWN_TIMEOUT)
+        argument.or_else(of_variable)?.parse().ok()
     }
 }
 

@@ -52,15 +52,19 @@ rules = work / "rules.json"
 rules.write_text(json.dumps(spec))
 run(promtool, "check", "rules", rules)
 
-job = 'job="versions-metrics"'
+job = 'job="versions"'
 CASES = [
     # an alert, series with their values each minute, and when it fires
-    ("OperatorDown", {f"up{{{job}}}": "1x10 0x30"}, 25, 5),
+    ("OperatorDown", {f"up{{{job}}}": "1x20 " + "0 0 1 " * 10}, 50, 25),
     ("OperatorWithoutLeader", {f"leader_election_master_status{{{job}}}": "1x10 0x30", f"operator_paused{{{job}}}": "0x40"}, 20, 5),
+    ("OperatorWithoutLeader", {f"leader_election_master_status{{{job}}}": "0x90", f"operator_paused{{{job}}}": "0 1x90"}, 75, 50),
     ("OperatorObjectsFail", {f'operator_undecodable_objects{{{job}, controller="printer"}}': "0x5 3x60"}, 45, 20),
     ("OperatorReconciliationHangs", {f'workqueue_longest_running_processor_seconds{{{job}, controller="printer"}}': "0+60x60"}, 30, 10),
     ("OperatorCannotWatch", {f'operator_watch_errors_total{{{job}, controller="printer", group="", kind="Pod"}}': "0x5 1+1x60"}, 40, 5),
-    ("OperatorWebhookFails", {f'controller_runtime_webhook_requests_total{{{job}, code="500", webhook="/validate"}}': "0x5 1+1x60"}, 30, 4),
+    # healed before: the last errors are of minute 8
+    ("OperatorCannotWatch", {f'operator_watch_errors_total{{{job}, controller="printer", group="", kind="Pod"}}': "0x5 3 6 9 9x20 9+1x40"}, 55, 25),
+    ("OperatorWebhookFails", {f'operator_webhook_failures_total{{{job}, webhook="/validate"}}': "0x5 1+1x60"}, 30, 4),
+    ("OperatorWebhookFails", {f"operator_webhook_certificate_expiry_seconds{{{job}}}": "0x60"}, 15, 5),
     ("OperatorCertificateExpires", {f"operator_webhook_certificate_expiry_seconds{{{job}}}": "3600x90"}, 70, 30),
 ]
 tests = []
@@ -74,8 +78,8 @@ for alert, series, fires, silent in CASES:
             for minute, value in ((silent, 0), (fires, 1))
         ],
     })
-assert [it["alert"] for it in alerts] == [name for name, *_ in CASES], "each alert has a case"
+assert {it["alert"] for it in alerts} == {name for name, *_ in CASES}, "each alert has a case"
 test = work / "rules-test.yaml"
 test.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}))
 run(promtool, "test", "rules", test)
-print(f"passed: {len(queries)} queries, {len(CASES)} alerts")
+print(f"passed: {len(queries)} queries, {len(alerts)} alerts, {len(CASES)} cases")

@@ -26,7 +26,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_rustls::{
     TlsAcceptor,
@@ -40,8 +40,15 @@ use crate::{
     tls::handshake,
 };
 
-/// The most open connections; others wait. Each has one request at a time, so that unknown clients cannot flood the API server with reviews.
+/// The most open connections; others wait. Each has one request, so that those of unknown clients end soon.
 const CONNECTIONS: usize = 16;
+
+/// How long a client may take for the header of its request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The most reviews at a time, and how long the next one waits for one that refused, so that unknown clients cannot flood the API server.
+const REVIEWS: usize = 2;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long the API server may take for a review.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +98,8 @@ async fn connection(
         let (gate, metrics) = (gate.clone(), metrics.clone());
         async move { Ok::<_, Infallible>(respond(&request, &gate, &metrics).await) }
     });
-    let http = server::http();
+    let mut http = server::http(HEADER_TIMEOUT);
+    http.keep_alive(false);
     if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
         debug!(%error, "a connection failed");
     }
@@ -129,6 +137,7 @@ async fn respond<B>(request: &Request<B>, gate: &Gate, metrics: &Metrics) -> Res
 /// Knows which tokens may read the metrics.
 pub(crate) struct Gate {
     client: Client,
+    reviews: Semaphore,
     /// By the hash of the token.
     verdicts: Mutex<HashMap<[u8; SHA256_OUTPUT_LEN], (Verdict, Instant)>>,
 }
@@ -154,6 +163,7 @@ impl Gate {
     pub fn new(client: Client) -> Self {
         Self {
             client,
+            reviews: Semaphore::new(REVIEWS),
             verdicts: Mutex::default(),
         }
     }
@@ -167,9 +177,18 @@ impl Gate {
         if let Some(verdict) = self.known(&hash) {
             return Ok(verdict);
         }
+        let permit = self.reviews.acquire().await;
+        let _permit = permit.expect("the semaphore is never closed");
+        // another request may have had this token
+        if let Some(verdict) = self.known(&hash) {
+            return Ok(verdict);
+        }
         let reviewed = timeout(REVIEW_TIMEOUT, self.review(token)).await;
         let verdict = reviewed.map_err(|_| ReviewError::Timeout)??;
         self.remember(hash, verdict);
+        if verdict != Verdict::Allowed {
+            sleep(PAUSE).await;
+        }
         Ok(verdict)
     }
 
@@ -192,7 +211,7 @@ impl Gate {
             verdicts.retain(|_, (_, end)| now < *end);
         }
         if verdicts.len() >= MOST_VERDICTS {
-            verdicts.clear();
+            verdicts.retain(|_, (verdict, _)| *verdict == Verdict::Allowed);
         }
         verdicts.insert(hash, (verdict, now + age));
     }

@@ -1,6 +1,12 @@
 //! `/healthz`, `/readyz` and `/metrics` over HTTP.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
@@ -35,7 +41,18 @@ pub(crate) const METRICS: &str = "/metrics";
 
 pub(crate) type Answer = (StatusCode, &'static str, String);
 
+/// Listens at an address. All addresses of IPv4 include those of IPv6: in some clusters, pods have no others.
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
+    if address.ip() == Ipv4Addr::UNSPECIFIED
+        && let Ok(listener) = TcpListener::bind((Ipv6Addr::UNSPECIFIED, address.port())).await
+        && let Ok(bound) = listener.local_addr()
+    {
+        // free if the system separates the two
+        let other = TcpListener::bind((Ipv4Addr::UNSPECIFIED, bound.port())).await;
+        if other.is_err() {
+            return Ok(listener);
+        }
+    }
     TcpListener::bind(address)
         .await
         .map_err(|source| Fatal::Listen { address, source })
@@ -51,7 +68,7 @@ pub(crate) struct Pages {
 
 /// Serves until it is dropped, which closes its connections.
 pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
-    let http = http();
+    let http = http(HEADER_TIMEOUT);
     let pages = Arc::new(pages);
     let mut connections = JoinSet::new();
     loop {
@@ -72,11 +89,11 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
     }
 }
 
-/// HTTP/1.1, which ends silent connections.
-pub(crate) fn http() -> http1::Builder {
+/// HTTP/1.1, which ends connections that are silent for this long.
+pub(crate) fn http(header_timeout: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT);
+        .header_read_timeout(header_timeout);
     http
 }
 
@@ -158,4 +175,31 @@ pub(crate) fn written((code, media, text): Answer) -> Response<Full<Bytes>> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_addresses_are_those_of_both_protocols() {
+        let listener = listen((Ipv4Addr::UNSPECIFIED, 0).into()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+            .await
+            .unwrap();
+        // a system without IPv6 has no such address
+        if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.is_ok() {
+            TcpStream::connect((Ipv6Addr::LOCALHOST, port))
+                .await
+                .unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_in_use_is_an_error() {
+        let other = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
+        let error = listen(other.local_addr().unwrap()).await.unwrap_err();
+        assert!(error.to_string().contains("0.0.0.0"), "{error}");
+    }
 }

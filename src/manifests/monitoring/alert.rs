@@ -11,7 +11,7 @@ const RUNBOOKS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/ru
 /// An alert of every operator, or of those with webhooks.
 struct Alert {
     name: &'static str,
-    /// With `JOB` in the place of the labels that select the operator.
+    /// With `JOB` in the place of the labels that select the operator, and `SECONDS` in that of the time before a certificate expires.
     query: &'static str,
     /// How long the query has had results.
     after: &'static str,
@@ -23,15 +23,17 @@ struct Alert {
 const ALERTS: [Alert; 7] = [
     Alert {
         name: "OperatorDown",
-        query: "absent(up{JOB} == 1)",
-        after: "10m",
+        // that of a replica that crashes again and again is sometimes 1
+        query: "(max(avg_over_time(up{JOB}[15m])) or vector(0)) < 0.5",
+        after: "5m",
         severity: "critical",
         summary: "no replica of the operator answers",
         of_webhooks: false,
     },
     Alert {
         name: "OperatorWithoutLeader",
-        query: "max(leader_election_master_status{JOB}) == 0 unless max(operator_paused{JOB}) == 1",
+        // a pause is meant, but not for hours
+        query: "max(leader_election_master_status{JOB}) == 0 unless (max(operator_paused{JOB}) == 1 unless max(operator_paused{JOB} offset 1h) == 1)",
         after: "5m",
         severity: "critical",
         summary: "no replica of the operator works",
@@ -55,7 +57,7 @@ const ALERTS: [Alert; 7] = [
     },
     Alert {
         name: "OperatorCannotWatch",
-        query: "sum by (controller, group, kind) (increase(operator_watch_errors_total{JOB}[15m])) > 3",
+        query: "sum by (controller, group, kind) (increase(operator_watch_errors_total{JOB}[5m])) > 3",
         after: "15m",
         severity: "warning",
         summary: "{{ $labels.controller }} cannot watch {{ $labels.kind }}",
@@ -63,15 +65,16 @@ const ALERTS: [Alert; 7] = [
     },
     Alert {
         name: "OperatorWebhookFails",
-        query: "sum by (webhook) (rate(controller_runtime_webhook_requests_total{JOB, code!=\"200\"}[10m])) > 0",
+        // the other part: no replica has a certificate, so that none serves
+        query: "sum by (webhook) (rate(operator_webhook_failures_total{JOB}[5m])) > 0 or max(operator_webhook_certificate_expiry_seconds{JOB}) == 0",
         after: "10m",
         severity: "critical",
-        summary: "the webhook {{ $labels.webhook }} answers with errors",
+        summary: "the webhook {{ $labels.webhook }} fails",
         of_webhooks: true,
     },
     Alert {
         name: "OperatorCertificateExpires",
-        query: "min(operator_webhook_certificate_expiry_seconds{JOB} > 0) - time() < 86400 * 7",
+        query: "min(operator_webhook_certificate_expiry_seconds{JOB} > 0) - time() < SECONDS",
         after: "1h",
         severity: "critical",
         summary: "the certificate of the webhooks expires in {{ $value | humanizeDuration }}",
@@ -79,16 +82,27 @@ const ALERTS: [Alert; 7] = [
     },
 ];
 
+/// A week before a certificate expires, or a quarter of its life if that is shorter: it is renewed when a third is left.
+fn seconds_before_expiry(operator: &Operator) -> i64 {
+    const WEEK: i64 = 7 * 86400;
+    let lifetime = operator.deployment.duration(
+        "--webhook-certificate-lifetime",
+        "WEBHOOK_CERTIFICATE_LIFETIME",
+    );
+    lifetime.map_or(WEEK, |lifetime| WEEK.min(lifetime.as_secs() / 4))
+}
+
 /// The alerts as rules of a PrometheusRule.
 pub fn rules(operator: &Operator) -> Vec<Value> {
     let job = job(operator);
+    let seconds = seconds_before_expiry(operator).to_string();
     let has_webhooks = operator.webhooks.is_some();
     let alerts = ALERTS.iter().filter(|it| has_webhooks || !it.of_webhooks);
     let rules = alerts.map(|alert| {
         let section = alert.name.to_lowercase();
         json!({
             "alert": alert.name,
-            "expr": alert.query.replace("JOB", &job),
+            "expr": alert.query.replace("JOB", &job).replace("SECONDS", &seconds),
             "for": alert.after,
             "labels": {"severity": alert.severity, "operator": operator.name},
             "annotations": {

@@ -32,7 +32,7 @@ const PANELS: [Panel; 12] = [
     (
         "Objects",
         "short",
-        &[("sum by (kind) (operator_objects{JOB})", "{{kind}}")],
+        &[("max by (group, kind) (operator_objects{JOB})", "{{kind}}")],
     ),
     (
         "Failing objects",

@@ -31,6 +31,7 @@ pub(crate) struct Webhooks {
     seconds: Family<WebhookLabel, Histogram>,
     in_flight: Family<WebhookLabel, Gauge>,
     panics: Counter,
+    failures: Family<WebhookLabel, Counter>,
 }
 
 impl Webhooks {
@@ -40,6 +41,7 @@ impl Webhooks {
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             in_flight: Family::default(),
             panics: Counter::default(),
+            failures: Family::default(),
         };
         registry.register(
             "controller_runtime_webhook_requests",
@@ -60,6 +62,11 @@ impl Webhooks {
             "controller_runtime_webhook_panics",
             "Calls of webhooks that panicked",
             webhooks.panics.clone(),
+        );
+        registry.register(
+            "operator_webhook_failures",
+            "Requests that webhooks failed to answer",
+            webhooks.failures.clone(),
         );
         webhooks
     }
@@ -83,6 +90,7 @@ impl Webhooks {
             seconds: self.seconds.get_or_create_owned(&label),
             in_flight: self.in_flight.get_or_create_owned(&label),
             panics: self.panics.clone(),
+            failures: self.failures.get_or_create_owned(&label),
         }
     }
 }
@@ -94,32 +102,50 @@ pub(crate) struct WebhookMetrics {
     seconds: Histogram,
     in_flight: Gauge,
     pub panics: Counter,
+    /// Those that have an answer of HTTP, which says that there is none to the question.
+    pub failures: Counter,
 }
 
 impl WebhookMetrics {
     /// Counts a request as in flight for as long as the result exists.
-    pub fn begin(&self) -> InFlight {
+    pub fn begin(&self) -> InFlight<'_> {
         self.in_flight.inc();
-        InFlight(self.in_flight.clone())
-    }
-
-    /// Counts an answered request.
-    pub fn done(&self, code: StatusCode, took: Duration) {
-        self.seconds.observe(took.as_secs_f64());
-        let labels = CodeLabels {
-            webhook: self.webhook.clone(),
-            code: code.as_u16(),
-        };
-        self.requests.get_or_create(&labels).inc();
+        InFlight {
+            metrics: self,
+            is_answered: false,
+        }
     }
 }
 
-/// A request in flight.
-pub(crate) struct InFlight(Gauge);
+/// A request in flight. One that is dropped without an answer has failed: the client waited too long.
+pub(crate) struct InFlight<'a> {
+    metrics: &'a WebhookMetrics,
+    is_answered: bool,
+}
 
-impl Drop for InFlight {
+impl InFlight<'_> {
+    /// Counts the answer.
+    pub fn answered(mut self, code: StatusCode, took: Duration) {
+        self.is_answered = true;
+        let metrics = self.metrics;
+        metrics.seconds.observe(took.as_secs_f64());
+        let labels = CodeLabels {
+            webhook: metrics.webhook.clone(),
+            code: code.as_u16(),
+        };
+        metrics.requests.get_or_create(&labels).inc();
+        if code.is_server_error() {
+            metrics.failures.inc();
+        }
+    }
+}
+
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.0.dec();
+        self.metrics.in_flight.dec();
+        if !self.is_answered {
+            self.metrics.failures.inc();
+        }
     }
 }
 
@@ -135,7 +161,10 @@ mod tests {
         let metrics = webhooks.of_webhook("/convert");
         let _in_flight = metrics.begin();
         drop(metrics.begin());
-        metrics.done(StatusCode::BAD_REQUEST, Duration::from_millis(3));
+        let took = Duration::from_millis(3);
+        metrics.begin().answered(StatusCode::BAD_REQUEST, took);
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        metrics.begin().answered(unavailable, took);
         metrics.panics.inc();
         let mut page = String::new();
         text::encode(&mut page, &registry).unwrap();
@@ -143,9 +172,10 @@ mod tests {
             r#"controller_runtime_webhook_requests_total{webhook="/convert",code="200"} 0"#,
             r#"controller_runtime_webhook_requests_total{webhook="/convert",code="500"} 0"#,
             r#"controller_runtime_webhook_requests_total{webhook="/convert",code="400"} 1"#,
-            r#"controller_runtime_webhook_latency_seconds_bucket{le="0.005",webhook="/convert"} 1"#,
+            r#"controller_runtime_webhook_latency_seconds_bucket{le="0.005",webhook="/convert"} 2"#,
             r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#,
             "controller_runtime_webhook_panics_total 1",
+            r#"operator_webhook_failures_total{webhook="/convert"} 2"#,
         ] {
             assert!(
                 page.lines().any(|found| found == line),

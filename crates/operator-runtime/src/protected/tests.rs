@@ -114,6 +114,36 @@ async fn unknown_tokens_do_not_fill_the_memory() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn unknown_tokens_do_not_push_out_the_known_one() {
+    let server = Server::in_memory();
+    server.install(PERMISSION).await.unwrap();
+    let reader = token(&server, "prometheus").await;
+    let gate = Gate::new(server.client());
+    assert_eq!(get(&gate, METRICS, Some(&reader)).await, StatusCode::OK);
+    for number in 0..MOST_VERDICTS {
+        gate.remember([number as u8; SHA256_OUTPUT_LEN], Verdict::Unknown);
+        let mut hash = [0; SHA256_OUTPUT_LEN];
+        hash[0] = number as u8;
+        gate.remember(hash, Verdict::Unknown);
+    }
+    let asked = reviews(&server);
+    assert_eq!(get(&gate, METRICS, Some(&reader)).await, StatusCode::OK);
+    assert_eq!(reviews(&server), asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_unknown_tokens_are_reviewed_in_a_second() {
+    let server = Server::in_memory();
+    let gate = Gate::new(server.client());
+    let tokens: Vec<_> = (0..CONNECTIONS).map(|number| number.to_string()).collect();
+    let begun = Instant::now();
+    let requests = tokens.iter().map(|token| get(&gate, METRICS, Some(token)));
+    futures::future::join_all(requests).await;
+    let shortest = PAUSE * (CONNECTIONS / REVIEWS) as u32;
+    assert!(begun.elapsed() >= shortest, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operator_that_may_not_ask_answers_503() {
     let server = Server::in_memory();
     let gate = Gate::new(server.client_as("system:serviceaccount:shop:op"));

@@ -77,8 +77,8 @@ impl Request {
         review.request.ok_or(Unreadable::NoRequest)
     }
 
-    /// The review that contains the converted objects, or the first failure.
-    pub async fn answer(&self, conversions: &[Conversion]) -> Value {
+    /// The review that contains the converted objects, or the message of the first failure.
+    pub async fn answer(&self, conversions: &[Conversion]) -> Result<Value, String> {
         let mut converted = Vec::with_capacity(self.objects.len());
         for (index, object) in self.objects.iter().enumerate() {
             match convert(object, &self.desired, conversions) {
@@ -86,13 +86,14 @@ impl Request {
                 Err(error) => {
                     let message = format!("{}: {error}", named(index, object));
                     warn!(error = message, "cannot convert");
-                    return self.failure(&message);
+                    return Err(message);
                 }
             }
             // A list may have thousands of objects, and other requests have time limits.
             yield_now().await;
         }
-        written(&self.uid, &converted, json!({"status": "Success"}))
+        let success = json!({"status": "Success"});
+        Ok(written(&self.uid, &converted, success))
     }
 
     /// The review of a conversion that failed.

@@ -11,8 +11,9 @@ use std::{
 use bytes::Bytes;
 use futures::FutureExt;
 use http::{
-    HeaderValue, Method, Request, Response, StatusCode,
+    HeaderValue, Method, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE},
+    request::Parts,
 };
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -77,20 +78,28 @@ impl Router {
             .get_or_init(|| endpoints.into_iter().collect());
     }
 
-    /// The response to a request.
-    pub async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let Some(metrics) = self.metrics.get(request.uri().path()) else {
+    /// The response to a request. Its body is only read if it may be a review; it has a response of its own if it cannot be read.
+    pub async fn respond(
+        &self,
+        parts: Parts,
+        body: impl Future<Output = Result<Bytes, Response<Bytes>>>,
+    ) -> Response<Bytes> {
+        let Some(metrics) = self.metrics.get(parts.uri.path()) else {
             return text(StatusCode::NOT_FOUND, "no webhook has this path");
         };
-        let _in_flight = metrics.begin();
+        let in_flight = metrics.begin();
         let started = Instant::now();
-        let response = self.checked(request, metrics).await;
-        metrics.done(response.status(), started.elapsed());
+        let response = self.checked(&parts, body, metrics).await;
+        in_flight.answered(response.status(), started.elapsed());
         response
     }
 
-    async fn checked(&self, request: Request<Bytes>, metrics: &WebhookMetrics) -> Response<Bytes> {
-        let (parts, body) = request.into_parts();
+    async fn checked(
+        &self,
+        parts: &Parts,
+        body: impl Future<Output = Result<Bytes, Response<Bytes>>>,
+        metrics: &WebhookMetrics,
+    ) -> Response<Bytes> {
         if parts.method != Method::POST {
             let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "a review is posted");
             let allowed = HeaderValue::from_static("POST");
@@ -104,9 +113,11 @@ impl Router {
             let message = format!("expected the content type {JSON}, got {media:?}");
             return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
         }
-        if body.len() > MAX_BODY {
-            return too_large();
-        }
+        let body = match body.await {
+            Ok(body) if body.len() > MAX_BODY => return too_large(),
+            Ok(body) => body,
+            Err(response) => return response,
+        };
         let limit = limit(parts.uri.query().unwrap_or_default());
         let path = parts.uri.path();
         if path == CONVERT {
@@ -139,7 +150,11 @@ impl Router {
         let span = info_span!("convert", uid, to = desired, objects = objects.len());
         let converted = guarded(request.answer(&self.conversions), limit, metrics);
         let review = converted.instrument(span).await;
-        json(&review.unwrap_or_else(|failure| request.failure(&failure.message())))
+        let review = review.unwrap_or_else(|failure| Err(failure.message()));
+        json(&review.unwrap_or_else(|message| {
+            metrics.failures.inc();
+            request.failure(&message)
+        }))
     }
 }
 
@@ -171,6 +186,9 @@ async fn admit(
     let answered = async {
         let answer = guarded(endpoint.answer(request), limit, metrics).await;
         let answer = answer.unwrap_or_else(|failure| failure.refusal());
+        if answer.is_failure() {
+            metrics.failures.inc();
+        }
         debug!(allowed = answer.refusal.is_none(), "answered");
         answer
     };

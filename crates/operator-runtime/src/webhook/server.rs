@@ -5,7 +5,10 @@ use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::{body::Incoming, service::service_fn};
+use hyper::{
+    body::{Body, Incoming},
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -35,6 +38,11 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a client may take for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A review with more bytes than this is large, and so is one of unknown size. So many are answered at a time, so that their memory has a
+/// limit: everybody in the cluster may send some.
+const LARGE: u64 = 1 << 20;
+const LARGE_REVIEWS: usize = 2;
+
 /// How often a silent connection of HTTP/2 is checked.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -53,6 +61,7 @@ pub(super) async fn serve(
 ) {
     let acceptor = TlsAcceptor::from(config);
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let large = Arc::new(Semaphore::new(LARGE_REVIEWS));
     let mut connections = JoinSet::new();
     loop {
         let accept = async {
@@ -74,7 +83,7 @@ pub(super) async fn serve(
                 continue;
             }
         };
-        let (acceptor, router) = (acceptor.clone(), router.clone());
+        let (acceptor, router, large) = (acceptor.clone(), router.clone(), large.clone());
         let closing = closing.clone();
         connections.spawn(async move {
             let _permit = permit;
@@ -83,7 +92,7 @@ pub(super) async fn serve(
                 () = closing.cancelled() => return,
             };
             match handshake {
-                Ok(stream) => connection(stream, router, closing).await,
+                Ok(stream) => connection(stream, router, large, closing).await,
                 Err(error) => debug!(%error, "the TLS handshake failed"),
             }
         });
@@ -93,7 +102,12 @@ pub(super) async fn serve(
 }
 
 /// Serves a connection until it ends, or until its requests are finished after a shutdown or when it is old.
-async fn connection(stream: TlsStream<TcpStream>, router: Arc<Router>, closing: CancellationToken) {
+async fn connection(
+    stream: TlsStream<TcpStream>,
+    router: Arc<Router>,
+    large: Arc<Semaphore>,
+    closing: CancellationToken,
+) {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
         .timer(TokioTimer::new())
@@ -109,8 +123,11 @@ async fn connection(stream: TlsStream<TcpStream>, router: Arc<Router>, closing: 
         _ => http.http1_only(),
     };
     let service = service_fn(move |request: Request<Incoming>| {
-        let router = router.clone();
-        async move { Ok::<_, Infallible>(respond(&router, request).await.map(Full::new)) }
+        let (router, large) = (router.clone(), large.clone());
+        async move {
+            let response = respond(&router, &large, request).await;
+            Ok::<_, Infallible>(response.map(Full::new))
+        }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
@@ -133,26 +150,47 @@ async fn connection(stream: TlsStream<TcpStream>, router: Arc<Router>, closing: 
     }
 }
 
-async fn respond(router: &Router, request: Request<Incoming>) -> Response<Bytes> {
+async fn respond(
+    router: &Router,
+    large: &Semaphore,
+    request: Request<Incoming>,
+) -> Response<Bytes> {
     let (parts, body) = request.into_parts();
-    let body = timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY).collect()).await;
-    match body {
-        Ok(Ok(body)) => {
-            router
-                .respond(Request::from_parts(parts, body.to_bytes()))
-                .await
-        }
-        Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
-        Ok(Err(error)) => text(StatusCode::BAD_REQUEST, error.to_string()),
-        Err(_) => text(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+    let length = body.size_hint();
+    if length.lower() > MAX_BODY as u64 {
+        return too_large();
     }
+    let is_large = length.exact().is_none_or(|length| length > LARGE);
+    // until the answer, because what is read of the body is larger than itself
+    let _permit = match is_large {
+        true => match timeout(BODY_TIMEOUT, large.acquire()).await {
+            Ok(permit) => Some(permit.expect("the semaphore is never closed")),
+            Err(_) => return text(StatusCode::TOO_MANY_REQUESTS, "too many large requests"),
+        },
+        false => None,
+    };
+    let read = async {
+        let body = timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY).collect()).await;
+        match body {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(error)) => Err(text(StatusCode::BAD_REQUEST, error.to_string())),
+            Err(_) => Err(text(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+        }
+    };
+    router.respond(parts, read).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{metrics::Metrics, webhook::Webhooks};
-    use hyper::client::conn::{http1, http2};
+    use futures::stream;
+    use http_body_util::StreamBody;
+    use hyper::{
+        body::Frame,
+        client::conn::{http1, http2},
+    };
     use tokio_rustls::{
         TlsConnector, client,
         rustls::{
@@ -249,5 +287,21 @@ mod tests {
             response.into_body().collect().await.unwrap();
             sender.ready().await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_no_review_is_not_read() {
+        let stream = connect("h2").await;
+        let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        // it has no end
+        let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+        let request = Request::post("https://localhost/nowhere");
+        let response = sender.send_request(request.body(body).unwrap());
+        let response = timeout(BODY_TIMEOUT / 3, response).await;
+        let status = response.expect("an early answer").unwrap().status();
+        assert_eq!(status, StatusCode::NOT_FOUND);
     }
 }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 use http::{Request, Response};
 use tokio::sync::watch;
 
@@ -53,12 +56,13 @@ impl WebhookService {
         let State::Open(router) = self.state.borrow().clone() else {
             return Err(ConnectionRefused);
         };
+        let (parts, body) = request.into_parts();
         let mut state = self.state.subscribe();
         let closed = state.wait_for(|state| matches!(state, State::Closed));
         tokio::select! {
             biased;
             _ = closed => Err(ConnectionRefused),
-            response = router.respond(request) => Ok(response),
+            response = router.respond(parts, ready(Ok(body))) => Ok(response),
         }
     }
 }

@@ -27,7 +27,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::served::{Running, Sizes, Widgets, creation, post, webhooks};
+use crate::served::{Running, Sizes, Widgets, creation, post, webhooks, widget};
 
 /// Takes its time, and reports when it has begun.
 struct Slow {
@@ -297,17 +297,45 @@ async fn requests_are_counted() {
     let (running, address) = start(hanging(), Settings::for_tests(), controllers).await;
     running.served().await;
     running.review("/mutate", &creation(json!({}))).await;
-    running
-        .review("/validate", &creation(json!({"way": "panic"})))
-        .await;
+    for way in ["panic", "fail", "deny", "invalid"] {
+        running
+            .review("/validate", &creation(json!({"way": way})))
+            .await;
+    }
+    let hangs = creation(json!({"way": "hang"}));
+    let given_up = timeout(
+        Duration::from_millis(20),
+        running.review("/validate", &hangs),
+    );
+    given_up.await.unwrap_err();
+    let late = running.review("/validate?timeout=10ms", &hangs).await;
+    assert_eq!(late["status"]["code"], 504);
+    // an object of a version that is not served
+    let convert = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "ConversionReview",
+        "request": {
+            "uid": "a",
+            "desiredAPIVersion": "test.example.com/v3",
+            "objects": [widget(json!({}))],
+        },
+    });
+    let response = running.review("/convert", &convert).await;
+    assert_eq!(response["result"]["status"], "Failure");
+    assert_eq!(running.post("/validate", "{}").await.unwrap().0, 400);
     assert_eq!(running.post("/nowhere", "").await.unwrap().0, 404);
     let page = page(&address, "/metrics").await;
     for line in [
         r#"controller_runtime_webhook_requests_total{webhook="/mutate",code="200"} 1"#,
-        r#"controller_runtime_webhook_requests_total{webhook="/convert",code="200"} 0"#,
+        r#"controller_runtime_webhook_requests_total{webhook="/convert",code="200"} 1"#,
+        r#"controller_runtime_webhook_requests_total{webhook="/mutate--v1-pod",code="200"} 0"#,
         r#"controller_runtime_webhook_requests_in_flight{webhook="/mutate"} 0"#,
         r#"controller_runtime_webhook_latency_seconds_count{webhook="/mutate"} 1"#,
         "controller_runtime_webhook_panics_total 1",
+        r#"operator_webhook_failures_total{webhook="/mutate"} 0"#,
+        // a panic, an error, one that the client gave up, and one that was late
+        r#"operator_webhook_failures_total{webhook="/validate"} 4"#,
+        r#"operator_webhook_failures_total{webhook="/convert"} 1"#,
     ] {
         assert!(
             page.lines().any(|found| found == line),

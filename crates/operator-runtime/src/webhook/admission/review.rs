@@ -131,6 +131,12 @@ impl Answer {
         }
     }
 
+    /// Whether the webhook failed, and did not decide.
+    pub fn is_failure(&self) -> bool {
+        let code = self.refusal.as_ref().map(|refusal| &refusal["code"]);
+        code.and_then(Value::as_u64).is_some_and(|code| code >= 500)
+    }
+
     /// The review that contains this answer.
     pub fn written(&self, uid: &str) -> Value {
         let mut response = json!({"uid": uid, "allowed": self.refusal.is_none()});
