@@ -152,14 +152,21 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
     }
 }
 
-/// The seconds that a pod has to end, if it needs more than Kubernetes gives it by default: those that reconciliations may take, ten for
-/// the release of the lease and for hooks, and ten for the requests to webhooks that are in flight then.
+/// The seconds that a pod has to end, if it needs more than Kubernetes gives it by default: those that reconciliations may take, those for
+/// the release of the lease, which is tried as long as its renewal, and ten for the requests to webhooks that are in flight then.
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination>
 fn grace(operator: &Operator) -> Option<i64> {
     const DEFAULT: i64 = 30;
     let timeout = operator.deployment.shutdown_timeout();
+    let renewal = operator
+        .deployment
+        .duration("--renew-deadline", "RENEW_DEADLINE");
+    let release = renewal.map_or(0, |renewal| renewal.as_secs()).max(10);
     let webhooks = operator.webhooks.as_ref().map_or(0, |_| 10);
-    let seconds = timeout.as_secs().saturating_add(10 + webhooks);
+    let seconds = timeout
+        .as_secs()
+        .saturating_add(release)
+        .saturating_add(webhooks);
     (seconds > DEFAULT).then_some(seconds)
 }
 

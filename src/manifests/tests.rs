@@ -129,7 +129,7 @@ fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
 
 #[test]
 fn a_pod_has_the_time_that_it_needs_to_end() {
-    let cases: [(&[&str], _, _, _); 10] = [
+    let cases: [(&[&str], _, _, _); 11] = [
         (&[], None, false, json!(null)),
         (&[], None, true, json!(40)),
         (&["--shutdown-timeout=2m"], None, false, json!(130)),
@@ -142,6 +142,7 @@ fn a_pod_has_the_time_that_it_needs_to_end() {
         (&[], Some("1h"), false, json!(3610)),
         (&["--shutdown-timeout=5s"], None, false, json!(null)),
         (&["--shutdown-timeout=5s"], None, true, json!(null)),
+        (&["--renew-deadline=40s"], None, true, json!(70)),
         // what the operator cannot read, and what is another flag
         (&["--shutdown-timeout=long"], None, true, json!(40)),
         (&["--shutdown-timeout"], None, false, json!(null)),
