@@ -11,6 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
+use base64::Engine;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -369,6 +370,58 @@ fn credentials_come_from_docker_and_its_helpers() {
         error.contains("the credentials for") && error.contains("can't be read"),
         "{error}"
     );
+}
+
+/// Only Linux has all addresses that start with 127.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_registry_with_tls_cannot_leave_it() {
+    let fake = Fake::new();
+    let (registry, certificate) = Registry::start_with_tls(Settings::default());
+    let address = &registry.address;
+    fs::write(fake.path("certificate.pem"), certificate).unwrap();
+    let auth = base64::prelude::BASE64_STANDARD.encode(format!("{USER}:{PASSWORD}"));
+    let config = format!(r#"{{"auths": {{"{address}": {{"auth": "{auth}"}}}}}}"#);
+    fs::write(fake.path("config.json"), config).unwrap();
+    let certificate = fake.path("certificate.pem").display().to_string();
+    let environment = [
+        ("SSL_CERT_FILE", certificate.as_str()),
+        ("DOCKER_CONFIG", fake.0.path().to_str().unwrap()),
+    ];
+    let args = format!("--tag {address}/me/widget:1.0 --platform linux/amd64 --push");
+
+    let plain = Registry::start(Settings::default());
+    registry.set(Settings {
+        uploads_to: Some(plain.address.clone()),
+        ..Settings::default()
+    });
+    let error = fake.fails(&args, &environment);
+    assert!(plain.blobs().is_empty(), "a blob was sent in clear text");
+    assert!(
+        error.contains(&format!(
+            "{address} wants a blob to be uploaded to http://{}, which is not encrypted",
+            plain.address
+        )),
+        "{error}"
+    );
+
+    let realm = format!("http://{}/token", plain.address);
+    registry.set(Settings {
+        auth: Auth::Token,
+        realm: Some(realm.leak()),
+        ..Settings::default()
+    });
+    let error = fake.fails(&args, &environment);
+    assert!(plain.authorizations().is_empty(), "a password was sent");
+    assert!(error.contains("/token, which is not encrypted"), "{error}");
+
+    registry.set(Settings {
+        auth: Auth::Basic,
+        ..Settings::default()
+    });
+    let output = fake.run(&args, &environment);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
 }
 
 #[test]

@@ -180,6 +180,31 @@ fn credentials_are_not_sent_to_other_hosts() {
     assert!(storage.authorizations().is_empty());
     assert!(!registry.authorizations().is_empty());
 
+    // not even if the other host asks for them
+    for credentials in [
+        password(PASSWORD),
+        Some(Credentials::IdentityToken(IDENTITY_TOKEN.into())),
+        None,
+    ] {
+        let storage = Registry::start(Settings {
+            auth: Auth::Token,
+            ..Settings::default()
+        });
+        let registry = Registry::start(Settings {
+            uploads_to: Some(storage.address.clone()),
+            ..Settings::default()
+        });
+        let error = push_to(&registry.address, credentials).unwrap_err();
+        let requests = storage.requests();
+        assert!(requests[0].starts_with("PUT "), "{requests:?}");
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        assert!(storage.authorizations().is_empty());
+        let text = error.to_string();
+        assert!(matches!(error, PushError::Foreign { .. }), "{text}");
+        let other = format!("http://{}", storage.address);
+        assert!(text.contains(&other), "{text}");
+    }
+
     let registry = Registry::start(Settings {
         auth: Auth::Token,
         realm: Some("http://auth.example.com/token"),
@@ -321,6 +346,8 @@ fn a_registry_that_is_not_there_is_an_error() {
         "{error}"
     );
     assert!(error.to_string().contains("refused"), "{error}");
+    let error = push_to("a.b:1:2", None).unwrap_err();
+    assert!(matches!(error, PushError::Host(_)), "{error}");
 }
 
 /// Only Linux has all addresses that start with 127.

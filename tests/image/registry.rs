@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{Arc, Mutex},
     thread,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -36,7 +37,7 @@ pub struct Settings {
     pub refused: Option<(&'static str, &'static str, &'static str)>,
     /// The realm of tokens, instead of this registry.
     pub realm: Option<&'static str>,
-    /// Another registry that receives the uploads.
+    /// The address of another registry that receives the uploads.
     pub uploads_to: Option<String>,
 }
 
@@ -77,7 +78,28 @@ pub fn digest(bytes: &[u8]) -> String {
 
 impl Registry {
     pub fn start(settings: Settings) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1", settings, None)
+    }
+
+    /// A registry that is not local for the command, which only Linux can have, and the certificate that it uses.
+    #[cfg(target_os = "linux")]
+    pub fn start_with_tls(settings: Settings) -> (Self, String) {
+        let host = "127.0.0.2";
+        let generated = rcgen::generate_simple_self_signed([host.to_owned()]).unwrap();
+        let key = generated.signing_key.serialize_der();
+        let config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![generated.cert.der().clone()],
+                rustls::pki_types::PrivateKeyDer::try_from(key).unwrap(),
+            )
+            .unwrap();
+        let registry = Self::start_at(host, settings, Some(Arc::new(config)));
+        (registry, generated.cert.pem())
+    }
+
+    fn start_at(host: &str, settings: Settings, tls: Option<Arc<ServerConfig>>) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(Mutex::new(State {
             settings,
@@ -87,7 +109,14 @@ impl Registry {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (shared, own) = (shared.clone(), own.clone());
-                thread::spawn(move || answer(&stream.unwrap(), &shared, &own));
+                let (stream, tls) = (stream.unwrap(), tls.clone());
+                thread::spawn(move || match tls {
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        answer(StreamOwned::new(connection, stream), &shared, &own);
+                    }
+                    None => answer(stream, &shared, &own),
+                });
             }
         });
         Self { address, state }
@@ -125,7 +154,7 @@ impl Registry {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Request> {
+fn read(stream: impl Read) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -149,8 +178,10 @@ fn read(stream: &TcpStream) -> Option<Request> {
     })
 }
 
-fn answer(mut stream: &TcpStream, state: &Mutex<State>, own: &str) {
-    let Some(request) = read(stream) else { return };
+fn answer(mut stream: impl Read + Write, state: &Mutex<State>, own: &str) {
+    let Some(request) = read(&mut stream) else {
+        return;
+    };
     let mut state = state.lock().unwrap();
     state.requests.push(request.line.clone());
     state

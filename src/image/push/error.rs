@@ -19,6 +19,8 @@ pub enum PushError {
         /// Whether there were credentials.
         with_credentials: bool,
     },
+    #[error("{0:?} is no host of a registry")]
+    Host(String),
     #[error("{host} can't be reached: {words}")]
     Unreachable { host: String, words: String },
     #[error("there is no secure connection to {host}: {words}")]
@@ -30,6 +32,14 @@ pub enum PushError {
     /// Credentials are not sent without encryption.
     #[error("{host} wants credentials to be sent to {realm}, which is not encrypted")]
     Insecure { host: String, realm: String },
+    /// An upload leads to another host, which asks for credentials.
+    #[error(
+        "the upload to {host} leads to {other}, which wants credentials: these are only for {host}"
+    )]
+    Foreign { host: String, other: String },
+    /// A registry with HTTPS named a URL without it for an upload.
+    #[error("{host} wants a blob to be uploaded to {other}, which is not encrypted")]
+    InsecureUpload { host: String, other: String },
     #[error("{host} answered with something else than {expected}: {answer:?}")]
     Answer {
         host: String,
@@ -81,6 +91,7 @@ impl PushError {
                 status if status.is_server_error() => AGAIN.into(),
                 _ => "check that the registry accepts OCI images".into(),
             },
+            Self::Host(_) => "check the name of the image".into(),
             Self::Unreachable { .. } => {
                 "check the name of the registry, the network, and the variables HTTPS_PROXY and NO_PROXY".into()
             }
@@ -88,10 +99,13 @@ impl PushError {
                 "add the certificate authority of the registry to those of this machine, or set SSL_CERT_FILE; only registries on localhost are used without TLS".into()
             }
             Self::Roots(_) => "install the package ca-certificates, or set SSL_CERT_FILE".into(),
-            Self::Challenge { .. } | Self::Answer { .. } => {
+            Self::Challenge { .. } | Self::Foreign { .. } | Self::Answer { .. } => {
                 "write the image with --output, and push it with another program, such as skopeo".into()
             }
             Self::Insecure { .. } => "use a registry whose token service has HTTPS".into(),
+            Self::InsecureUpload { .. } => {
+                "configure the registry to name its own URL with HTTPS; a proxy in front of it must send `X-Forwarded-Proto: https`".into()
+            }
             Self::Referrers(tag) => format!("delete the tag {tag} in the registry"),
             Self::Runtime(_) => "try again".into(),
         }

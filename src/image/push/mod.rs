@@ -9,6 +9,7 @@ mod challenge;
 mod credentials;
 mod error;
 mod http;
+mod origin;
 mod referrer;
 mod registry;
 

@@ -4,7 +4,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use form_urlencoded::Serializer;
 use http::{
-    HeaderValue, Method, Request, StatusCode, Uri,
+    HeaderValue, Method, Request, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION, WWW_AUTHENTICATE},
 };
 use http_body_util::Full;
@@ -14,15 +14,17 @@ use super::{
     Credentials, PushError,
     challenge::{Challenge, challenge},
     http::{Answer, Http},
+    origin::Origin,
 };
-use crate::image::{Blob, Reference, descriptor::media_type, reference::is_local};
+use crate::image::{Blob, Reference, descriptor::media_type};
 
 pub struct Registry {
     http: Http,
     /// As the user names it.
     host: String,
     /// Such as `https://ghcr.io`.
-    origin: String,
+    url: String,
+    origin: Origin,
     repository: String,
     credentials: Option<Credentials>,
     /// What the registry has asked for so far.
@@ -31,10 +33,13 @@ pub struct Registry {
 
 impl Registry {
     pub fn new(name: &Reference, credentials: Option<Credentials>) -> Result<Self, PushError> {
+        let url = name.origin();
+        let origin = Origin::of(&url).ok_or_else(|| PushError::Host(name.registry.clone()))?;
         Ok(Self {
             http: Http::new()?,
             host: name.registry.clone(),
-            origin: name.origin(),
+            url,
+            origin,
             repository: name.repository.clone(),
             credentials,
             authorization: None,
@@ -59,23 +64,33 @@ impl Registry {
         let begun = self.accept(act, begun)?;
         let location = begun.headers.get(LOCATION);
         let location = location.and_then(|it| it.to_str().ok()).unwrap_or_default();
-        let url = match location {
-            path if path.starts_with('/') => format!("{}{path}", self.origin),
-            url if url.starts_with("http") => url.to_owned(),
-            other => {
-                return Err(PushError::Answer {
-                    host: self.host.clone(),
-                    expected: "the URL of an upload",
-                    answer: other.to_owned(),
-                });
-            }
-        };
+        let url = self.upload_url(location)?;
         let separator = if url.contains('?') { '&' } else { '?' };
         let url = format!("{url}{separator}digest={}", blob.descriptor.digest);
         let headers = [(CONTENT_TYPE, "application/octet-stream")];
         let ended = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
         self.accept(act, ended)?;
         Ok(())
+    }
+
+    /// The URL in the answer to the start of an upload. It can be one of another host.
+    fn upload_url(&self, location: &str) -> Result<String, PushError> {
+        let url = match location.starts_with('/') {
+            true => format!("{}{location}", self.url),
+            false => location.to_owned(),
+        };
+        let origin = Origin::of(&url).ok_or_else(|| PushError::Answer {
+            host: self.host.clone(),
+            expected: "the URL of an upload",
+            answer: location.to_owned(),
+        })?;
+        match self.origin.may_upload_to(&origin) {
+            true => Ok(url),
+            false => Err(PushError::InsecureUpload {
+                host: self.host.clone(),
+                other: origin.to_string(),
+            }),
+        }
     }
 
     /// The answer to the request of a manifest, which may not exist.
@@ -98,7 +113,7 @@ impl Registry {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("{}/v2/{}/{path}", self.origin, self.repository)
+        format!("{}/v2/{}/{path}", self.url, self.repository)
     }
 
     /// An answer that is no success is an error with the registry's words.
@@ -124,7 +139,16 @@ impl Registry {
         body: &[u8],
     ) -> Result<Answer, PushError> {
         let answer = self.send_once(&method, url, headers, body).await?;
-        if answer.status != StatusCode::UNAUTHORIZED || !self.authorize(&answer).await? {
+        if answer.status != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        if let Some(other) = Origin::of(url).filter(|other| *other != self.origin) {
+            return Err(PushError::Foreign {
+                host: self.host.clone(),
+                other: other.to_string(),
+            });
+        }
+        if !self.authorize(&answer).await? {
             return Ok(answer);
         }
         self.send_once(&method, url, headers, body).await
@@ -142,9 +166,7 @@ impl Registry {
             request = request.header(name, *value);
         }
         // an upload can lead to another host, which must not get the credentials
-        let is_ours = url
-            .strip_prefix(&self.origin)
-            .is_some_and(|rest| rest.starts_with('/'));
+        let is_ours = Origin::of(url).is_some_and(|origin| origin == self.origin);
         if let Some(authorization) = self.authorization.as_ref().filter(|_| is_ours) {
             request = request.header(AUTHORIZATION, authorization);
         }
@@ -202,10 +224,7 @@ impl Registry {
 
     /// Requests a token for this repository; an anonymous one without credentials.
     async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, PushError> {
-        let uri: Option<Uri> = realm.parse().ok();
-        let is_secure = uri.is_some_and(|uri| {
-            uri.scheme_str() == Some("https") || uri.host().is_some_and(is_local)
-        });
+        let is_secure = Origin::of(realm).is_some_and(|it| self.origin.may_trust(&it));
         if !is_secure {
             return Err(PushError::Insecure {
                 host: self.host.clone(),
