@@ -37,21 +37,20 @@ impl CredentialsError {
 /// The credentials for the registry of an image: those of docker (`DOCKER_CONFIG`, `~/.docker/config.json`, credential helpers), or else
 /// those of podman (`REGISTRY_AUTH_FILE`, `containers/auth.json`).
 pub fn credentials(name: &Reference) -> Result<Option<Credentials>, CredentialsError> {
-    // docker stores the credentials of Docker Hub with the address of its first API
-    let server = match name.registry.as_str() {
-        "docker.io" => "https://index.docker.io/v1/",
-        registry => registry,
-    };
     let of_docker = match docker_config().is_some_and(|path| path.exists()) {
-        true => found(docker_credential::get_credential(server)),
+        true => lookup(&name.registry, docker_credential::get_credential),
         false => Ok(None),
     };
     let credential = match of_docker {
-        Ok(None) => match docker_credential::get_podman_credential(server) {
-            // there is no file
-            Err(CredentialRetrievalError::ConfigReadError) => Ok(None),
-            credential => found(credential),
-        },
+        Ok(None) => lookup(&name.registry, |key| {
+            match docker_credential::get_podman_credential(key) {
+                // there is no file
+                Err(CredentialRetrievalError::ConfigReadError) => {
+                    Err(CredentialRetrievalError::ConfigNotFound)
+                }
+                credential => credential,
+            }
+        }),
         of_docker => of_docker,
     };
     let credential = credential.map_err(|words| CredentialsError {
@@ -64,6 +63,24 @@ pub fn credentials(name: &Reference) -> Result<Option<Credentials>, CredentialsE
         }
         DockerCredential::IdentityToken(token) => Credentials::IdentityToken(token),
     }))
+}
+
+/// The credentials of a registry in a file with credentials.
+fn lookup(
+    registry: &str,
+    of_key: impl Fn(&str) -> Result<DockerCredential, CredentialRetrievalError>,
+) -> Result<Option<DockerCredential>, String> {
+    let keys: &[&str] = match registry {
+        // docker stores Docker Hub under the address of its first API, podman under its name
+        "docker.io" => &["https://index.docker.io/v1/", "docker.io"],
+        registry => &[registry],
+    };
+    for key in keys {
+        if let Some(credential) = found(of_key(key))? {
+            return Ok(Some(credential));
+        }
+    }
+    Ok(None)
 }
 
 fn docker_config() -> Option<PathBuf> {
@@ -94,5 +111,52 @@ fn found(
             stderr,
         }) => Err(format!("{helper}: {} {}", stdout.trim(), stderr.trim())),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(registry: &str, file: &str) -> Option<String> {
+        let of_key =
+            |key: &str| docker_credential::get_credential_from_reader(file.as_bytes(), key);
+        match lookup(registry, of_key).unwrap()? {
+            DockerCredential::UsernamePassword(user, _) => Some(user),
+            DockerCredential::IdentityToken(token) => Some(token),
+        }
+    }
+
+    #[test]
+    fn each_key_of_docker_hub_is_known() {
+        // base64 of `a:b` and `c:d`
+        for (file, expected) in [
+            (
+                r#"{"auths": {"https://index.docker.io/v1/": {"auth": "YTpi"}}}"#,
+                Some("a"),
+            ),
+            (r#"{"auths": {"docker.io": {"auth": "YTpi"}}}"#, Some("a")),
+            (
+                r#"{"auths": {"index.docker.io": {"auth": "YTpi"}}}"#,
+                Some("a"),
+            ),
+            (
+                r#"{"auths": {"docker.io": {"identitytoken": "t"}}}"#,
+                Some("t"),
+            ),
+            (
+                r#"{"auths": {"docker.io": {"auth": "Yzpk"}, "https://index.docker.io/v1/": {"auth": "YTpi"}}}"#,
+                Some("a"),
+            ),
+            (r#"{"auths": {"ghcr.io": {"auth": "YTpi"}}}"#, None),
+            (
+                r#"{"auths": {"docker.io.example.com": {"auth": "YTpi"}}}"#,
+                None,
+            ),
+        ] {
+            assert_eq!(user("docker.io", file).as_deref(), expected, "{file}");
+        }
+        let file = r#"{"auths": {"docker.io": {"auth": "YTpi"}}}"#;
+        assert_eq!(user("ghcr.io", file), None);
     }
 }
