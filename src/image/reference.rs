@@ -56,14 +56,17 @@ impl Reference {
             ..
         } = Image::of(text);
         let tag = if tag.is_empty() { "latest" } else { tag };
-        let (registry, repository) = match registry(name) {
-            Some((host, rest)) => (host, rest.to_owned()),
-            None if name.contains('/') => (DOCKER_HUB, name.to_owned()),
-            None => (DOCKER_HUB, format!("library/{name}")),
+        let (registry, path) = match registry(name) {
+            Some((DOCKER_HUB | "index.docker.io", path)) => (DOCKER_HUB, path),
+            Some(other) => other,
+            None => (DOCKER_HUB, name),
         };
+        // the official images of Docker Hub
+        let is_official = registry == DOCKER_HUB && !path.contains('/');
+        let namespace = if is_official { "library/" } else { "" };
         Ok(Self {
-            registry: registry.replace("index.docker.io", DOCKER_HUB),
-            repository,
+            registry: registry.to_owned(),
+            repository: format!("{namespace}{path}"),
             tag: tag.to_owned(),
             name: name.to_owned(),
         })
@@ -133,6 +136,27 @@ mod tests {
                 "me/a",
                 "1",
                 "https://registry-1.docker.io",
+            ),
+            (
+                "docker.io/a:1",
+                "docker.io",
+                "library/a",
+                "1",
+                "https://registry-1.docker.io",
+            ),
+            (
+                "index.docker.io/a",
+                "docker.io",
+                "library/a",
+                "latest",
+                "https://registry-1.docker.io",
+            ),
+            (
+                "index.docker.io.example.com/a",
+                "index.docker.io.example.com",
+                "a",
+                "latest",
+                "https://index.docker.io.example.com",
             ),
             (
                 "ghcr.io/me/b/a:v1.0",
