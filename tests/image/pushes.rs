@@ -1,6 +1,12 @@
 //! Pushes an image with a made-up binary to a registry in this process.
 
-use std::{io::Read, net::TcpListener, sync::Arc, thread};
+use std::{
+    io::Read,
+    net::TcpListener,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use cargo_operator::image::{
     Created, Credentials, Description, Image, Part, Platform, PushError, Pushed, Reference, Sbom,
@@ -278,7 +284,11 @@ fn a_refusal_has_the_words_of_the_registry_and_a_cure() {
             "created first",
         ),
         (
-            refused("manifests/1.0", "503 Service Unavailable", ""),
+            refused(
+                "manifests/1.0",
+                "503 Service Unavailable\r\nRetry-After: 0",
+                "",
+            ),
             None,
             &format!("{manifests}: 503 Service Unavailable"),
             "try again",
@@ -303,6 +313,71 @@ fn a_refusal_has_the_words_of_the_registry_and_a_cure() {
             registry.manifest("1.0").is_none(),
             "a part of an image has the tag"
         );
+    }
+}
+
+#[test]
+fn a_request_with_a_temporary_failure_is_repeated() {
+    const UPLOAD: &str = "PUT /v2/me/widget/blobs/uploads";
+    const TAG: &str = "PUT /v2/me/widget/manifests/1.0";
+    let registry = Registry::start(Settings {
+        auth: Auth::Token,
+        faults: vec![
+            ("/token", "503 Service Unavailable\r\nRetry-After: 0"),
+            ("HEAD", "502 Bad Gateway\r\nRetry-After: 0"),
+            ("POST", "429 Too Many Requests\r\nRetry-After: 1"),
+            ("POST", "504 Gateway Timeout\r\nRetry-After: 0"),
+            (UPLOAD, "500 Internal Server Error\r\nRetry-After: 0"),
+            (UPLOAD, ""),
+            ("GET /v2/me/widget/manifests", ""),
+            (TAG, "503 Service Unavailable\r\nRetry-After: 0"),
+            (TAG, "503 Service Unavailable\r\nRetry-After: 0"),
+        ],
+        ..Settings::default()
+    });
+    let started = Instant::now();
+    let pushed = push_to(&registry.address, password(PASSWORD)).unwrap();
+    assert_eq!((pushed.uploaded, pushed.existing), (7, 1));
+    assert_eq!(registry.faults(), 0);
+    let requests = registry.requests();
+    let tags = requests.iter().filter(|line| *line == TAG);
+    assert_eq!(tags.count(), 3);
+    // 1 s as the registry asked for, 1 s after a first failure, and 3 s after a second one
+    assert!(started.elapsed() >= Duration::from_secs(5));
+}
+
+#[test]
+fn a_request_is_repeated_twice_at_most_and_only_if_that_can_help() {
+    for (part, status, expected) in [
+        (
+            "manifests/1.0",
+            "503 Service Unavailable\r\nRetry-After: 0",
+            3,
+        ),
+        (
+            "manifests/1.0",
+            "429 Too Many Requests\r\nRetry-After: 31",
+            1,
+        ),
+        ("manifests/1.0", "400 Bad Request", 1),
+        // the service may accept a token only once
+        (
+            "POST /token",
+            "503 Service Unavailable\r\nRetry-After: 0",
+            1,
+        ),
+    ] {
+        let registry = Registry::start(Settings {
+            auth: Auth::Token,
+            refused: Some((part, status, "")),
+            ..Settings::default()
+        });
+        let credentials = Credentials::IdentityToken(IDENTITY_TOKEN.into());
+        let error = push_to(&registry.address, Some(credentials)).unwrap_err();
+        assert!(matches!(error, PushError::Refused { .. }), "{error}");
+        let requests = registry.requests();
+        let refused = requests.iter().filter(|line| line.contains(part));
+        assert_eq!(refused.count(), expected, "{part}: {status}");
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Settings {
     pub lists_referrers: bool,
     /// A part of the request lines that are refused, with the status line and the body of the answer.
     pub refused: Option<(&'static str, &'static str, &'static str)>,
+    /// Parts of request lines, and the status line of the answer to the first such request; without one, the connection is closed.
+    pub faults: Vec<(&'static str, &'static str)>,
     /// The realm of tokens, instead of this registry.
     pub realm: Option<&'static str>,
     /// The address of another registry that receives the uploads.
@@ -131,6 +133,11 @@ impl Registry {
         std::mem::take(&mut self.state.lock().unwrap().requests)
     }
 
+    /// The faults that did not happen yet.
+    pub fn faults(&self) -> usize {
+        self.state.lock().unwrap().settings.faults.len()
+    }
+
     pub fn authorizations(&self) -> Vec<String> {
         self.state.lock().unwrap().authorizations.clone()
     }
@@ -187,7 +194,11 @@ fn answer(mut stream: impl Read + Write, state: &Mutex<State>, own: &str) {
     state
         .authorizations
         .extend(request.headers.get("authorization").cloned());
-    let answer = state.answer(&request, own);
+    let answer = match state.fault(&request.line) {
+        Some("") => return,
+        Some(status) => of(status),
+        None => state.answer(&request, own),
+    };
     let mut head = format!("HTTP/1.1 {}\r\nConnection: close\r\n", answer.status);
     for (name, value) in answer.headers {
         head += &format!("{name}: {value}\r\n");
@@ -216,6 +227,13 @@ fn refusal(status: &'static str, code: &str, message: &str) -> Answer {
 }
 
 impl State {
+    /// The fault of a request, which happens once.
+    fn fault(&mut self, line: &str) -> Option<&'static str> {
+        let faults = &mut self.settings.faults;
+        let position = faults.iter().position(|(part, _)| line.contains(part))?;
+        Some(faults.remove(position).1)
+    }
+
     fn answer(&mut self, request: &Request, own: &str) -> Answer {
         let line = request.line.as_str();
         if let Some((part, status, body)) = self.settings.refused

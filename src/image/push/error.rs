@@ -23,6 +23,8 @@ pub enum PushError {
     Host(String),
     #[error("{host} can't be reached: {words}")]
     Unreachable { host: String, words: String },
+    #[error("{host} did not answer within {seconds} s")]
+    Late { host: String, seconds: u64 },
     #[error("there is no secure connection to {host}: {words}")]
     Tls { host: String, words: String },
     #[error("the certificates of this machine can't be read: {0}")]
@@ -92,7 +94,7 @@ impl PushError {
                 _ => "check that the registry accepts OCI images".into(),
             },
             Self::Host(_) => "check the name of the image".into(),
-            Self::Unreachable { .. } => {
+            Self::Unreachable { .. } | Self::Late { .. } => {
                 "check the name of the registry, the network, and the variables HTTPS_PROXY and NO_PROXY".into()
             }
             Self::Tls { .. } => {

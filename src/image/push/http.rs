@@ -80,9 +80,9 @@ impl Http {
                 body: body.to_bytes(),
             })
         };
-        let late = |_| PushError::Unreachable {
+        let late = |_| PushError::Late {
             host: host.to_owned(),
-            words: format!("no answer within {} s", REQUEST.as_secs()),
+            seconds: REQUEST.as_secs(),
         };
         tokio::time::timeout(REQUEST, answer).await.map_err(late)?
     }

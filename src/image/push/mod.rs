@@ -12,6 +12,7 @@ mod http;
 mod origin;
 mod referrer;
 mod registry;
+mod retry;
 
 pub use credentials::{Credentials, CredentialsError, credentials};
 pub use error::PushError;

@@ -15,6 +15,7 @@ use super::{
     challenge::{Challenge, challenge},
     http::{Answer, Http},
     origin::Origin,
+    retry,
 };
 use crate::image::{Blob, Reference, descriptor::media_type};
 
@@ -178,13 +179,18 @@ impl Registry {
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<Answer, PushError> {
+        let has_body = !body.is_empty();
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.map_err(|error| PushError::Answer {
             host: self.host.clone(),
             expected: "a usable URL",
             answer: error.to_string(),
         })?;
-        self.http.send(&self.host, request).await
+        // a POST with a body exchanges a refresh token, which the service may accept only once
+        match request.method() == Method::POST && has_body {
+            true => self.http.send(&self.host, request).await,
+            false => retry::send(&self.http, &self.host, request).await,
+        }
     }
 
     /// Prepares what a registry has asked for. Returns false if there are no credentials for that.
