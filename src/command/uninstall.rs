@@ -137,11 +137,14 @@ impl Uninstallation {
         }
         let mut kinds = survey.kinds.iter();
         let is_abandoned = kinds.any(|kind| output.is_abandoned(kind));
+        let mut kinds = survey.kinds.iter();
+        let is_unconverted = kinds.any(|kind| output.is_unconverted(kind));
+        let needs_operator = is_unconverted || is_abandoned && !self.choice.abandons_finalizers;
         if !self.deletes {
             let hint = "nothing was deleted; the same command with `--yes` deletes";
             return output.finish(hint, Exit::Clean, terminal);
         }
-        if is_abandoned && survey.has_deployment() && !self.choice.abandons_finalizers {
+        if needs_operator && (survey.has_deployment() || survey.package().is_some()) {
             return output.refuse(terminal);
         }
         let mut shown = Ok(());

@@ -76,6 +76,12 @@ impl<'a> Output<'a> {
         !kind.is_chosen(&self.choice.crds) && kind.held().next().is_some()
     }
 
+    /// Whether there are objects of a kind that nothing converts after the operator was removed.
+    pub fn is_unconverted(&self, kind: &SurveyedKind) -> bool {
+        let is_kept = !kind.is_chosen(&self.choice.crds) && !kind.objects.is_empty();
+        is_kept && self.survey.converts(kind)
+    }
+
     /// Shows the cluster, and what happens to each object.
     pub fn begin(&mut self, deletes: bool, terminal: &Terminal) -> Result<(), Failure> {
         let kinds = self.survey.kinds.iter();
@@ -108,6 +114,12 @@ impl<'a> Output<'a> {
             .map(|kind| self.abandoned(kind))
             .collect();
         self.reports.extend(abandoned);
+        let kinds = self.survey.kinds.iter();
+        let unconverted: Vec<Report> = kinds
+            .filter(|kind| self.is_unconverted(kind))
+            .map(unconverted)
+            .collect();
+        self.reports.extend(unconverted);
         if self.format == Format::Human {
             let mut text = format!(
                 "cluster {}, context {}\n",
@@ -221,9 +233,9 @@ impl<'a> Output<'a> {
         self.finish(&line, Exit::Clean, terminal)
     }
 
-    /// Ends the command, because objects would keep finalizers of the operator.
+    /// Ends the command, because objects would need the operator afterwards.
     pub fn refuse(self, terminal: &Terminal) -> Result<Exit, Failure> {
-        let line = "nothing was deleted, because objects have finalizers of the operator";
+        let line = "nothing was deleted, because objects need the operator";
         self.finish(line, Exit::Drift, terminal)
     }
 
@@ -284,6 +296,23 @@ impl<'a> Output<'a> {
             "reports": reports.collect::<Vec<_>>(),
             "result": result,
         })
+    }
+}
+
+fn unconverted(kind: &SurveyedKind) -> Report {
+    let crd = kind.kind.resource.name();
+    let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
+    Report {
+        severity: Severity::Warning,
+        ..Report::error(
+            format!(
+                "objects of {crd}, which the operator converts: {}\nafter it is uninstalled, requests for other versions than the stored one fail, and so may their deletion",
+                kind.objects.len()
+            ),
+            format!(
+                "delete them first: `--crd {crd}` does that; or let the API server change nothing but their apiVersion: `kubectl patch crd {crd} --type=merge -p '{none}'`"
+            ),
+        )
     }
 }
 

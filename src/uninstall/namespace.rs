@@ -26,7 +26,8 @@ pub async fn occupant(
     let discovery = discovery.map_err(|error| cluster.error("discover kinds".to_owned(), error))?;
     let mut resources: Vec<ApiResource> = vec![];
     for group in discovery.groups() {
-        let listed = group.recommended_resources().into_iter();
+        // also kinds that the preferred version of a group does not have
+        let listed = group.resources_by_stability().into_iter();
         let listed = listed.filter(|(resource, capabilities)| {
             capabilities.scope == Scope::Namespaced
                 && capabilities.supports_operation(verbs::LIST)

@@ -142,6 +142,12 @@ impl Object {
         self.resource.kind == "Deployment"
     }
 
+    /// Whether it is this Service.
+    pub(super) fn is_service(&self, namespace: &str, name: &str) -> bool {
+        let is_there = self.namespace.as_deref() == Some(namespace);
+        self.resource.kind == "Service" && is_there && self.name == name
+    }
+
     /// Its place in the order of deletion.
     pub(super) fn place(&self) -> usize {
         let place = ORDER.iter().position(|kind| *kind == self.resource.kind);

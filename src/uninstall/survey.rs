@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, ServiceReference,
+};
 use kube::{
     api::{ApiResource, DynamicObject, PartialObjectMeta},
     core::GroupVersionKind,
@@ -23,6 +25,8 @@ pub struct SurveyedKind {
     pub kind: InstalledKind,
     /// Whether its CRD, if it is the project's own, exists.
     pub has_crd: bool,
+    /// The Service whose webhook converts its objects.
+    pub converter: Option<ServiceReference>,
     pub objects: Vec<Stored>,
 }
 
@@ -43,6 +47,17 @@ impl Survey {
             Claim::Package(package) => Some(package),
             _ => None,
         })
+    }
+
+    /// Whether the operator converts the objects of a kind.
+    pub fn converts(&self, kind: &SurveyedKind) -> bool {
+        let Some(converter) = &kind.converter else {
+            return false;
+        };
+        let is_converter = |(object, claim, _): &(Object, Claim, _)| {
+            *claim != Claim::Other && object.is_service(&converter.namespace, &converter.name)
+        };
+        self.objects.iter().any(is_converter)
     }
 
     /// Whether a Deployment of the operator exists, which this command deletes.
@@ -168,9 +183,11 @@ pub(super) async fn surveyed(
     let resource = &kind.resource;
     let mut version = resource.version.clone();
     let mut has_crd = false;
+    let mut converter = None;
     if let Some(name) = &kind.crd {
         let crd = cluster.crd(name).await?;
         has_crd = crd.is_some();
+        converter = crd.as_ref().and_then(converter_of);
         // an older release may serve other versions
         match crd.and_then(served_version) {
             Some(served) => version = served,
@@ -178,6 +195,7 @@ pub(super) async fn surveyed(
                 return Ok(SurveyedKind {
                     kind: kind.clone(),
                     has_crd,
+                    converter,
                     objects: vec![],
                 });
             }
@@ -189,11 +207,18 @@ pub(super) async fn surveyed(
     Ok(SurveyedKind {
         kind: kind.clone(),
         has_crd,
+        converter,
         objects: objects
             .into_iter()
             .map(|object| stored(object, &resource))
             .collect(),
     })
+}
+
+fn converter_of(crd: &CustomResourceDefinition) -> Option<ServiceReference> {
+    let conversion = crd.spec.conversion.as_ref();
+    let webhook = conversion?.webhook.as_ref()?;
+    webhook.client_config.as_ref()?.service.clone()
 }
 
 /// The version to read objects in: the stored one needs no conversion.

@@ -194,7 +194,13 @@ impl Cluster {
         self.patch(&path, &json!({"metadata": {"finalizers": null}}));
     }
 
-    fn patch(&self, path: &str, patch: &Value) {
+    /// Deletes an object as somebody else.
+    pub fn delete(&self, path: &str) {
+        self.request("DELETE", path, "application/json", &Value::Null)
+            .unwrap();
+    }
+
+    pub fn patch(&self, path: &str, patch: &Value) {
         self.request("PATCH", path, MERGE, patch).unwrap();
     }
 

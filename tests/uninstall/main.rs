@@ -3,6 +3,7 @@
 mod cluster;
 
 use cluster::{Cluster, FINALIZER};
+use serde_json::json;
 
 /// Removes everything of the operator.
 const ALL: &str = "uninstall --yes --crd widgets.example.com --delete-namespace";
@@ -133,6 +134,60 @@ fn objects_that_would_keep_a_finalizer_of_the_operator_stop_it() {
 }
 
 #[test]
+fn objects_that_the_operator_converts_stop_it_unless_they_go_too() {
+    let cluster = Cluster::with("add-webhook Widget --validate");
+    let configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    cluster.delete(&format!("{configurations}/shop"));
+    cluster.create_widget("a", &[]);
+    let service = json!({"namespace": "shop", "name": "shop-webhook", "path": "/convert"});
+    let webhook = json!({"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]});
+    let conversion = json!({"strategy": "Webhook", "webhook": webhook});
+    cluster.patch(CRD, &json!({"spec": {"conversion": conversion}}));
+    let refused = cluster.run("uninstall --yes --abandon-finalizers");
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    for part in [
+        "objects of widgets.example.com, which the operator converts: 1",
+        "--crd widgets.example.com",
+        "kubectl patch crd widgets.example.com",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    // what the cure says
+    let none = json!({"strategy": "None", "webhook": null});
+    cluster.patch(CRD, &json!({"spec": {"conversion": none}}));
+    cluster.ok("uninstall --yes");
+    assert!(cluster.exists(WIDGET) && !cluster.exists(DEPLOYMENT));
+}
+
+#[test]
+fn a_namespace_with_a_kind_of_another_version_is_kept() {
+    let cluster = Cluster::new();
+    cluster.install(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+",
+    );
+    cluster.install(
+        "{apiVersion: example.com/v1alpha1, kind: Gadget, metadata: {name: mine, namespace: shop}}",
+    );
+    let run = cluster.ok("uninstall --yes --delete-namespace");
+    assert!(run.stderr.contains("it has Gadget mine"), "{}", run.stderr);
+    assert!(cluster.exists("/api/v1/namespaces/shop"));
+}
+
+#[test]
 fn finalizers_on_kinds_of_others_are_reported_and_stay() {
     let cluster = Cluster::with("add-controller v1/ConfigMap --as stamps --cleanup");
     cluster.install(
@@ -172,6 +227,9 @@ fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
         "meta.helm.sh/release-name",
         "store",
     );
+    let refused = cluster.run("uninstall --yes");
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert!(!refused.stderr.contains("next:"), "{}", refused.stderr);
     let run = cluster.ok(ALL);
     assert!(
         run.stderr
