@@ -167,6 +167,7 @@ impl Uninstallation {
             Ending::Done => output.done(terminal),
             Ending::Stuck(objects) => output.stuck(&objects, terminal),
             Ending::StuckAt(object) => output.stuck_at(&object, terminal),
+            Ending::CreatedAgain(object) => output.created_again(&object, terminal),
         }
     }
 }

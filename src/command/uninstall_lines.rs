@@ -262,6 +262,15 @@ impl<'a> Output<'a> {
         self.fail(report, terminal)
     }
 
+    /// Ends a removal in which something has created an object again.
+    pub fn created_again(self, object: &str, terminal: &Terminal) -> Result<Exit, Failure> {
+        let report = Report::error(
+            format!("{object} was deleted, and created again; what comes after it was not deleted"),
+            "end what creates it, such as Argo CD, Flux or a rollout in CI; then run the command again",
+        );
+        self.fail(report, terminal)
+    }
+
     fn add(&mut self, report: Report, terminal: &Terminal) {
         if self.format == Format::Human {
             terminal.report(std::slice::from_ref(&report));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{DeleteParams, DynamicObject};
+use kube::api::DeleteParams;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -30,6 +30,8 @@ pub enum Ending {
     Stuck(Vec<Stored>),
     /// This object still exists after the timeout, and what comes after it was not removed.
     StuckAt(String),
+    /// Something has created this object again, and what comes after it was not removed.
+    CreatedAgain(String),
 }
 
 /// Removes what was found. Objects and CRDs that the user did not choose, and the objects of others and of packages, stay.
@@ -68,8 +70,9 @@ pub async fn remove(
         .filter(|(_, claim, _)| *claim == Claim::Operator);
     let (namespaces, rest): (Vec<_>, Vec<_>) = own.partition(|(object, ..)| object.is_namespace());
     for (object, _, uid) in rest {
-        if !delete_object(cluster, object, uid.clone(), deadline, &mut step).await? {
-            return Ok(Ending::StuckAt(object.to_string()));
+        let deletion = delete_object(cluster, object, uid.clone(), deadline, &mut step).await?;
+        if let Some(ending) = deletion.ending(object) {
+            return Ok(ending);
         }
     }
     for (object, _, uid) in namespaces.into_iter().filter(|_| choice.namespace) {
@@ -78,8 +81,9 @@ pub async fn remove(
             step(Step::NamespaceKept { namespace, because });
             continue;
         }
-        if !delete_object(cluster, object, uid.clone(), deadline, &mut step).await? {
-            return Ok(Ending::StuckAt(object.to_string()));
+        let deletion = delete_object(cluster, object, uid.clone(), deadline, &mut step).await?;
+        if let Some(ending) = deletion.ending(object) {
+            return Ok(ending);
         }
     }
     Ok(Ending::Done)
@@ -123,14 +127,32 @@ async fn delete_objects(
     }
 }
 
-/// Deletes an object and waits until it is gone: what comes after the Deployment must not go while pods run. Returns whether it is gone.
+enum Deletion {
+    Done,
+    Late,
+    /// Something has created the object again.
+    Undone,
+}
+
+impl Deletion {
+    /// How the removal ends with it, unless it goes on.
+    fn ending(self, object: &Object) -> Option<Ending> {
+        match self {
+            Self::Done => None,
+            Self::Late => Some(Ending::StuckAt(object.to_string())),
+            Self::Undone => Some(Ending::CreatedAgain(object.to_string())),
+        }
+    }
+}
+
+/// Deletes an object and waits until it is gone: what comes after the Deployment must not go while pods run.
 async fn delete_object(
     cluster: &Cluster,
     object: &Object,
     uid: Option<String>,
     deadline: Instant,
     step: &mut impl FnMut(Step),
-) -> Result<bool, UninstallError> {
+) -> Result<Deletion, UninstallError> {
     let params = match object.is_deployment() {
         true => DeleteParams::foreground(),
         false => DeleteParams::background(),
@@ -140,14 +162,15 @@ async fn delete_object(
         true => "waiting until the operator has ended",
         false => "waiting until the objects of the operator are deleted",
     }));
-    let is_same =
-        |found: Option<DynamicObject>| found.is_some_and(|found| found.metadata.uid == uid);
-    while is_same(cluster.read(object).await?) {
+    while let Some(found) = cluster.read(object).await? {
+        if found.metadata.uid != uid {
+            return Ok(Deletion::Undone);
+        }
         if Instant::now() >= deadline {
-            return Ok(false);
+            return Ok(Deletion::Late);
         }
         sleep(PAUSE).await;
     }
     step(Step::Deleted(object.to_string()));
-    Ok(true)
+    Ok(Deletion::Done)
 }

@@ -30,6 +30,8 @@ pub struct Cluster {
     server: Server,
     folder: TempDir,
     requests: Arc<Mutex<Vec<Request>>>,
+    /// The path of an object that is replaced before its deletion.
+    replaced: Arc<Mutex<Option<String>>>,
     _serving: Serving,
 }
 
@@ -49,12 +51,15 @@ impl Cluster {
         let runtime = Runtime::new().unwrap();
         let server = Server::in_memory();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
-        let serving = runtime.block_on(served(server.service().unwrap(), requests.clone()));
+        let replaced = Arc::<Mutex<Option<String>>>::default();
+        let service = server.service().unwrap();
+        let serving = runtime.block_on(served(service, requests.clone(), replaced.clone()));
         let cluster = Self {
             folder: tempfile::tempdir().unwrap(),
             runtime,
             server,
             requests,
+            replaced,
             _serving: serving,
         };
         cluster.write_kubeconfigs();
@@ -277,6 +282,12 @@ impl Cluster {
             }
         });
     }
+
+    /// Makes another object with this name in place of the one that the program is about to delete, as a controller that syncs a repository
+    /// does.
+    pub fn replace_before_deletion(&self, path: &str) {
+        *self.replaced.lock().unwrap() = Some(path.to_owned());
+    }
 }
 
 fn request(method: &str, path: &str, content: &str, body: &Value) -> http::Request<Vec<u8>> {
@@ -305,10 +316,23 @@ async fn allow<B: AsRef<[u8]> + From<String>>(
     Ok(http::Response::new(B::from(answer.to_string())))
 }
 
-async fn served(server: ApiServer, requests: Arc<Mutex<Vec<Request>>>) -> Serving {
+async fn served(
+    server: ApiServer,
+    requests: Arc<Mutex<Vec<Request>>>,
+    replaced: Arc<Mutex<Option<String>>>,
+) -> Serving {
     let service = service_fn(move |request: http::Request<_>| {
         let (server, requests) = (server.clone(), requests.clone());
+        let is_deletion = request.method() == http::Method::DELETE;
+        let path = request.uri().path().to_owned();
+        let replaced = replaced
+            .lock()
+            .unwrap()
+            .take_if(|it| is_deletion && *it == path);
         async move {
+            if let Some(path) = replaced {
+                replace(&kube::Client::new(server.clone(), "default"), &path).await;
+            }
             let mut asked = Request::of(&request);
             let response: http::Response<Body> = server.oneshot(request).await?;
             asked.code = response.status().as_u16();
@@ -317,4 +341,16 @@ async fn served(server: ApiServer, requests: Arc<Mutex<Vec<Request>>>) -> Servin
         }
     });
     Serving::start(service).await.unwrap()
+}
+
+async fn replace(client: &kube::Client, path: &str) {
+    let sent = async |method: &str, path: &str, body: &Value| -> Value {
+        let request = request(method, path, "application/json", body);
+        client.request(request).await.unwrap()
+    };
+    let mut object = sent("GET", path, &Value::Null).await;
+    sent("DELETE", path, &Value::Null).await;
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    metadata.retain(|field, _| ["name", "labels"].contains(&field.as_str()));
+    sent("POST", path.rsplit_once('/').unwrap().0, &object).await;
 }

@@ -188,6 +188,18 @@ spec:
 }
 
 #[test]
+fn an_operator_that_something_installs_again_keeps_its_roles() {
+    let cluster = Cluster::new();
+    cluster.replace_before_deletion(DEPLOYMENT);
+    let run = cluster.run("uninstall --yes");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let words = "Deployment shop/shop was deleted, and created again";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    assert!(!run.stdout.contains("deleted Deployment"), "{}", run.stdout);
+    assert!(cluster.exists("/api/v1/namespaces/shop/serviceaccounts/shop"));
+}
+
+#[test]
 fn finalizers_on_kinds_of_others_are_reported_and_stay() {
     let cluster = Cluster::with("add-controller v1/ConfigMap --as stamps --cleanup");
     cluster.install(
