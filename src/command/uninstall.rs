@@ -147,6 +147,9 @@ impl Uninstallation {
         if needs_operator && (survey.has_deployment() || survey.package().is_some()) {
             return output.refuse(terminal);
         }
+        if let Some(deployment) = survey.unknown_deployment() {
+            return output.unknown_deployment(deployment, terminal);
+        }
         let mut shown = Ok(());
         let ending = remove(&cluster, &survey, &self.choice, |step| match step {
             Step::Waits(what) => terminal.working(what),

@@ -6,7 +6,7 @@ use super::{Exit, failure::Failure, view::Format};
 use crate::{
     diagnostic::{Report, Severity},
     terminal::Terminal,
-    uninstall::{Choice, Claim, Cluster, Stored, Survey, SurveyedKind},
+    uninstall::{Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind},
 };
 
 /// The most objects that a report lists.
@@ -258,6 +258,18 @@ impl<'a> Output<'a> {
         let report = Report::error(
             format!("{object} still exists after the timeout; what comes after it was not deleted"),
             "`kubectl describe` shows what it waits for; then run the command again",
+        );
+        self.fail(report, terminal)
+    }
+
+    /// Ends the command, because an operator might run without its roles.
+    pub fn unknown_deployment(self, object: &Object, terminal: &Terminal) -> Result<Exit, Failure> {
+        let label = format!("app.kubernetes.io/name={}", self.name);
+        let report = Report::error(
+            format!(
+                "{object} lacks the label {label}, so it stays; without its roles, it could not work"
+            ),
+            "if it is the operator, set the label with `kubectl label`; if not, delete it; then run the command again",
         );
         self.fail(report, terminal)
     }

@@ -56,9 +56,18 @@ impl Cluster {
             server: server.trim_end_matches('/').to_owned(),
             context: chosen,
         };
-        let version = cluster.client.apiserver_version().await;
-        version.map_err(|error| cluster.error("version".to_owned(), error))?;
-        Ok(cluster)
+        match cluster.client.apiserver_version().await {
+            Ok(_) => Ok(cluster),
+            // nothing else has an answer without these
+            Err(kube::Error::Api(status)) if ![401, 403].contains(&status.code) => {
+                let why = format!("it answered {} {}", status.code, status.message);
+                Err(UninstallError::Unreachable {
+                    server: cluster.server,
+                    why: why.trim_end().to_owned(),
+                })
+            }
+            Err(error) => Err(cluster.error("get /version".to_owned(), error)),
+        }
     }
 
     /// An object, if it exists and its kind is served.

@@ -60,6 +60,14 @@ impl Survey {
         self.objects.iter().any(is_converter)
     }
 
+    /// A Deployment with the name of the operator's that is not recognized as that: the operator may run.
+    pub fn unknown_deployment(&self) -> Option<&Object> {
+        let mut objects = self.objects.iter();
+        let found =
+            objects.find(|(object, claim, _)| object.is_deployment() && *claim == Claim::Other);
+        found.map(|(object, ..)| object)
+    }
+
     /// Whether a Deployment of the operator exists, which this command deletes.
     pub fn has_deployment(&self) -> bool {
         let is_own = |(object, claim, _): &(Object, Claim, _)| {

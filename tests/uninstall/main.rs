@@ -228,6 +228,18 @@ fn an_object_without_the_label_is_skipped() {
 }
 
 #[test]
+fn a_deployment_without_the_label_keeps_its_roles() {
+    let cluster = Cluster::new();
+    cluster.mark(DEPLOYMENT, "labels", "app.kubernetes.io/name", "other");
+    let run = cluster.run(ALL);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    for part in ["Deployment shop/shop lacks the label", "kubectl label"] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[test]
 fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
     let cluster = Cluster::new();
     cluster.create_widget("a", &[FINALIZER]);
