@@ -33,7 +33,18 @@ pub fn is_image(name: &str) -> bool {
     registry.is_none_or(|registry| word(registry, b".-:"))
         && rest.split('/').all(is_path)
         && tag.is_none_or(|tag| word(tag, b"._-") || tag.starts_with('_'))
-        && digest.is_none_or(|digest| digest.contains(':') && word(digest, b":+._-"))
+        && digest.is_none_or(is_digest)
+}
+
+/// <https://github.com/opencontainers/image-spec/blob/main/descriptor.md#registered-algorithms>
+fn is_digest(digest: &str) -> bool {
+    let length = match digest.split_once(':') {
+        Some(("sha256", _)) => 64,
+        Some(("sha512", _)) => 128,
+        _ => return false,
+    };
+    let hash = &digest["sha256:".len()..];
+    hash.len() == length && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The registry in the name of a repository, and the rest; `None` for one of Docker Hub.
@@ -98,6 +109,22 @@ mod tests {
                 digest,
             } = Image::of(image);
             assert_eq!([repository, tag, digest], expected);
+        }
+    }
+
+    #[test]
+    fn a_digest_has_a_known_algorithm_and_its_length() {
+        let (short, long) = ("0a".repeat(32), "0a".repeat(64));
+        for (digest, expected) in [
+            (format!("sha256:{short}"), true),
+            (format!("sha512:{long}"), true),
+            (format!("sha256:{long}"), false),
+            (format!("sha256:{}", short.to_uppercase()), false),
+            (format!("md5:{short}"), false),
+            ("sha256:abc".to_owned(), false),
+            (short.clone(), false),
+        ] {
+            assert_eq!(is_image(&format!("a/b:1@{digest}")), expected, "{digest}");
         }
     }
 

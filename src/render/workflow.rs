@@ -21,6 +21,7 @@ struct Workflow<'a> {
     has_chart: bool,
     has_cluster_test: bool,
     has_cert_manager: bool,
+    has_prometheus_operator: bool,
     /// Whether samples need CRDs that the manifests do not install.
     has_foreign_crds: bool,
     /// The namespaces that must exist before the manifests are applied.
@@ -62,6 +63,7 @@ pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], opera
         has_chart: has_image && state.packaging.contains(&Packaging::Helm),
         has_cluster_test: has_image && (has_samples || !operator.samples.is_empty()),
         has_cert_manager: project.mounts_certificates(),
+        has_prometheus_operator: state.monitoring.prometheus,
         has_foreign_crds: project
             .kinds()
             .any(|(kind, _)| kind.source() == Source::Foreign),

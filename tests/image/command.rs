@@ -440,7 +440,11 @@ fn wrong_input_has_a_cure_and_writes_nothing() {
             &[],
             ["\"A\" is no name of an image", "write NAME[:TAG]"],
         ),
-        ("--tag a@sha256:00", &[], ["has a digest", "write NAME:TAG"]),
+        (
+            "--tag a@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+            &[],
+            ["has a digest", "write NAME:TAG"],
+        ),
         (
             "--tag a --format oci-layout",
             &[],

@@ -5,7 +5,7 @@
 pub enum Form {
     /// The namespace of the release.
     Namespace,
-    /// The namespace of the present iteration.
+    /// The namespace of the present iteration; in a list, all that are watched.
     WatchedNamespace,
     /// The labels of objects, or of pods, by the name of their template.
     Labels(&'static str),
@@ -112,6 +112,9 @@ fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
     let of = |values: &str| format!("$.Values.{values}");
     match form {
         Form::Namespace => scalar(line, name, "$.Release.Namespace"),
+        Form::WatchedNamespace if line.trim_start() == format!("- {name}") => format!(
+            "{space}{{{{- range $.Values.watchNamespaces }}}}\n{space}- {{{{ . | quote }}}}\n{space}{{{{- end }}}}"
+        ),
         Form::WatchedNamespace => scalar(line, name, "."),
         Form::Image => scalar(line, name, &format!("include \"{operator}.image\" $")),
         Form::Scalar(expression) => line.replace(name, &format!("{{{{ {expression} }}}}")),
@@ -168,6 +171,16 @@ mod tests {
         let marks = Placeholders::absent_from("");
         let text = marks.fill("pattern: '^{{.*}}$'\n", "a");
         assert_eq!(text, "pattern: '^{{ \"{{\" }}.*}}$'\n");
+    }
+
+    #[test]
+    fn a_list_has_all_watched_namespaces() {
+        let marks = Placeholders::absent_from("");
+        let name = marks.name(Form::WatchedNamespace);
+        let text = marks.fill(&format!("values:\n  - {name}\nnamespace: {name}\n"), "a");
+        let list = "  {{- range $.Values.watchNamespaces }}\n  - {{ . | quote }}\n  {{- end }}";
+        let one = "namespace: {{ . | quote }}";
+        assert_eq!(text, format!("values:\n{list}\n{one}\n"));
     }
 
     #[test]
