@@ -13,8 +13,8 @@ use crate::{
     crd::Api,
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
-    plan::{self, File, Note, Ours, Plan, Tree},
-    project::{Kind, Owner, Project, Source, is_marked},
+    plan::{self, Action, Change, File, Note, Ours, Plan, Tree},
+    project::{Kind, Owner, Packaging, Project, Source, is_marked},
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
     terminal::Terminal,
@@ -256,16 +256,32 @@ impl OpenProject {
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
         (state.image.is_none() && self.is_runnable()).then(|| {
+            let absent = state.packaging.iter().map(|packaging| match packaging {
+                Packaging::Kustomize => "manifests/ has no Deployment of the operator",
+                Packaging::Helm => "there is no chart",
+                Packaging::Olm => "there is no bundle",
+            });
+            let absent: Vec<_> = absent.collect();
             let diagnostic = Diagnostic {
                 code: Code::NoImage,
                 severity: Severity::Note,
                 pointer: String::new(),
                 message: "no image is set yet".into(),
-                instead: Some("manifests/ has no Deployment of the operator".into()),
+                instead: Some(absent.join(", and ")),
                 help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
             };
             (state.name.clone(), diagnostic)
         })
+    }
+
+    /// Whether a plan for a project without an image lacks a package that the user asked for, or removes the Deployment.
+    pub fn misses_image(&self, plan: &Plan) -> bool {
+        let is_removed = |change: &Change| {
+            change.action == Action::Remove && change.path == "manifests/operator/deployment.yaml"
+        };
+        let mut packaging = self.state.state.packaging.iter();
+        packaging.any(|packaging| *packaging != Packaging::Kustomize)
+            || plan.changes.iter().any(is_removed)
     }
 
     /// The diagnostics of the output, of the fields that the plan retypes and of the finalizers that it abandons, with their places. Those of kinds that the plan

@@ -36,7 +36,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let warnings = open.warnings(&rendered);
     let converted = rendered.converted.clone();
     let plan = open.plan(rendered.tree)?;
-    let (mut reports, mut standing) = open.reports(rendered.diagnostics, &plan);
+    let mut diagnostics = rendered.diagnostics;
+    diagnostics.extend(open.no_image().filter(|_| open.misses_image(&plan)));
+    let (mut reports, mut standing) = open.reports(diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     reports.extend(open.abandoned(&plan));

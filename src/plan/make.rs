@@ -139,17 +139,7 @@ impl Planner<'_> {
                 Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
                     Some(Action::Create)
                 }
-                Some(entry) => {
-                    if !entry.removed {
-                        self.plan.notes.push(Note::Removed(path.into()));
-                    }
-                    let tombstone = Entry {
-                        removed: true,
-                        ..Entry::new(Owner::Tool, &theirs)
-                    };
-                    self.new_lock.files.insert(path.into(), tombstone);
-                    return;
-                }
+                Some(_) => return self.stays_deleted(path, Owner::Tool, &theirs),
             },
         };
         self.record(path, Owner::Tool, &theirs);
@@ -172,9 +162,11 @@ impl Planner<'_> {
             }
             (Some(ours), _) if same(ours, &theirs) => {}
             // Invariant: a file that the user removed stays away.
-            (None, Some(_)) => {}
-            (None, None) if is_known => {}
-            (None, None) => self.write(path, Action::Create, theirs.clone(), owner),
+            (None, _) if is_known => {
+                self.stays_deleted(path, owner, &theirs);
+                return self.base(path, Some(theirs));
+            }
+            (None, _) => self.write(path, Action::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
                 self.write(path, Action::Update, theirs.clone(), owner)
@@ -229,6 +221,15 @@ impl Planner<'_> {
         }
     }
 
+    /// Records that the user deleted a file, and reports it once.
+    fn stays_deleted(&mut self, path: &str, owner: Owner, theirs: &str) {
+        if !(self.lock.files.get(path)).is_some_and(|entry| entry.removed) {
+            self.plan.notes.push(Note::Removed(path.into()));
+        }
+        let entry = Entry::new(owner, theirs).removed();
+        self.new_lock.files.insert(path.into(), entry);
+    }
+
     /// Handles a file that is no longer generated.
     fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
         let is_pristine = |ours: &str| match entry.owner {
@@ -250,7 +251,15 @@ impl Planner<'_> {
             } else if entry.owner == Owner::Tool && !self.resolution.adopts(path) {
                 return self.conflict(path, Cause::Unneeded, None);
             } else {
-                self.plan.notes.push(Note::Orphan(path.into()));
+                if !entry.removed {
+                    self.plan.notes.push(Note::Orphan(path.into()));
+                }
+                // the edits are merged if the file is generated again, as when a setting is removed and set
+                if let Owner::Merged | Owner::Keys = entry.owner {
+                    let entry = entry.clone().removed();
+                    self.new_lock.files.insert(path.into(), entry);
+                    return;
+                }
             }
         }
         self.new_lock.files.remove(path);

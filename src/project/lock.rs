@@ -28,7 +28,8 @@ pub struct Entry {
     /// The SHA-256 of the last generated text, in hexadecimal; `None` for an adopted file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// Whether the user deleted the file, so that it is not generated again.
+    /// Whether the file is not there because the user deleted it, or is there although it is no longer generated, because the user edited
+    /// it; a note reports either once.
     #[serde(default, skip_serializing_if = "is_false")]
     pub removed: bool,
     /// For an adopted file, the hash of its generated version.
@@ -179,6 +180,14 @@ impl Entry {
         }
     }
 
+    /// The same entry with `removed`.
+    pub fn removed(self) -> Self {
+        Self {
+            removed: true,
+            ..self
+        }
+    }
+
     /// The entry of an adopted file, with its generated text.
     pub fn adopted(theirs: Option<&str>) -> Self {
         Self {
@@ -214,10 +223,7 @@ mod tests {
             .insert("src/a b.rs".into(), Entry::new(Owner::Tool, "x"));
         lock.files
             .insert(".gitignore".into(), Entry::adopted(Some("y")));
-        let removed = Entry {
-            removed: true,
-            ..Entry::new(Owner::Tool, "x")
-        };
+        let removed = Entry::new(Owner::Tool, "x").removed();
         lock.files.insert("src/gone.rs".into(), removed);
         assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
         assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));

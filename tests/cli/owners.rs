@@ -221,6 +221,70 @@ fn deleted_manifests_are_restored_by_the_command_that_needs_them() {
 }
 
 #[test]
+fn edits_of_a_chart_and_a_bundle_outlast_a_time_without_an_image() {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "gen-manifests --image x/y:1.0.0 --helm --olm");
+    let edits = [
+        ("charts/p/Chart.yaml", "type: application", "keywords: [p]"),
+        ("charts/p/values.yaml", "replicaCount: 1", "mine: 1"),
+        (
+            "bundle/manifests/p.clusterserviceversion.yaml",
+            "  displayName: P",
+            "  minKubeVersion: 1.30.0",
+        ),
+    ];
+    for (path, line, mine) in edits {
+        edit(&p.join(path), |text| {
+            assert!(text.contains(&format!("{line}\n")), "{text}");
+            text.replacen(&format!("{line}\n"), &format!("{line}\n{mine}\n"), 1)
+        });
+    }
+    let without = |key: &str| {
+        edit(&p.join("operator.toml"), |text| {
+            let lines = text.lines().filter(|line| !line.starts_with(key));
+            lines.map(|line| format!("{line}\n")).collect()
+        });
+        ok(&p, "regenerate").stderr
+    };
+    let notes = without("image");
+    for part in [
+        "note[no-image]",
+        "manifests/ has no Deployment of the operator, and there is no chart, and there is no bundle",
+        "charts/p/values.yaml is kept, because it is yours",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    let again = ok(&p, "regenerate").stderr;
+    assert!(!again.contains("values.yaml"), "{again}");
+    ok(&p, "regenerate --check");
+    ok(&p, "gen-manifests --image x/y:2.0.0");
+    without("packaging");
+    ok(&p, "gen-manifests --image x/y:3.0.0 --helm --olm");
+    for (path, _, mine) in edits {
+        assert!(text(&p, path).contains(&format!("{mine}\n")), "{path}");
+    }
+    assert!(text(&p, "charts/p/Chart.yaml").contains("appVersion: \"3.0.0\""));
+    assert!(text(&p, edits[2].0).contains("version: \"3.0.0\""));
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn a_deleted_merged_file_is_reported() {
+    let folder = project();
+    let p = folder.path().join("p");
+    fs::remove_file(p.join("Dockerfile")).unwrap();
+    let stale = run(&p, "regenerate --check");
+    assert_eq!(stale.code, 1);
+    let note = "Dockerfile was deleted and is not generated again";
+    assert!(stale.stderr.contains(note), "{}", stale.stderr);
+    ok(&p, "regenerate");
+    ok(&p, "regenerate --check");
+    ok(&p, "regenerate --reset Dockerfile");
+    assert!(p.join("Dockerfile").exists());
+}
+
+#[test]
 fn a_check_lists_stale_files_and_writes_nothing() {
     let folder = project();
     let p = folder.path().join("p");

@@ -163,7 +163,7 @@ fn a_deleted_file_is_not_restored_without_reset() {
     for owner in [Owner::Tool, Owner::Merged, Owner::User] {
         let disk = project(owner, "a\n", None);
         let plan = made(&disk, tree(owner, "b\n"));
-        assert_eq!(plan.notes.len(), usize::from(owner == Owner::Tool));
+        assert_eq!(plan.notes.len(), usize::from(owner != Owner::User));
         let disk = applied(disk, &plan);
         assert_eq!(made(&disk, tree(owner, "b\n")), Plan::default());
         let reset = Resolution {
@@ -304,6 +304,21 @@ proptest! {
         let disk = applied(disk, &plan);
         let kept = disk.get(PATH).is_some_and(|text| text.lines().any(|line| line == edit));
         prop_assert!(kept);
+    }
+
+    #[test]
+    fn an_edit_is_merged_as_well_after_a_time_without_the_file(base in text(), edit in "[xyz]", theirs in text()) {
+        let disk = project(Owner::Merged, &base, Some(&format!("{base}{edit}\n")));
+        let without = made(&disk, Tree::default());
+        prop_assert_eq!(&without.notes, &[Note::Orphan(PATH.into())]);
+        let away = applied(disk.clone(), &without);
+        prop_assert_eq!(made(&away, Tree::default()), Plan::default());
+        let (direct, back) = (made(&disk, tree(Owner::Merged, &theirs)), made(&away, tree(Owner::Merged, &theirs)));
+        prop_assert_eq!(&back.conflicts, &direct.conflicts);
+        prop_assert_eq!(&back.notes, &direct.notes);
+        if back.conflicts.is_empty() {
+            prop_assert_eq!(applied(away, &back), applied(disk, &direct));
+        }
     }
 
     #[test]
