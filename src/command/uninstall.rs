@@ -139,13 +139,18 @@ impl Uninstallation {
         let is_abandoned = kinds.any(|kind| output.is_abandoned(kind));
         let mut kinds = survey.kinds.iter();
         let is_unconverted = kinds.any(|kind| output.is_unconverted(kind));
-        let needs_operator = is_unconverted || is_abandoned && !self.choice.abandons_finalizers;
+        let is_refused = (is_unconverted || is_abandoned && !self.choice.abandons_finalizers)
+            && (survey.has_deployment() || survey.package().is_some());
+        if is_refused {
+            return output.refuse(self.deletes, terminal);
+        }
         if !self.deletes {
+            // a package removes everything
+            if !output.deletes() {
+                return output.done(terminal);
+            }
             let hint = "nothing was deleted; the same command with `--yes` deletes";
             return output.finish(hint, Exit::Clean, terminal);
-        }
-        if needs_operator && (survey.has_deployment() || survey.package().is_some()) {
-            return output.refuse(terminal);
         }
         if let Some(deployment) = survey.unknown_deployment() {
             return output.unknown_deployment(deployment, terminal);
@@ -164,7 +169,13 @@ impl Uninstallation {
         .await;
         terminal.end_progress();
         // an error of the cluster matters more than one of the output
-        let ending = ending?;
+        let ending = match ending {
+            Ok(ending) => ending,
+            Err(error) => {
+                output.interrupted(&error, terminal)?;
+                return Err(error.into());
+            }
+        };
         shown?;
         match ending {
             Ending::Done => output.done(terminal),

@@ -6,7 +6,7 @@ use super::{Exit, failure::Failure, view::Format};
 use crate::{
     diagnostic::{Report, Severity},
     terminal::Terminal,
-    uninstall::{Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind},
+    uninstall::{Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind, UninstallError},
 };
 
 /// The most objects that a report lists.
@@ -189,6 +189,10 @@ impl<'a> Output<'a> {
             Some(crd) => format!("delete them first: `--crd {crd}` does that"),
             None => "first deploy a release of the operator whose controller has no FINALIZER: it removes the finalizer from all objects".to_owned(),
         };
+        let help = match self.choice.abandons_finalizers {
+            true => cure,
+            false => format!("{cure}; `--abandon-finalizers` leaves them as they are"),
+        };
         Report {
             severity: Severity::Warning,
             ..Report::error(
@@ -197,7 +201,7 @@ impl<'a> Output<'a> {
                     held.len(),
                     listed(&held)
                 ),
-                format!("{cure}; `--abandon-finalizers` leaves them as they are"),
+                help,
             )
         }
     }
@@ -234,9 +238,10 @@ impl<'a> Output<'a> {
     }
 
     /// Ends the command, because objects would need the operator afterwards.
-    pub fn refuse(self, terminal: &Terminal) -> Result<Exit, Failure> {
+    pub fn refuse(self, deletes: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+        let exit = if deletes { Exit::Drift } else { Exit::Clean };
         let line = "nothing was deleted, because objects need the operator";
-        self.finish(line, Exit::Drift, terminal)
+        self.finish(line, exit, terminal)
     }
 
     /// Ends a removal in which objects of the operator's kinds were not deleted in time.
@@ -281,6 +286,21 @@ impl<'a> Output<'a> {
             "end what creates it, such as Argo CD, Flux or a rollout in CI; then run the command again",
         );
         self.fail(report, terminal)
+    }
+
+    /// Ends the output of a removal that could not continue; the error follows on standard error.
+    pub fn interrupted(
+        mut self,
+        error: &UninstallError,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        if self.format == Format::Json {
+            self.reports
+                .push(Report::error(error.to_string(), error.help()));
+            let json = self.json("the operator is not uninstalled");
+            terminal.print(&format!("{json:#}\n"))?;
+        }
+        Ok(())
     }
 
     fn add(&mut self, report: Report, terminal: &Terminal) {

@@ -4,8 +4,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{
     Api, Client, Config,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions},
+    client::{ClientBuilder, retry::RetryPolicy},
     config::{KubeConfigOptions, Kubeconfig},
 };
+use tower::{buffer::BufferLayer, retry::RetryLayer};
 
 use super::{Object, UninstallError};
 
@@ -48,9 +50,15 @@ impl Cluster {
             ..KubeConfigOptions::default()
         };
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let config = config.map_err(|error| failed(&error))?;
+        let mut config = config.map_err(|error| failed(&error))?;
         let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| failed(&error))?;
+        // by default, a server that is not available is asked for minutes
+        config.default_retry = false;
+        let client = ClientBuilder::try_from(config).map_err(|error| failed(&error))?;
+        let client = client
+            .with_layer(&BufferLayer::new(1))
+            .with_layer(&RetryLayer::new(RetryPolicy::default()))
+            .build();
         let cluster = Self {
             client,
             server: server.trim_end_matches('/').to_owned(),

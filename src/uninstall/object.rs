@@ -148,10 +148,10 @@ impl Object {
         self.resource.kind == "Service" && is_there && self.name == name
     }
 
-    /// Its place in the order of deletion.
-    pub(super) fn place(&self) -> usize {
+    /// Its place in the order of deletion. A namespace is the last.
+    pub(super) fn place(&self) -> (bool, usize) {
         let place = ORDER.iter().position(|kind| *kind == self.resource.kind);
-        place.unwrap_or(ORDER.len())
+        (self.is_namespace(), place.unwrap_or(ORDER.len()))
     }
 
     /// To whom the object belongs that was found for the `operator`.

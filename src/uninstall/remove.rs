@@ -42,6 +42,11 @@ pub async fn remove(
     mut step: impl FnMut(Step),
 ) -> Result<Ending, UninstallError> {
     let deadline = Instant::now() + choice.timeout;
+    // before anything is deleted, because it can fail
+    let kinds_of_namespaces = match choice.namespace {
+        true => namespace::kinds(cluster).await?,
+        false => vec![],
+    };
     let chosen = || {
         let kinds = survey.kinds.iter();
         kinds.filter(|kind| kind.has_crd && kind.is_chosen(&choice.crds))
@@ -68,15 +73,11 @@ pub async fn remove(
         .objects
         .iter()
         .filter(|(_, claim, _)| *claim == Claim::Operator);
-    let (namespaces, rest): (Vec<_>, Vec<_>) = own.partition(|(object, ..)| object.is_namespace());
-    for (object, _, uid) in rest {
-        let deletion = delete_object(cluster, object, uid.clone(), deadline, &mut step).await?;
-        if let Some(ending) = deletion.ending(object) {
-            return Ok(ending);
-        }
-    }
-    for (object, _, uid) in namespaces.into_iter().filter(|_| choice.namespace) {
-        if let Some(because) = namespace::occupant(cluster, &object.name).await? {
+    for (object, _, uid) in own.filter(|(object, ..)| choice.namespace || !object.is_namespace()) {
+        if object.is_namespace()
+            && let Some(because) =
+                namespace::occupant(cluster, &kinds_of_namespaces, &object.name).await?
+        {
             let namespace = object.name.clone();
             step(Step::NamespaceKept { namespace, because });
             continue;

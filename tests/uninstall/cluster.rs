@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use http_body_util::Full;
 use operator_testing::{ApiServer, Body, Request, Server, http::Serving};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,6 +33,8 @@ pub struct Cluster {
     requests: Arc<Mutex<Vec<Request>>>,
     /// The path of an object that is replaced before its deletion.
     replaced: Arc<Mutex<Option<String>>>,
+    /// The method and path of requests that get 503.
+    unavailable: Arc<Mutex<Option<String>>>,
     _serving: Serving,
 }
 
@@ -52,14 +55,18 @@ impl Cluster {
         let server = Server::in_memory();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
         let replaced = Arc::<Mutex<Option<String>>>::default();
+        let unavailable = Arc::<Mutex<Option<String>>>::default();
         let service = server.service().unwrap();
-        let serving = runtime.block_on(served(service, requests.clone(), replaced.clone()));
+        let (writes, replacement) = (requests.clone(), replaced.clone());
+        let served = served(service, writes, replacement, unavailable.clone());
+        let serving = runtime.block_on(served);
         let cluster = Self {
             folder: tempfile::tempdir().unwrap(),
             runtime,
             server,
             requests,
             replaced,
+            unavailable,
             _serving: serving,
         };
         cluster.write_kubeconfigs();
@@ -283,6 +290,20 @@ impl Cluster {
         });
     }
 
+    /// Lets requests with this method and path get 503.
+    pub fn refuse(&self, request: &str) {
+        *self.unavailable.lock().unwrap() = Some(request.to_owned());
+    }
+
+    /// How many requests of the program have failed.
+    pub fn failures(&self) -> usize {
+        let requests = self.requests.lock().unwrap();
+        requests
+            .iter()
+            .filter(|request| request.code == 503)
+            .count()
+    }
+
     /// Makes another object with this name in place of the one that the program is about to delete, as a controller that syncs a repository
     /// does.
     pub fn replace_before_deletion(&self, path: &str) {
@@ -320,11 +341,14 @@ async fn served(
     server: ApiServer,
     requests: Arc<Mutex<Vec<Request>>>,
     replaced: Arc<Mutex<Option<String>>>,
+    unavailable: Arc<Mutex<Option<String>>>,
 ) -> Serving {
     let service = service_fn(move |request: http::Request<_>| {
         let (server, requests) = (server.clone(), requests.clone());
         let is_deletion = request.method() == http::Method::DELETE;
         let path = request.uri().path().to_owned();
+        let asked = format!("{} {path}", request.method());
+        let is_unavailable = *unavailable.lock().unwrap() == Some(asked);
         let replaced = replaced
             .lock()
             .unwrap()
@@ -334,13 +358,31 @@ async fn served(
                 replace(&kube::Client::new(server.clone(), "default"), &path).await;
             }
             let mut asked = Request::of(&request);
-            let response: http::Response<Body> = server.oneshot(request).await?;
+            let response: http::Response<Body> = match is_unavailable {
+                true => not_available(),
+                false => server.oneshot(request).await?,
+            };
             asked.code = response.status().as_u16();
             requests.lock().unwrap().push(asked);
             Ok::<_, Infallible>(response)
         }
     });
     Serving::start(service).await.unwrap()
+}
+
+/// The answer of an API server that cannot reach another one.
+fn not_available() -> http::Response<Body> {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": "the server is currently unable to handle the request",
+        "reason": "ServiceUnavailable",
+        "code": 503,
+    });
+    let mut response = http::Response::new(Body::new(Full::from(status.to_string())));
+    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    response
 }
 
 async fn replace(client: &kube::Client, path: &str) {

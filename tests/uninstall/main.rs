@@ -119,6 +119,8 @@ fn what_is_stuck_is_listed_and_the_operator_stays() {
 fn objects_that_would_keep_a_finalizer_of_the_operator_stop_it() {
     let cluster = Cluster::new();
     cluster.create_widget("a", &[FINALIZER]);
+    let shown = cluster.ok("uninstall");
+    assert!(!shown.stderr.contains("`--yes`"), "{}", shown.stderr);
     let refused = cluster.run("uninstall --yes");
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     for part in [
@@ -251,6 +253,14 @@ fn a_release_of_helm_is_left_to_helm_except_for_chosen_crds() {
         "meta.helm.sh/release-name",
         "store",
     );
+    for args in ["uninstall", "uninstall --abandon-finalizers"] {
+        let shown = cluster.ok(args);
+        assert!(!shown.stderr.contains("`--yes`"), "{}", shown.stderr);
+        let is_over = args.ends_with("finalizers");
+        assert_eq!(shown.stderr.contains("next: helm"), is_over, "{args}");
+        let recommends = shown.stderr.contains("`--abandon-finalizers`");
+        assert_eq!(recommends, !is_over, "{}", shown.stderr);
+    }
     let refused = cluster.run("uninstall --yes");
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     assert!(!refused.stderr.contains("next:"), "{}", refused.stderr);
@@ -343,4 +353,53 @@ fn json_has_the_plan_and_what_was_deleted() {
     );
     assert_eq!(value["plan"][0]["act"], "keep");
     assert_eq!(value["result"], "shop was uninstalled");
+}
+
+#[test]
+fn json_has_what_was_deleted_before_a_failure() {
+    let cluster = Cluster::new();
+    cluster.refuse("DELETE /apis/rbac.authorization.k8s.io/v1/clusterroles/shop");
+    let run = cluster.run("uninstall --yes --format json");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("unable to handle"), "{}", run.stderr);
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let deleted = value["deleted"].as_array().unwrap();
+    assert!(
+        deleted.contains(&"Deployment shop/shop".into()),
+        "{value:#}"
+    );
+    let message = &value["reports"][0]["message"];
+    assert!(
+        message
+            .as_str()
+            .unwrap()
+            .contains("delete ClusterRole shop"),
+        "{value:#}"
+    );
+    assert_eq!(value["result"], "the operator is not uninstalled");
+}
+
+#[test]
+fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
+    let cluster = Cluster::new();
+    cluster.refuse("GET /apis/policy/v1");
+    let run = cluster.run("uninstall --yes --delete-namespace");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for part in ["the API group `policy`", "kubectl get apiservices"] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    cluster.ok("uninstall --yes");
+}
+
+#[test]
+fn a_server_that_is_not_available_is_named_after_few_attempts() {
+    let cluster = Cluster::new();
+    cluster.refuse("GET /version");
+    let run = cluster.run("uninstall");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for part in ["can't be reached: it answered 503", "https://127.0.0.1"] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert_eq!(cluster.failures(), 4);
 }
