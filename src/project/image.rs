@@ -38,12 +38,14 @@ pub fn is_image(name: &str) -> bool {
 
 /// <https://github.com/opencontainers/image-spec/blob/main/descriptor.md#registered-algorithms>
 fn is_digest(digest: &str) -> bool {
-    let length = match digest.split_once(':') {
-        Some(("sha256", _)) => 64,
-        Some(("sha512", _)) => 128,
+    let Some((algorithm, hash)) = digest.split_once(':') else {
+        return false;
+    };
+    let length = match algorithm {
+        "sha256" => 64,
+        "sha512" => 128,
         _ => return false,
     };
-    let hash = &digest["sha256:".len()..];
     hash.len() == length && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 

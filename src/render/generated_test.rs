@@ -5,13 +5,16 @@ use serde::Serialize;
 use crate::template::fill;
 use crate::{
     project::Project,
-    rustfmt::{bracketed, include_str, let_literal, skip},
+    rustfmt::{bracketed, include_str, let_literal, literal, skip},
 };
 
 #[derive(Serialize)]
 struct Context {
+    name: String,
     crate_name: String,
     tests: Vec<Test>,
+    /// The statement with the arguments of the Deployment; empty if there are none, or if only the cluster knows one.
+    arguments: String,
 }
 
 #[derive(Serialize)]
@@ -64,10 +67,21 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
     fill(
         "tests/generated.rs.j2",
         &Context {
+            name: project.state.name.clone(),
             crate_name: project.state.name.replace('-', "_"),
             tests,
+            arguments: arguments(&project.state.deployment.args),
         },
     )
+}
+
+fn arguments(args: &[String]) -> String {
+    // of a variable: <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
+    if args.is_empty() || args.iter().any(|argument| argument.contains("$(")) {
+        return String::new();
+    }
+    let args: Vec<String> = args.iter().map(|argument| literal(argument)).collect();
+    bracketed(4, "let arguments = ", ['[', ']'], &args, ";")
 }
 
 fn name_in_test(typed: &Typed) -> &str {

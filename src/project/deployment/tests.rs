@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use super::check::KNOWN;
+use jiff::SignedDuration;
+
+use super::{SHUTDOWN_TIMEOUT, check::KNOWN};
 use crate::project::StateFile;
 
 fn project(deployment: &str) -> String {
@@ -204,4 +206,13 @@ fn the_settings_of_the_runtime_are_known() {
     let unknown = unknown.map(|it| it.flag).filter(|it| !is_optional(it));
     // it is hidden
     assert_eq!(unknown.collect::<Vec<_>>(), ["--parent-process"]);
+}
+
+#[test]
+fn the_default_of_the_shutdown_timeout_is_that_of_the_runtime() {
+    let source = include_str!("../../../crates/operator-runtime/src/settings.rs");
+    let (_, rest) = source.split_once("env = \"SHUTDOWN_TIMEOUT\"").unwrap();
+    let (_, rest) = rest.split_once("default_value = \"").unwrap();
+    let default = rest.split('"').next().unwrap();
+    assert_eq!(default.parse::<SignedDuration>().unwrap(), SHUTDOWN_TIMEOUT);
 }
