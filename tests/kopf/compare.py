@@ -16,7 +16,8 @@ import time
 
 from cluster import Cluster
 
-QUIET = 2.0
+# Seconds: longer than the delay of a retry that a step waits for, shorter than one that it does not.
+QUIET = 4.0
 SUBJECTS = "/apis/test.example.com/v1/namespaces/default/subjects"
 
 
