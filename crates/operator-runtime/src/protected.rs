@@ -23,6 +23,7 @@ use k8s_openapi::api::{
 use kube::{Api, Client, api::PostParams};
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
@@ -90,10 +91,18 @@ async fn connection(
     gate: Arc<Gate>,
     metrics: Arc<Metrics>,
 ) {
-    let stream = match handshake(&acceptor, stream).await {
-        Ok(stream) => stream,
-        Err(error) => return debug!(%error, "the TLS handshake failed"),
-    };
+    match handshake(&acceptor, stream).await {
+        Ok(stream) => answer(stream, gate, metrics).await,
+        Err(error) => debug!(%error, "the TLS handshake failed"),
+    }
+}
+
+/// Answers the only request of a connection.
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    gate: Arc<Gate>,
+    metrics: Arc<Metrics>,
+) {
     let service = service_fn(move |request: Request<_>| {
         let (gate, metrics) = (gate.clone(), metrics.clone());
         async move { Ok::<_, Infallible>(respond(&request, &gate, &metrics).await) }

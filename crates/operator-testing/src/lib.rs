@@ -49,6 +49,7 @@
 #![warn(missing_docs)]
 
 mod api;
+mod arguments;
 mod assets;
 mod conversion;
 mod declared;
@@ -77,6 +78,7 @@ mod webhook_fault;
 #[cfg(feature = "workloads")]
 pub use api::Workloads;
 pub use api::{ApiServer, Body, Refusal, refusals};
+pub use arguments::assert_accepts_arguments;
 pub use conversion::ConversionProof;
 pub use error::{Error, Result};
 pub use fixture::{assert_fixtures_are_valid, sample_file};

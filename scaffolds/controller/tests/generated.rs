@@ -17,10 +17,7 @@ fn the_fixtures_are_valid() {
 
 #[test]
 fn the_program_accepts_the_arguments_of_its_deployment() {
-    let arguments = ["--concurrency=8", "--log=info"];
     let program = env!("CARGO_BIN_EXE_controller");
-    let mut command = std::process::Command::new(program);
-    let output = command.args(arguments).arg("--help").output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "[deployment] args: {error}");
+    let arguments = ["--concurrency=8", "--log=info"];
+    operator_testing::assert_accepts_arguments(program, &arguments);
 }

@@ -3,6 +3,7 @@
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use operator_testing::Server;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
@@ -149,4 +150,19 @@ async fn an_operator_that_may_not_ask_answers_503() {
     let gate = Gate::new(server.client_as("system:serviceaccount:shop:op"));
     let code = get(&gate, METRICS, Some("a")).await;
     assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn a_connection_has_one_request() {
+    let server = Server::in_memory();
+    let gate = Arc::new(Gate::new(server.client()));
+    let (mut client, stream) = tokio::io::duplex(4096);
+    let metrics = Arc::new(Metrics::new("test", "test"));
+    tokio::spawn(answer(stream, gate, metrics));
+    let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    client.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    client.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 401"), "{response}");
+    assert!(response.contains("connection: close"), "{response}");
 }

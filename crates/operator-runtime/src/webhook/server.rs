@@ -184,8 +184,12 @@ async fn respond(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{metrics::Metrics, webhook::Webhooks};
-    use futures::stream;
+    use crate::{
+        metrics::Metrics,
+        webhook::{Webhooks, registry::Registration},
+    };
+    use futures::{channel::mpsc, stream};
+    use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
     use http_body_util::StreamBody;
     use hyper::{
         body::Frame,
@@ -201,7 +205,7 @@ mod tests {
 
     type Stream = TokioIo<client::TlsStream<TcpStream>>;
 
-    /// A server without webhooks, which answers each request with 404, and a connection to it.
+    /// A server whose webhook at /review is starting, which answers 503 there and else 404, and a connection to it.
     async fn connect(protocol: &str) -> Stream {
         let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let certificate = signed.cert.der().clone();
@@ -215,7 +219,12 @@ mod tests {
             .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let metrics = Metrics::new("test", "test");
-        let router = Arc::new(Router::new(&mut Webhooks::new(), &metrics));
+        let mut webhooks = Webhooks::new();
+        webhooks.registrations.push(Registration {
+            paths: vec!["/review".to_owned()],
+            start: Box::new(|_| unreachable!("the router is not opened")),
+        });
+        let router = Arc::new(Router::new(&mut webhooks, &metrics));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let closing = CancellationToken::new();
@@ -303,5 +312,37 @@ mod tests {
         let response = timeout(BODY_TIMEOUT / 3, response).await;
         let status = response.expect("an early answer").unwrap().status();
         assert_eq!(status, StatusCode::NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn two_large_reviews_are_answered_at_a_time() {
+        let stream = connect("h2").await;
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        // a review ends when its sender is dropped
+        let send = |length: Option<&str>| {
+            let (end, body) = mpsc::unbounded::<Result<Frame<Bytes>, Infallible>>();
+            let mut request =
+                Request::post("https://localhost/review").header(CONTENT_TYPE, "application/json");
+            if let Some(length) = length {
+                request = request.header(CONTENT_LENGTH, length);
+            }
+            let request = request.body(StreamBody::new(body)).unwrap();
+            let mut sender = sender.clone();
+            let status = async move { sender.send_request(request).await.unwrap().status() };
+            (end, tokio::spawn(status))
+        };
+        // of unknown size, so large
+        let (end, first) = send(None);
+        let _second = send(None);
+        let (_, third) = send(None);
+        let (_, small) = send(Some("0"));
+        assert_eq!(small.await.unwrap(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(!third.is_finished());
+        drop(end);
+        assert_eq!(first.await.unwrap(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(third.await.unwrap(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }
