@@ -172,7 +172,7 @@ impl Uninstallation {
         let ending = match ending {
             Ok(ending) => ending,
             Err(error) => {
-                output.interrupted(&error, terminal)?;
+                let _unprinted = output.interrupted(&error, terminal);
                 return Err(error.into());
             }
         };
