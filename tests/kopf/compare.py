@@ -130,9 +130,9 @@ def load(path):
 
 def wait_for_quiet(side, name):
     count, since = -1, time.time()
-    # on a busy machine, an operator that has just started takes longer for its first call
+    # on a busy machine, the first call for an object takes longer
     until = since + 20
-    while time.time() - since < QUIET or (count <= 0 and time.time() < until):
+    while time.time() - since < QUIET or (count == 0 and time.time() < until and side.exists(name)):
         now = len(side.lines(name))
         if now != count:
             count, since = now, time.time()
