@@ -64,11 +64,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             Some(Output::new(path, Format::OciArchive)?)
         }
     };
-    // a registry that nobody can log in to is reported before the build
     let credentials = match args.push {
         true => image::credentials(&name)?,
         false => None,
     };
+    // a registry that cannot be used is reported before the build
+    if args.push {
+        terminal.working("asking the registry");
+        image::check_registry(&name, credentials.clone())?;
+        terminal.end_progress();
+    }
 
     let built = image::build(&package, &state.name, created)?;
     terminal.working("assembling the image");

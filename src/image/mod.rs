@@ -26,6 +26,8 @@ pub use layout::{archive, layout};
 pub use manifest::{Image, Part, PlatformImage};
 pub use output::{Format, Output, OutputError, write};
 pub use platform::Platform;
-pub use push::{Credentials, CredentialsError, PushError, Pushed, credentials, push};
+pub use push::{
+    Credentials, CredentialsError, PushError, Pushed, check_registry, credentials, push,
+};
 pub use reference::{Reference, ReferenceError};
 pub use sbom::{Sbom, SbomPackage};

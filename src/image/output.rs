@@ -56,9 +56,16 @@ impl Output {
     /// Checks the path. A file is overwritten by an archive, and a folder that has files is an error.
     pub fn new(path: PathBuf, format: Format) -> Result<Self, OutputError> {
         match format {
-            Format::OciArchive if path.is_dir() => Err(OutputError::Folder(path)),
-            Format::OciLayout if !is_vacant(&path) => Err(OutputError::Taken(path)),
-            _ => Ok(Self { path, format }),
+            Format::OciArchive if path.is_dir() => return Err(OutputError::Folder(path)),
+            Format::OciLayout if !is_vacant(&path) => return Err(OutputError::Taken(path)),
+            _ => {}
+        }
+        // in the first folder above it that exists
+        let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+        let folder = absolute.ancestors().skip(1).find(|it| it.exists());
+        match tempfile::tempfile_in(folder.unwrap_or(Path::new("."))) {
+            Ok(_) => Ok(Self { path, format }),
+            Err(source) => Err(OutputError::Write { path, source }),
         }
     }
 

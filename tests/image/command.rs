@@ -322,6 +322,7 @@ fn credentials_come_from_docker_and_its_helpers() {
     let environment = [("DOCKER_CONFIG", docker_config.as_str())];
     let error = fake.fails(&args, &environment);
     assert!(error.contains("docker login"), "{error}");
+    assert_eq!(fake.builds(), "", "it was built before it was checked");
 
     for config in [
         r#"{"credsStore": "test"}"#.to_owned(),
@@ -454,6 +455,19 @@ fn wrong_input_has_a_cure_and_writes_nothing() {
             "--tag a --output full",
             &[],
             ["full is a folder", "--format oci-layout"],
+        ),
+        (
+            "--tag a --output Cargo.toml/image.tar",
+            &[],
+            [
+                "Cargo.toml/image.tar can't be written",
+                "make the folder writable",
+            ],
+        ),
+        (
+            "--tag 127.0.0.1:1/a:1 --push",
+            &[],
+            ["127.0.0.1:1 can't be reached", "refused"],
         ),
         (
             "--tag a --output full --format oci-layout",

@@ -7,6 +7,7 @@ use docker_credential::{CredentialRetrievalError, DockerCredential};
 use crate::image::Reference;
 
 /// The credentials of a user. They are in no message.
+#[derive(Clone)]
 pub enum Credentials {
     Password {
         user: String,

@@ -31,18 +31,25 @@ pub struct Pushed {
     pub existing: usize,
 }
 
+/// Checks that the registry answers, and that it accepts the credentials.
+pub fn check_registry(name: &Reference, credentials: Option<Credentials>) -> Result<(), PushError> {
+    let mut registry = Registry::new(name, credentials)?;
+    runtime()?.block_on(registry.check())
+}
+
 /// Uploads an image, and tags it.
 pub fn push(
     image: &Image,
     name: &Reference,
     credentials: Option<Credentials>,
 ) -> Result<Pushed, PushError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(PushError::Runtime)?;
     let mut registry = Registry::new(name, credentials)?;
-    runtime.block_on(upload(image, name, &mut registry))
+    runtime()?.block_on(upload(image, name, &mut registry))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, PushError> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().map_err(PushError::Runtime)
 }
 
 async fn upload(

@@ -47,6 +47,16 @@ impl Registry {
         })
     }
 
+    /// Asks for a blob that many repositories have, and that any of them may lack.
+    pub async fn check(&mut self) -> Result<(), PushError> {
+        let url = self.url(&format!("blobs/{}", Blob::empty().descriptor.digest));
+        let answer = self.send(Method::GET, &url, &[], &[]).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            self.accept("a request", answer)?;
+        }
+        Ok(())
+    }
+
     /// Whether a blob is there. If the answer is an error, it is not: the upload is then refused with a reason, which the answer to HEAD
     /// does not have.
     pub async fn has_blob(&mut self, blob: &Blob) -> Result<bool, PushError> {
