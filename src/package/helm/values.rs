@@ -242,7 +242,12 @@ fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
             comment: "Further labels of all objects and pods.",
             name: "labels",
             value: json!(settings.labels),
-            schema: texts.clone(),
+            // it selects the pods
+            schema: json!({
+                "type": "object",
+                "propertyNames": {"not": {"const": "app.kubernetes.io/name"}},
+                "additionalProperties": {"type": "string"},
+            }),
         },
         Entry {
             comment: "Annotations of the pods.",
