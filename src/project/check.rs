@@ -188,7 +188,7 @@ impl StateError {
             Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
             Self::NoVersions(_) => "list those that get types: `versions = [\"v1\"]`",
             Self::NoKustomize => {
-                "add it: the tests and `cargo operator dev` read manifests/. Write `packaging = [\"kustomize\", \"helm\"]`"
+                "add it to the list: the tests and `cargo operator dev` read manifests/"
             }
             Self::OlmVersion(_) => {
                 "choose one, in small letters and without `+`: cargo operator gen-manifests --image NAME:0.2.0"

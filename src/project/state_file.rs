@@ -392,7 +392,7 @@ fn keyed(message: &str) -> String {
             "unknown value `{found}`, expected {known}{}",
             nearest.unwrap_or_default()
         ),
-        None => message.to_owned(),
+        None => message.replace("expected u16", "expected a number from 0 to 65535"),
     }
 }
 
