@@ -63,7 +63,7 @@ fn a_wrong_setting_is_refused_at_its_place() {
         ),
         (
             "replicas = -1",
-            "invalid value: integer `-1`, expected u16",
+            "invalid value: integer `-1`, expected a number from 0 to 65535",
             "-1",
         ),
         (
