@@ -4,6 +4,9 @@ Usage: compare.py WORK KOPF_SERVER_KUBECONFIG OURS_KUBECONFIG -- KOPF_COMMAND...
 
 A script is a list of sessions; before each session both operators are started, and after it they are killed. A session is a list of steps, of
 which each waits until nothing more is logged. The lines of each object are compared in their order, without times.
+
+How long an operator takes depends on what else the machine does. An object of its own, the pulse, is edited over and over: what is not logged
+while the operator handles two such edits, from their start to their end, is not on its way.
 """
 
 import json
@@ -18,6 +21,8 @@ from cluster import Cluster
 
 # Seconds: longer than the delay of a retry that a step waits for, shorter than one that it does not.
 QUIET = 4.0
+# Seconds: longer than a busy machine takes, as only what fails takes all of them.
+PATIENCE = 120
 SUBJECTS = "/apis/test.example.com/v1/namespaces/default/subjects"
 
 
@@ -34,22 +39,53 @@ class Side:
             "KUBECONFIG": kubeconfig, "CALL_LOG": self.log, "CALL_PLAN": self.plan, "PYTHONHASHSEED": "0",
         }
         self.process = None
+        self.pulse, self.beats = None, 0
+        self.by_object, self.lock = {}, threading.Lock()
         open(self.log, "a").close()
+        self.reader = open(self.log)
 
-    def start(self):
+    def start(self, number):
+        """Starts the operator and the pulse of this session, and waits for the first beat."""
         self.process = subprocess.Popen(
             self.command, env=self.environment, stdout=self.output, stderr=self.output, start_new_session=True
         )
+        name = f"pulse-{number}"
+        self.create(name, {"size": 0})
+        wait_for(lambda: self.called(name, "f", 1), "the operator handles nothing")
+        self.pulse, self.beats = name, 1
+        threading.Thread(target=self.beat, args=(name,), daemon=True).start()
+
+    def beat(self, name):
+        """Counts the edits that the operator has handled wholly: `u2` is its last handler of an edit."""
+        count = 0
+        while self.pulse == name:
+            count += 1
+            self.patch(name, {"spec": {"size": count}})
+            while self.pulse == name and not self.called(name, "u2", count):
+                time.sleep(0.05)
+            self.beats += 1
+            time.sleep(0.5)
 
     def kill(self):
+        self.pulse = None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def called(self, name, handler, times):
+        return sum(line["handler"] == handler for line in self.lines(name)) >= times
+
     def lines(self, name):
-        with open(self.log) as log:
-            # the last line may be half written
-            whole = [line for line in log if line.endswith("\n")]
-        return [line for line in map(json.loads, whole) if line["object"] == name]
+        """The lines of an object, of which each is parsed once."""
+        with self.lock:
+            while True:
+                start = self.reader.tell()
+                line = self.reader.readline()
+                # the last line may be half written
+                if not line.endswith("\n"):
+                    self.reader.seek(start)
+                    return list(self.by_object.get(name, []))
+                line = json.loads(line)
+                self.by_object.setdefault(line["object"], []).append(line)
 
     # what the steps of scripts do
 
@@ -106,11 +142,8 @@ class Until:
     def __call__(self, side, name):
         before = len(side.lines(name))
         self.step(side, name)
-        until = time.time() + 20
-        while not {line["handler"] for line in side.lines(name)[before:]}.issuperset(self.handlers):
-            if time.time() > until:
-                raise AssertionError(f"{self.handlers} were not called")
-            time.sleep(0.02)
+        are_called = lambda: {line["handler"] for line in side.lines(name)[before:]}.issuperset(self.handlers)
+        wait_for(are_called, f"{self.handlers} were not called")
         # what they have led to is recorded
         time.sleep(0.5)
 
@@ -128,14 +161,24 @@ def load(path):
     return scope["SCRIPTS"], scope["CLASSES"]
 
 
+def wait_for(condition, problem):
+    until = time.time() + PATIENCE
+    while not condition():
+        if time.time() > until:
+            raise AssertionError(problem)
+        time.sleep(0.02)
+
+
 def wait_for_quiet(side, name):
-    count, since = -1, time.time()
-    # on a busy machine, the first call for an object takes longer
-    until = since + 20
-    while time.time() - since < QUIET or (count == 0 and time.time() < until and side.exists(name)):
+    count, since, beats = -1, time.time(), side.beats
+    until = time.time() + PATIENCE
+    # the first may have been under way; two whole ones follow
+    while time.time() - since < QUIET or side.beats < beats + 3:
         now = len(side.lines(name))
         if now != count:
-            count, since = now, time.time()
+            count, since, beats = now, time.time(), side.beats
+        if time.time() > until:
+            raise AssertionError("the operator does not come to rest")
         time.sleep(0.1)
 
 
@@ -166,13 +209,7 @@ def run(side, scripts, results, problems):
             down = script.sessions[number].get("down", [])
             for step in down:
                 step(side, name)
-        side.start()
-        # until the operator watches
-        sentinel = f"sentinel-{number}"
-        side.create(sentinel, {"size": 1})
-        until = time.time() + 30
-        while not side.lines(sentinel) and time.time() < until:
-            time.sleep(0.05)
+        side.start(number)
         work = lambda name, script: run_session(side, name, [lambda side, name: None, *script.sessions[number].get("up", [])], problems)
         together([lambda name=name, script=script: work(name, script) for name, script in active.items()])
         for name, script in active.items():
