@@ -161,8 +161,8 @@ impl Planner<'_> {
                 return self.conflict(path, Cause::Unresolved, Some(ours));
             }
             (Some(ours), _) if same(ours, &theirs) => {}
-            // Invariant: a file that the user removed stays away.
-            (None, _) if is_known => {
+            // Invariant: a file that the user removed stays away, unless that was while it was not generated
+            (None, _) if is_known && !self.is_orphan(path) => {
                 self.stays_deleted(path, owner, &theirs);
                 return self.base(path, Some(theirs));
             }
@@ -230,6 +230,11 @@ impl Planner<'_> {
         self.new_lock.files.insert(path.into(), entry);
     }
 
+    /// Whether the file was not generated at the last invocation, but there.
+    fn is_orphan(&self, path: &str) -> bool {
+        (self.lock.files.get(path)).is_some_and(|entry| entry.orphaned)
+    }
+
     /// Handles a file that is no longer generated.
     fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
         let is_pristine = |ours: &str| match entry.owner {
@@ -239,7 +244,12 @@ impl Planner<'_> {
             Owner::Tool | Owner::User => self.lock.is_pristine(path, ours),
         };
         if let Some(ours) = self.ours.get(path) {
-            let is_reset = entry.owner != Owner::User && self.resolution.resets(path);
+            let is_reset = match entry.owner {
+                Owner::Tool => self.resolution.resets(path),
+                // a folder's name alone takes nothing from the user
+                Owner::Merged | Owner::Keys => self.resolution.resets_itself(path),
+                Owner::User => false,
+            };
             if is_pristine(ours) || is_reset {
                 self.plan.changes.push(Change {
                     path: path.into(),
@@ -251,12 +261,16 @@ impl Planner<'_> {
             } else if entry.owner == Owner::Tool && !self.resolution.adopts(path) {
                 return self.conflict(path, Cause::Unneeded, None);
             } else {
-                if !entry.removed {
+                let is_adopted = self.resolution.adopts(path);
+                // a lock of format 2 has `removed` instead
+                if is_adopted || !(entry.orphaned || entry.removed) {
                     self.plan.notes.push(Note::Orphan(path.into()));
                 }
                 // the edits are merged if the file is generated again, as when a setting is removed and set
-                if let Owner::Merged | Owner::Keys = entry.owner {
-                    let entry = entry.clone().removed();
+                if let Owner::Merged | Owner::Keys = entry.owner
+                    && !is_adopted
+                {
+                    let entry = entry.clone().orphaned();
                     self.new_lock.files.insert(path.into(), entry);
                     return;
                 }

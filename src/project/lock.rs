@@ -8,8 +8,8 @@ use super::marker::is_marked;
 use crate::hash::sha256;
 
 /// The format of `operator.lock` that this tool writes. It reads format 1, too, which knows neither `removed` nor the hash of a `user`
-/// file.
-pub const FORMAT: u32 = 2;
+/// file, and format 2, which does not know `orphaned`.
+pub const FORMAT: u32 = 3;
 
 /// The generated files of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,10 +28,12 @@ pub struct Entry {
     /// The SHA-256 of the last generated text, in hexadecimal; `None` for an adopted file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// Whether the file is not there because the user deleted it, or is there although it is no longer generated, because the user edited
-    /// it; a note reports either once.
+    /// Whether the file is not there because the user deleted it; a note reports that once.
     #[serde(default, skip_serializing_if = "is_false")]
     pub removed: bool,
+    /// Whether the file is no longer generated, and is there because the user edited it; a note reports that once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub orphaned: bool,
     /// For an adopted file, the hash of its generated version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<String>,
@@ -153,8 +155,13 @@ impl Lock {
             } else {
                 ""
             };
+            let orphaned = if entry.orphaned {
+                ", orphaned = true"
+            } else {
+                ""
+            };
             text += &format!(
-                "{} = {{ owner = \"{owner}\"{hash}{removed}{declined} }}\n",
+                "{} = {{ owner = \"{owner}\"{hash}{removed}{orphaned}{declined} }}\n",
                 toml_edit::Value::from(path.as_str())
             );
         }
@@ -176,6 +183,7 @@ impl Entry {
             owner,
             hash: Some(hash(text)),
             removed: false,
+            orphaned: false,
             declined: None,
         }
     }
@@ -188,12 +196,22 @@ impl Entry {
         }
     }
 
+    /// The same entry with `orphaned`.
+    pub fn orphaned(self) -> Self {
+        Self {
+            removed: false,
+            orphaned: true,
+            ..self
+        }
+    }
+
     /// The entry of an adopted file, with its generated text.
     pub fn adopted(theirs: Option<&str>) -> Self {
         Self {
             owner: Owner::User,
             hash: None,
             removed: false,
+            orphaned: false,
             declined: theirs.map(hash),
         }
     }
@@ -225,6 +243,8 @@ mod tests {
             .insert(".gitignore".into(), Entry::adopted(Some("y")));
         let removed = Entry::new(Owner::Tool, "x").removed();
         lock.files.insert("src/gone.rs".into(), removed);
+        let orphaned = Entry::new(Owner::Merged, "x").orphaned();
+        lock.files.insert("Chart.yaml".into(), orphaned);
         assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
         assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));
     }
@@ -242,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_refused_and_an_older_one_is_converted() {
-        let error = Lock::read("format = 3\nnew = true\n").unwrap_err();
-        assert!(matches!(error, LockError::Format(3)));
+        let error = Lock::read("format = 4\nnew = true\n").unwrap_err();
+        assert!(matches!(error, LockError::Format(4)));
         let old = "format = 1\n[files]\n\"src/lib.rs\" = { owner = \"user\" }\n";
         let read = Lock::read(old).unwrap();
         assert_eq!(

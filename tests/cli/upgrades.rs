@@ -119,6 +119,6 @@ fn an_older_project_is_updated_with_all_edits_kept() {
             assert!(after["operator.toml"].contains(line), "{line}");
         }
         ok(p, "regenerate --check");
-        assert!(after["operator.lock"].contains("format = 2"));
+        assert!(after["operator.lock"].contains("format = 3"));
     }
 }

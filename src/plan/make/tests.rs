@@ -131,6 +131,59 @@ fn a_file_that_is_no_longer_generated_is_removed_unless_edited() {
 }
 
 #[test]
+fn a_file_that_is_deleted_while_it_is_not_generated_is_created_again() {
+    for owner in [Owner::Merged, Owner::Keys] {
+        let disk = project(owner, "a = 1\n", Some("a = 2\n"));
+        let mut disk = applied(disk.clone(), &made(&disk, Tree::default()));
+        disk.0.remove(PATH);
+        let plan = made(&disk, tree(owner, "a = 3\n"));
+        assert_eq!((&plan.conflicts, &plan.notes), (&vec![], &vec![]));
+        let disk = applied(disk, &plan);
+        assert_eq!(disk.get(PATH), Some("a = 3\n"), "{owner:?}");
+        assert_eq!(made(&disk, tree(owner, "a = 3\n")), Plan::default());
+    }
+}
+
+#[test]
+fn an_edited_file_that_is_no_longer_generated_is_taken_by_its_own_name_only() {
+    for owner in [Owner::Merged, Owner::Keys] {
+        let disk = project(owner, "a = 1\n", Some("a = 2\n"));
+        let orphan = applied(disk.clone(), &made(&disk, Tree::default()));
+        for (disk, case) in [(&disk, "edited"), (&orphan, "orphan")] {
+            for (reset, kept) in [(".", true), ("some", true), (PATH, false)] {
+                let resolution = Resolution {
+                    reset: vec![reset.into()],
+                    ..Resolution::default()
+                };
+                let after = applied(disk.clone(), &resolved(disk, Tree::default(), &resolution));
+                assert_eq!(after.get(PATH).is_some(), kept, "{owner:?} {case} {reset}");
+            }
+            let adopt = Resolution {
+                adopt: vec!["some".into()],
+                ..Resolution::default()
+            };
+            let plan = resolved(disk, Tree::default(), &adopt);
+            assert_eq!(plan.notes, [Note::Orphan(PATH.into())], "{owner:?} {case}");
+            let after = applied(disk.clone(), &plan);
+            assert_eq!((after.get(PATH), after.base(PATH)), (Some("a = 2\n"), None));
+            assert_eq!(lock(&after), Lock::default());
+        }
+    }
+}
+
+#[test]
+fn an_orphan_in_a_lock_of_format_2_is_not_reported_again() {
+    let disk = project(Owner::Merged, "a\n", Some("b\n"));
+    let mut disk = applied(disk.clone(), &made(&disk, Tree::default()));
+    let old = disk.get(LOCK).unwrap().replace("orphaned", "removed");
+    disk.0
+        .insert(LOCK.into(), old.replace("format = 3", "format = 2"));
+    let plan = made(&disk, Tree::default());
+    assert_eq!(plan.notes, []);
+    assert!(lock(&applied(disk, &plan)).files[PATH].orphaned);
+}
+
+#[test]
 fn a_file_that_existed_before_is_kept_and_noted_once() {
     let mut disk = project(Owner::Tool, "a\n", Some("a\n"));
     disk.0.insert("other".into(), "mine\n".into());
