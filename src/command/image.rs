@@ -11,7 +11,7 @@ use crate::{
     disk::{self, RecoveryMode},
     image::{
         self, BuildError, Built, Created, Format, Image, Output, Package, Part, Platform,
-        Reference, ReferenceError,
+        Reference, ReferenceError, Repository,
     },
     terminal::Terminal,
 };
@@ -64,14 +64,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             Some(Output::new(path, Format::OciArchive)?)
         }
     };
-    let credentials = match args.push {
-        true => image::credentials(&name)?,
+    let mut repository = match args.push {
+        true => Some(Repository::new(&name, image::credentials(&name)?)?),
         false => None,
     };
     // a registry that cannot be used is reported before the build
-    if args.push {
+    if let Some(repository) = &mut repository {
         terminal.working("asking the registry");
-        image::check_registry(&name, credentials.clone())?;
+        repository.check()?;
         terminal.end_progress();
     }
 
@@ -105,9 +105,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         image::write(&image, &name, created, output)?;
         text += &format!("{}: {full_name}\n", disk::shown(output.path()));
     }
-    if args.push {
+    if let Some(mut repository) = repository {
         terminal.working("pushing the image");
-        let pushed = image::push(&image, &name, credentials)?;
+        let pushed = repository.push(&image)?;
         let (uploaded, existing) = (pushed.uploaded, pushed.existing);
         text += &format!(
             "pushed {full_name} ({uploaded} blobs uploaded, {existing} were there)\n\

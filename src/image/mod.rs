@@ -1,6 +1,6 @@
 //! `cargo operator image`: a container image of the project's operator, without a container engine.
 //!
-//! In: a static binary for each platform ([`build`]). Out: an [`Image`], which is a value; [`write()`] and [`push()`] are the only ways out. The
+//! In: a static binary for each platform ([`build`]). Out: an [`Image`], which is a value; [`write()`] and [`Repository::push`] are the only ways out. The
 //! bytes of an image depend on its inputs alone: no clock, host or path.
 
 mod build;
@@ -26,8 +26,6 @@ pub use layout::{archive, layout};
 pub use manifest::{Image, Part, PlatformImage};
 pub use output::{Format, Output, OutputError, write};
 pub use platform::Platform;
-pub use push::{
-    Credentials, CredentialsError, PushError, Pushed, check_registry, credentials, push,
-};
+pub use push::{Credentials, CredentialsError, PushError, Pushed, Repository, credentials};
 pub use reference::{Reference, ReferenceError};
 pub use sbom::{Sbom, SbomPackage};

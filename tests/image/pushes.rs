@@ -9,8 +9,8 @@ use std::{
 };
 
 use cargo_operator::image::{
-    Created, Credentials, Description, Image, Part, Platform, PushError, Pushed, Reference, Sbom,
-    SbomPackage, push,
+    Created, Credentials, Description, Image, Part, Platform, PushError, Pushed, Reference,
+    Repository, Sbom, SbomPackage,
 };
 use serde_json::Value;
 
@@ -45,7 +45,12 @@ fn image() -> Image {
 
 fn push_to(address: &str, credentials: Option<Credentials>) -> Result<Pushed, PushError> {
     let name = Reference::read(&format!("{address}/me/widget:1.0")).unwrap();
-    push(&image(), &name, credentials)
+    Repository::new(&name, credentials)?.push(&image())
+}
+
+fn check(address: &str, credentials: Option<Credentials>) -> Result<(), PushError> {
+    let name = Reference::read(&format!("{address}/me/widget:1.0")).unwrap();
+    Repository::new(&name, credentials)?.check()
 }
 
 fn password(password: &str) -> Option<Credentials> {
@@ -112,6 +117,52 @@ fn an_image_is_pushed_with_each_way_to_authenticate() {
         let tokens = requests.iter().filter(|line| line.contains("/token"));
         assert_eq!(tokens.count(), usize::from(auth == Auth::Token));
     }
+}
+
+#[test]
+fn a_check_uploads_nothing_and_the_push_after_it_needs_no_new_token() {
+    let registry = Registry::start(Settings {
+        auth: Auth::Token,
+        ..Settings::default()
+    });
+    let name = Reference::read(&format!("{}/me/widget:1.0", registry.address)).unwrap();
+    let identity = Credentials::IdentityToken(IDENTITY_TOKEN.into());
+    let mut repository = Repository::new(&name, Some(identity)).unwrap();
+    repository.check().unwrap();
+    assert!(registry.blobs().is_empty());
+    let mut requests = registry.requests();
+    let cancelled = "DELETE /v2/me/widget/blobs/uploads/1?state=x";
+    assert_eq!(requests.last().unwrap(), cancelled);
+    repository.push(&image()).unwrap();
+    requests.extend(registry.requests());
+    let tokens = requests.iter().filter(|line| line.contains("/token"));
+    assert_eq!(tokens.count(), 1);
+}
+
+#[test]
+fn a_check_finds_what_would_refuse_the_push() {
+    for (line, status) in [
+        ("POST", "403 Forbidden"),
+        ("POST", "404 Not Found"),
+        ("POST", "507 Insufficient Storage"),
+    ] {
+        let registry = Registry::start(Settings {
+            refused: Some((line, status, "no")),
+            ..Settings::default()
+        });
+        let error = check(&registry.address, None).unwrap_err().to_string();
+        let expected = format!("the upload of a blob to me/widget: {status}: no");
+        assert!(error.contains(&expected), "{error}");
+    }
+    // this one lets everybody read
+    let registry = Registry::start(Settings {
+        auth: Auth::Basic,
+        reads_need_no_login: true,
+        ..Settings::default()
+    });
+    let error = check(&registry.address, password("wrong")).unwrap_err();
+    assert!(error.to_string().contains("401 Unauthorized"), "{error}");
+    check(&registry.address, password(PASSWORD)).unwrap();
 }
 
 #[test]

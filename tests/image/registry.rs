@@ -1,4 +1,4 @@
-//! A registry in the test process, as the OCI distribution specification defines it, without deletion.
+//! A registry in the test process, as the OCI distribution specification defines it, without the deletion of what it has.
 
 use std::{
     collections::BTreeMap,
@@ -31,6 +31,8 @@ pub enum Auth {
 #[derive(Clone, Default)]
 pub struct Settings {
     pub auth: Auth,
+    /// Whether the credentials are needed for changes only.
+    pub reads_need_no_login: bool,
     /// Whether it lists the referrers of a manifest itself.
     pub lists_referrers: bool,
     /// A part of the request lines that are refused, with the status line and the body of the answer.
@@ -277,7 +279,9 @@ impl State {
                 (Some("Bearer issued".to_owned()), challenge)
             }
         };
-        if wanted.is_some() && authorization != wanted.as_ref() {
+        let is_read = line.starts_with("GET") || line.starts_with("HEAD");
+        let is_open = self.settings.reads_need_no_login && is_read;
+        if !is_open && wanted.is_some() && authorization != wanted.as_ref() {
             let mut answer = refusal(
                 "401 Unauthorized",
                 "UNAUTHORIZED",
@@ -301,6 +305,9 @@ impl State {
             let mut answer = of("202 Accepted");
             answer.headers.push(("Location", to));
             return answer;
+        }
+        if method == "DELETE" && path.starts_with("blobs/uploads/1?") {
+            return of("204 No Content");
         }
         if method == "PUT" && path.starts_with("blobs/uploads/1?") {
             let (_, wanted) = path.split_once("digest=").unwrap();

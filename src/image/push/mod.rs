@@ -31,25 +31,33 @@ pub struct Pushed {
     pub existing: usize,
 }
 
-/// Checks that the registry answers, and that it accepts the credentials.
-pub fn check_registry(name: &Reference, credentials: Option<Credentials>) -> Result<(), PushError> {
-    let mut registry = Registry::new(name, credentials)?;
-    runtime()?.block_on(registry.check())
+/// A repository to push to. It keeps what the registry has authorized, as some credentials can be used only once.
+pub struct Repository {
+    registry: Registry,
+    name: Reference,
+    runtime: tokio::runtime::Runtime,
 }
 
-/// Uploads an image, and tags it.
-pub fn push(
-    image: &Image,
-    name: &Reference,
-    credentials: Option<Credentials>,
-) -> Result<Pushed, PushError> {
-    let mut registry = Registry::new(name, credentials)?;
-    runtime()?.block_on(upload(image, name, &mut registry))
-}
+impl Repository {
+    pub fn new(name: &Reference, credentials: Option<Credentials>) -> Result<Self, PushError> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        Ok(Self {
+            registry: Registry::new(name, credentials)?,
+            name: name.clone(),
+            runtime: runtime.enable_all().build().map_err(PushError::Runtime)?,
+        })
+    }
 
-fn runtime() -> Result<tokio::runtime::Runtime, PushError> {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().build().map_err(PushError::Runtime)
+    /// Checks that the registry accepts an upload, without one.
+    pub fn check(&mut self) -> Result<(), PushError> {
+        self.runtime.block_on(self.registry.check())
+    }
+
+    /// Uploads an image, and tags it.
+    pub fn push(&mut self, image: &Image) -> Result<Pushed, PushError> {
+        let upload = upload(image, &self.name, &mut self.registry);
+        self.runtime.block_on(upload)
+    }
 }
 
 async fn upload(

@@ -19,6 +19,9 @@ use super::{
 };
 use crate::image::{Blob, Reference, descriptor::media_type};
 
+/// The upload of a blob, in errors.
+const UPLOAD: &str = "the upload of a blob";
+
 pub struct Registry {
     http: Http,
     /// As the user names it.
@@ -47,13 +50,11 @@ impl Registry {
         })
     }
 
-    /// Asks for a blob that many repositories have, and that any of them may lack.
+    /// Begins an upload, and cancels it: only that shows whether the credentials may push.
     pub async fn check(&mut self) -> Result<(), PushError> {
-        let url = self.url(&format!("blobs/{}", Blob::empty().descriptor.digest));
-        let answer = self.send(Method::GET, &url, &[], &[]).await?;
-        if answer.status == StatusCode::UNAUTHORIZED {
-            self.accept("a request", answer)?;
-        }
+        let url = self.begin_upload().await?;
+        // registries forget uploads that nobody ends, and not all of them can cancel one
+        let _answer = self.send(Method::DELETE, &url, &[], &[]).await;
         Ok(())
     }
 
@@ -68,20 +69,24 @@ impl Registry {
 
     /// Uploads a blob in two requests: the first one returns the URL for the second.
     pub async fn upload_blob(&mut self, blob: &Blob) -> Result<(), PushError> {
-        let act = "the upload of a blob";
-        let begun = self
-            .send(Method::POST, &self.url("blobs/uploads/"), &[], &[])
-            .await?;
-        let begun = self.accept(act, begun)?;
-        let location = begun.headers.get(LOCATION);
-        let location = location.and_then(|it| it.to_str().ok()).unwrap_or_default();
-        let url = self.upload_url(location)?;
+        let url = self.begin_upload().await?;
         let separator = if url.contains('?') { '&' } else { '?' };
         let url = format!("{url}{separator}digest={}", blob.descriptor.digest);
         let headers = [(CONTENT_TYPE, "application/octet-stream")];
         let ended = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
-        self.accept(act, ended)?;
+        self.accept(UPLOAD, ended)?;
         Ok(())
+    }
+
+    /// Returns the URL to which a blob is then sent.
+    async fn begin_upload(&mut self) -> Result<String, PushError> {
+        let begun = self
+            .send(Method::POST, &self.url("blobs/uploads/"), &[], &[])
+            .await?;
+        let begun = self.accept(UPLOAD, begun)?;
+        let location = begun.headers.get(LOCATION);
+        let location = location.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        self.upload_url(location)
     }
 
     /// The URL in the answer to the start of an upload. It can be one of another host.
