@@ -137,7 +137,9 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
     *labels = match own.is_empty() {
         true => marks.name(Form::Labels("labels")).into(),
         false => {
-            own.insert(marks.name(Form::FurtherLabels), "".into());
+            let names: Vec<&str> = own.keys().map(String::as_str).collect();
+            let names = names.join(" ");
+            own.insert(marks.name(Form::FurtherLabels), names.into());
             own.into()
         }
     };

@@ -8,10 +8,10 @@
 {{- merge $fixed (default dict .Values.labels) $others | toYaml }}
 {{- end }}
 
-{{/* The labels of the pods, which do not change with the version of the chart. */}}
+{{/* The labels of the pods, which do not change with the version of the chart, nor with the tool that installs it. */}}
 {{- define "operator-name.podLabels" -}}
 {{- $fixed := dict "app.kubernetes.io/name" "operator-name" }}
-{{- merge $fixed (default dict .Values.labels) | toYaml }}
+{{- omit (merge $fixed (default dict .Values.labels)) "app.kubernetes.io/managed-by" | toYaml }}
 {{- end }}
 
 {{/* The reference of the image: by its digest, if there is one. */}}

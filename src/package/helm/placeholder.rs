@@ -9,7 +9,7 @@ pub enum Form {
     WatchedNamespace,
     /// The labels of objects, or of pods, by the name of their template.
     Labels(&'static str),
-    /// The labels of objects, beside those that only one of them has.
+    /// The labels of objects, without those whose names are its value, separated by spaces: they are the object's own.
     FurtherLabels,
     /// The reference of the image.
     Image,
@@ -122,7 +122,12 @@ fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
             "{space}{key}:\n{space}  {{{{- include \"{operator}.{template}\" $ | nindent {inner} }}}}"
         ),
         Form::FurtherLabels => {
-            format!("{space}{{{{- include \"{operator}.labels\" $ | nindent {indent} }}}}")
+            let own = line.split_once(": ").map_or("", |(_, names)| names);
+            let own = own.trim_matches(['"', '\'']).split(' ');
+            let own: String = own.map(|name| format!(" \"{name}\"")).collect();
+            format!(
+                "{space}{{{{- omit (include \"{operator}.labels\" $ | fromYaml){own} | toYaml | nindent {indent} }}}}"
+            )
         }
         Form::Block(values) => format!(
             "{space}{key}:\n{space}  {{{{- toYaml {} | nindent {inner} }}}}",
@@ -181,6 +186,15 @@ mod tests {
         let list = "  {{- range $.Values.watchNamespaces }}\n  - {{ . | quote }}\n  {{- end }}";
         let one = "namespace: {{ . | quote }}";
         assert_eq!(text, format!("values:\n{list}\n{one}\n"));
+    }
+
+    #[test]
+    fn an_objects_own_labels_are_not_repeated() {
+        let marks = Placeholders::absent_from("");
+        let name = marks.name(Form::FurtherLabels);
+        let text = marks.fill(&format!("labels:\n  {name}: '1 b'\n"), "a");
+        let include = "omit (include \"a.labels\" $ | fromYaml) \"1\" \"b\" | toYaml | nindent 2";
+        assert_eq!(text, format!("labels:\n  {{{{- {include} }}}}\n"));
     }
 
     #[test]
