@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::certificate::inject;
-use super::{Namespaces, Object, Operator, ResourceType, Role};
+use super::{NAME_LABEL, Namespaces, Object, Operator, ResourceType, Role};
 use crate::project::{
     Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, ReinvocationPolicy, Selector,
     SelectorOperator, Webhook, WebhookType, url_path,
@@ -308,11 +308,10 @@ impl Hook<'_> {
         if !(has_own && self.kind.is_builtin && self.kind.resource.namespaced) {
             return selector;
         }
-        let labels = self.operator.labels();
-        labels.into_iter().fold(selector, |selector, (key, value)| {
-            let operator = SelectorOperator::NotIn;
-            Some(with(selector, &key, operator, vec![value]))
-        })
+        // the labels of settings may be on the Pods of users, too
+        let (key, name) = (NAME_LABEL, self.operator.name.clone());
+        let operator = SelectorOperator::NotIn;
+        Some(with(selector, key, operator, vec![name]))
     }
 }
 

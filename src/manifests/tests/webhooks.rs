@@ -241,6 +241,9 @@ fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
 fn where_a_package_chooses_the_namespaces_the_operators_own_pods_are_excluded_by_their_label() {
     let admitted = vec![pods(vec![validate()]), own(vec![validate()])];
     let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, admitted);
+    // which Pods of others may have, too
+    let labels = &mut operator.deployment.labels;
+    labels.insert("team".into(), "storage".into());
     let webhooks = operator.webhooks.as_mut().unwrap();
     webhooks.selection = NamespaceSelection::Package;
     let webhooks = validating(&operator);
