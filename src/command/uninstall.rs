@@ -144,16 +144,16 @@ impl Uninstallation {
         if is_refused {
             return output.refuse(self.deletes, terminal);
         }
-        if !self.deletes {
-            // a package removes everything
-            if !output.deletes() {
-                return output.done(terminal);
-            }
-            let hint = "nothing was deleted; the same command with `--yes` deletes";
-            return output.finish(hint, Exit::Clean, terminal);
+        // a package removes everything
+        if !self.deletes && !output.deletes() {
+            return output.done(terminal);
         }
         if let Some(deployment) = survey.unknown_deployment() {
-            return output.unknown_deployment(deployment, terminal);
+            return output.unknown_deployment(deployment, self.deletes, terminal);
+        }
+        if !self.deletes {
+            let hint = "nothing was deleted; the same command with `--yes` deletes";
+            return output.finish(hint, Exit::Clean, terminal);
         }
         let mut shown = Ok(());
         let ending = remove(&cluster, &survey, &self.choice, |step| match step {

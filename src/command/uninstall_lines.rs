@@ -268,7 +268,12 @@ impl<'a> Output<'a> {
     }
 
     /// Ends the command, because an operator might run without its roles.
-    pub fn unknown_deployment(self, object: &Object, terminal: &Terminal) -> Result<Exit, Failure> {
+    pub fn unknown_deployment(
+        mut self,
+        object: &Object,
+        deletes: bool,
+        terminal: &Terminal,
+    ) -> Result<Exit, Failure> {
         let label = format!("app.kubernetes.io/name={}", self.name);
         let report = Report::error(
             format!(
@@ -276,7 +281,13 @@ impl<'a> Output<'a> {
             ),
             "if it is the operator, set the label with `kubectl label`; if not, delete it; then run the command again",
         );
-        self.fail(report, terminal)
+        match deletes {
+            true => self.fail(report, terminal),
+            false => {
+                self.add(report, terminal);
+                self.finish("nothing was deleted", Exit::Clean, terminal)
+            }
+        }
     }
 
     /// Ends a removal in which something has created an object again.

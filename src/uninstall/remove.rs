@@ -42,8 +42,16 @@ pub async fn remove(
     mut step: impl FnMut(Step),
 ) -> Result<Ending, UninstallError> {
     let deadline = Instant::now() + choice.timeout;
+    let own = || {
+        let own = survey.objects.iter();
+        own.filter(|(object, claim, _)| {
+            *claim == Claim::Operator && (choice.namespace || !object.is_namespace())
+        })
+    };
+    let deletes_namespace =
+        survey.package().is_none() && own().any(|(object, ..)| object.is_namespace());
     // before anything is deleted, because it can fail
-    let kinds_of_namespaces = match choice.namespace {
+    let kinds_of_namespaces = match deletes_namespace {
         true => namespace::kinds(cluster).await?,
         false => vec![],
     };
@@ -69,11 +77,7 @@ pub async fn remove(
     if survey.package().is_some() {
         return Ok(Ending::Done);
     }
-    let own = survey
-        .objects
-        .iter()
-        .filter(|(_, claim, _)| *claim == Claim::Operator);
-    for (object, _, uid) in own.filter(|(object, ..)| choice.namespace || !object.is_namespace()) {
+    for (object, _, uid) in own() {
         if object.is_namespace()
             && let Some(because) =
                 namespace::occupant(cluster, &kinds_of_namespaces, &object.name).await?

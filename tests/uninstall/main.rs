@@ -233,10 +233,13 @@ fn an_object_without_the_label_is_skipped() {
 fn a_deployment_without_the_label_keeps_its_roles() {
     let cluster = Cluster::new();
     cluster.mark(DEPLOYMENT, "labels", "app.kubernetes.io/name", "other");
-    let run = cluster.run(ALL);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    for part in ["Deployment shop/shop lacks the label", "kubectl label"] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    for (args, code) in [(ALL, 1), ("uninstall", 0)] {
+        let run = cluster.run(args);
+        assert_eq!(run.code, code, "{}", run.stderr);
+        for part in ["Deployment shop/shop lacks the label", "kubectl label"] {
+            assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+        }
+        assert!(!run.stderr.contains("`--yes`"), "{}", run.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
 }
@@ -389,7 +392,12 @@ fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
+    // no namespace would be deleted
     cluster.ok("uninstall --yes");
+    let release = Cluster::new();
+    release.mark(DEPLOYMENT, "labels", "app.kubernetes.io/managed-by", "Helm");
+    release.refuse("GET /apis/policy/v1");
+    release.ok("uninstall --yes --crd widgets.example.com --delete-namespace");
 }
 
 #[test]
