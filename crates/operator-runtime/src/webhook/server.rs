@@ -49,10 +49,17 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// How long a connection is used: API servers open the next one, and others do not keep theirs for ever.
 const CONNECTION_AGE: Duration = Duration::from_secs(600);
 
+/// How long connections are accepted after the end: some have been made before it.
+const LAST_CONNECTIONS: Duration = Duration::from_millis(50);
+
+/// How long a client that has connected before the end may take for its first request.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
+
 /// How long the last requests of a connection may take, which is more than API servers wait.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
 
-/// Serves until `closing` is cancelled, then finishes the requests in flight, and returns. Dropping it closes all connections.
+/// Serves until `closing` is cancelled, then finishes the requests in flight and those of clients that have just connected, and returns.
+/// Dropping it closes all connections.
 pub(super) async fn serve(
     listener: TcpListener,
     config: Arc<ServerConfig>,
@@ -63,6 +70,10 @@ pub(super) async fn serve(
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let large = Arc::new(Semaphore::new(LARGE_REVIEWS));
     let mut connections = JoinSet::new();
+    let mut end = pin!(async {
+        closing.cancelled().await;
+        sleep(LAST_CONNECTIONS).await;
+    });
     loop {
         let accept = async {
             let permit = permits.clone().acquire_owned().await;
@@ -72,7 +83,7 @@ pub(super) async fn serve(
         let (accepted, permit) = tokio::select! {
             accepted = accept => accepted,
             Some(_) = connections.join_next() => continue,
-            () = closing.cancelled() => break,
+            () = end.as_mut() => break,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
@@ -89,7 +100,7 @@ pub(super) async fn serve(
             let _permit = permit;
             let handshake = tokio::select! {
                 handshake = handshake(&acceptor, stream) => handshake,
-                () = closing.cancelled() => return,
+                () = late(&closing) => return,
             };
             match handshake {
                 Ok(stream) => connection(stream, router, large, closing).await,
@@ -99,6 +110,12 @@ pub(super) async fn serve(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+/// Completes when a client that has sent nothing has had its time.
+async fn late(closing: &CancellationToken) {
+    closing.cancelled().await;
+    sleep(FIRST_REQUEST).await;
 }
 
 /// Serves a connection until it ends, or until its requests are finished after a shutdown or when it is old.
@@ -122,7 +139,10 @@ async fn connection(
         Some(b"h2") => http.http2_only(),
         _ => http.http1_only(),
     };
+    let begun = CancellationToken::new();
+    let first = begun.clone();
     let service = service_fn(move |request: Request<Incoming>| {
+        first.cancel();
         let (router, large) = (router.clone(), large.clone());
         async move {
             let response = respond(&router, &large, request).await;
@@ -132,7 +152,7 @@ async fn connection(
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => Ok(ended),
-        () = closing.cancelled() => Err(()),
+        () = closing_after_a_request(&closing, &begun) => Err(()),
         () = sleep(CONNECTION_AGE) => Err(()),
     };
     let ended = match ended {
@@ -147,6 +167,15 @@ async fn connection(
     };
     if let Err(error) = ended {
         debug!(error, "a connection failed");
+    }
+}
+
+/// Completes at the end, but not before the first request, or the time for it.
+async fn closing_after_a_request(closing: &CancellationToken, begun: &CancellationToken) {
+    closing.cancelled().await;
+    tokio::select! {
+        () = begun.cancelled() => {}
+        () = sleep(FIRST_REQUEST) => {}
     }
 }
 
@@ -205,8 +234,14 @@ mod tests {
 
     type Stream = TokioIo<client::TlsStream<TcpStream>>;
 
-    /// A server whose webhook at /review is starting, which answers 503 there and else 404, and a connection to it.
-    async fn connect(protocol: &str) -> Stream {
+    /// A server whose webhook at /review is starting, which answers 503 there and else 404.
+    struct Served {
+        address: std::net::SocketAddr,
+        connector: TlsConnector,
+        closing: CancellationToken,
+    }
+
+    async fn start(protocol: &str) -> Served {
         let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let certificate = signed.cert.der().clone();
         let key = PrivateKeyDer::Pkcs8(signed.signing_key.serialize_der().into());
@@ -228,7 +263,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let closing = CancellationToken::new();
-        tokio::spawn(serve(listener, Arc::new(config), router, closing));
+        tokio::spawn(serve(listener, Arc::new(config), router, closing.clone()));
 
         let mut roots = RootCertStore::empty();
         roots.add(certificate).unwrap();
@@ -238,18 +273,56 @@ mod tests {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-        let stream = TcpStream::connect(address).await.unwrap();
+        Served {
+            address,
+            connector: TlsConnector::from(Arc::new(config)),
+            closing,
+        }
+    }
+
+    async fn handshake(served: &Served, stream: TcpStream) -> Stream {
         let name = ServerName::try_from("localhost").unwrap();
-        let connector = TlsConnector::from(Arc::new(config));
-        let stream = connector.connect(name, stream).await.unwrap();
-        let negotiated = stream.get_ref().1.alpn_protocol().unwrap();
+        TokioIo::new(served.connector.connect(name, stream).await.unwrap())
+    }
+
+    async fn connect(protocol: &str) -> Stream {
+        let served = start(protocol).await;
+        let stream = TcpStream::connect(served.address).await.unwrap();
+        let stream = handshake(&served, stream).await;
+        let negotiated = stream.inner().get_ref().1.alpn_protocol().unwrap();
         assert_eq!(negotiated, protocol.as_bytes());
-        TokioIo::new(stream)
+        stream
     }
 
     fn request() -> Request<Full<Bytes>> {
         let request = Request::post("https://localhost/nowhere").header("host", "localhost");
         request.body(Full::new(Bytes::from("{}"))).unwrap()
+    }
+
+    #[tokio::test]
+    async fn clients_that_connected_before_the_end_are_answered() {
+        let served = start("http/1.1").await;
+        let accepted = TcpStream::connect(served.address).await.unwrap();
+        let silent = TcpStream::connect(served.address).await.unwrap();
+        let ready = TcpStream::connect(served.address).await.unwrap();
+        let ready = handshake(&served, ready).await;
+        // the server has no chance to accept this one before the end
+        let waiting = std::net::TcpStream::connect(served.address).unwrap();
+        served.closing.cancel();
+        waiting.set_nonblocking(true).unwrap();
+        let waiting = TcpStream::from_std(waiting).unwrap();
+        for stream in [
+            handshake(&served, accepted).await,
+            ready,
+            handshake(&served, waiting).await,
+        ] {
+            let (mut sender, connection) = http1::handshake(stream).await.unwrap();
+            tokio::spawn(connection);
+            let response = sender.send_request(request()).await.unwrap();
+            assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        }
+        let ended = timeout(FIRST_REQUEST * 5, silent.readable()).await;
+        ended.expect("it is closed").unwrap();
     }
 
     #[tokio::test]
