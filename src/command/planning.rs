@@ -135,9 +135,13 @@ impl OpenProject {
 
     /// The generated files that the user deleted and did not ask for again.
     fn removed(&self) -> BTreeSet<String> {
+        let files = self.lock.files.iter();
         let is_removed =
             |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
-        self.lock.files.keys().filter(is_removed).cloned().collect()
+        // one that was not generated when the user deleted it is created again
+        let paths = files.filter(|(_, entry)| !entry.orphaned);
+        let paths = paths.map(|(path, _)| path);
+        paths.filter(is_removed).cloned().collect()
     }
 
     /// The plan that writes these files, including the state and the specs.

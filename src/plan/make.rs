@@ -18,8 +18,12 @@ pub fn plan(
     only: impl Fn(&str) -> bool,
     resolution: &Resolution,
 ) -> Plan {
+    // Invariant: a file that was deleted while it was not generated is as unknown as a new one.
+    let is_known = |path: &str, entry: &Entry| !entry.orphaned || ours.get(path).is_some();
+    let mut known = lock.clone();
+    known.files.retain(|path, entry| is_known(path, entry));
     let mut planner = Planner {
-        lock,
+        lock: &known,
         ours,
         resolution,
         plan: Plan::default(),
@@ -161,8 +165,8 @@ impl Planner<'_> {
                 return self.conflict(path, Cause::Unresolved, Some(ours));
             }
             (Some(ours), _) if same(ours, &theirs) => {}
-            // Invariant: a file that the user removed stays away, unless that was while it was not generated
-            (None, _) if is_known && !self.is_orphan(path) => {
+            // Invariant: a file that the user removed stays away.
+            (None, _) if is_known => {
                 self.stays_deleted(path, owner, &theirs);
                 return self.base(path, Some(theirs));
             }
@@ -204,7 +208,13 @@ impl Planner<'_> {
                 self.write(path, Action::Update, theirs, Owner::User);
             }
             // the lock records the original text, not the one that would be generated now
-            (_, Some(entry)) if entry.owner == Owner::User => {}
+            (_, Some(entry)) if entry.owner == Owner::User => {
+                let entry = Entry {
+                    orphaned: false,
+                    ..entry.clone()
+                };
+                self.new_lock.files.insert(path.into(), entry);
+            }
             (None, None) => {
                 self.record(path, Owner::User, &theirs);
                 self.write(path, Action::Create, theirs, Owner::User);
@@ -230,19 +240,8 @@ impl Planner<'_> {
         self.new_lock.files.insert(path.into(), entry);
     }
 
-    /// Whether the file was not generated at the last invocation, but there.
-    fn is_orphan(&self, path: &str) -> bool {
-        (self.lock.files.get(path)).is_some_and(|entry| entry.orphaned)
-    }
-
     /// Handles a file that is no longer generated.
     fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
-        let is_pristine = |ours: &str| match entry.owner {
-            Owner::Merged | Owner::Keys => {
-                (self.ours.base(path)).is_some_and(|base| same(ours, base))
-            }
-            Owner::Tool | Owner::User => self.lock.is_pristine(path, ours),
-        };
         if let Some(ours) = self.ours.get(path) {
             let is_reset = match entry.owner {
                 Owner::Tool => self.resolution.resets(path),
@@ -250,7 +249,7 @@ impl Planner<'_> {
                 Owner::Merged | Owner::Keys => self.resolution.resets_itself(path),
                 Owner::User => false,
             };
-            if is_pristine(ours) || is_reset {
+            if self.lock.is_pristine(path, ours) || is_reset {
                 self.plan.changes.push(Change {
                     path: path.into(),
                     action: Action::Remove,
@@ -261,17 +260,22 @@ impl Planner<'_> {
             } else if entry.owner == Owner::Tool && !self.resolution.adopts(path) {
                 return self.conflict(path, Cause::Unneeded, None);
             } else {
-                let is_adopted = self.resolution.adopts(path);
+                let adopts = self.resolution.adopts(path) && entry.owner != Owner::User;
                 // a lock of format 2 has `removed` instead
-                if is_adopted || !(entry.orphaned || entry.removed) {
+                if adopts || !(entry.orphaned || entry.removed) {
                     self.plan.notes.push(Note::Orphan(path.into()));
                 }
-                // the edits are merged if the file is generated again, as when a setting is removed and set
-                if let Owner::Merged | Owner::Keys = entry.owner
-                    && !is_adopted
-                {
-                    let entry = entry.clone().orphaned();
-                    self.new_lock.files.insert(path.into(), entry);
+                let entry = match adopts {
+                    true => Entry::adopted(None),
+                    false => entry.clone(),
+                };
+                // if the file is generated again, as when a setting is removed and set, edits are merged, and an adopted file stays
+                let is_merged = matches!(entry.owner, Owner::Merged | Owner::Keys);
+                if is_merged || entry.is_adopted() {
+                    self.new_lock.files.insert(path.into(), entry.orphaned());
+                    if !is_merged {
+                        self.base(path, None);
+                    }
                     return;
                 }
             }

@@ -205,6 +205,11 @@ impl Entry {
         }
     }
 
+    /// Whether the user owns the file, although it is generated.
+    pub fn is_adopted(&self) -> bool {
+        self.owner == Owner::User && self.hash.is_none()
+    }
+
     /// The entry of an adopted file, with its generated text.
     pub fn adopted(theirs: Option<&str>) -> Self {
         Self {

@@ -166,8 +166,57 @@ fn an_edited_file_that_is_no_longer_generated_is_taken_by_its_own_name_only() {
             assert_eq!(plan.notes, [Note::Orphan(PATH.into())], "{owner:?} {case}");
             let after = applied(disk.clone(), &plan);
             assert_eq!((after.get(PATH), after.base(PATH)), (Some("a = 2\n"), None));
-            assert_eq!(lock(&after), Lock::default());
+            assert_eq!(made(&after, Tree::default()), Plan::default());
+            let again = made(&after, tree(owner, "a = 3\n"));
+            assert_eq!((&again.conflicts, &again.notes), (&vec![], &vec![]));
+            let after = applied(after, &again);
+            assert_eq!(after.get(PATH), Some("a = 2\n"), "it is the user's");
         }
+    }
+}
+
+#[test]
+fn an_adopted_file_stays_the_users_while_it_is_not_generated() {
+    for owner in [Owner::Tool, Owner::Merged, Owner::Keys] {
+        let disk = project(owner, "a = 1\n", Some("a = 2\n"));
+        let adopt = Resolution {
+            adopt: vec![PATH.into()],
+            ..Resolution::default()
+        };
+        let adopted = resolved(&disk, tree(owner, "a = 1\n"), &adopt);
+        // also if it is adopted when it is no longer generated
+        for plan in [adopted, resolved(&disk, Tree::default(), &adopt)] {
+            let disk = applied(disk.clone(), &plan);
+            let away = applied(disk.clone(), &made(&disk, Tree::default()));
+            assert_eq!(made(&away, Tree::default()), Plan::default());
+            let folder = Resolution {
+                reset: vec!["some".into()],
+                ..Resolution::default()
+            };
+            let back = resolved(&away, tree(owner, "a = 1\n"), &folder);
+            assert_eq!(back.conflicts, [], "{owner:?}");
+            let back = applied(away.clone(), &back);
+            assert_eq!(back.get(PATH), Some("a = 2\n"), "{owner:?}");
+            assert_eq!(made(&back, tree(owner, "a = 1\n")), Plan::default());
+            // and if the user deletes it meanwhile, it is a new file
+            let mut deleted = away;
+            deleted.0.remove(PATH);
+            let created = made(&deleted, tree(owner, "a = 1\n"));
+            let created = applied(deleted, &created);
+            assert_eq!(created.get(PATH), Some("a = 1\n"), "{owner:?}");
+            assert_eq!(made(&created, tree(owner, "a = 1\n")), Plan::default());
+        }
+    }
+}
+
+#[test]
+fn a_file_with_the_edits_of_its_base_is_not_removed() {
+    for owner in [Owner::Merged, Owner::Keys] {
+        let mut disk = project(owner, "a = 1\n", Some("a = 2\n"));
+        // a replacement in all files of the folder
+        disk.0.insert(format!("{BASE}{PATH}"), "a = 2\n".into());
+        let disk = applied(disk.clone(), &made(&disk, Tree::default()));
+        assert_eq!(disk.get(PATH), Some("a = 2\n"), "{owner:?}");
     }
 }
 
