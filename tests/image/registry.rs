@@ -270,6 +270,11 @@ impl State {
         let (wanted, challenge) = match self.settings.auth {
             Auth::None => (None, String::new()),
             Auth::Basic => (Some(basic), "Basic realm=\"registry\"".to_owned()),
+            // the scope of the token does not have it
+            Auth::Token if line.starts_with("DELETE") => {
+                let challenge = format!("Bearer realm=\"http://{own}/token\"");
+                (Some(String::new()), challenge)
+            }
             Auth::Token => {
                 let realm = self
                     .settings

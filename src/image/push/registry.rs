@@ -1,5 +1,7 @@
 //! A repository in a registry: the requests of a push, with credentials if the registry asks for them.
 
+use std::time::Duration;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use form_urlencoded::Serializer;
@@ -21,6 +23,9 @@ use crate::image::{Blob, Reference, descriptor::media_type};
 
 /// The upload of a blob, in errors.
 const UPLOAD: &str = "the upload of a blob";
+
+/// How long the cancellation of an upload may take.
+const CANCELLATION: Duration = Duration::from_secs(10);
 
 pub struct Registry {
     http: Http,
@@ -53,8 +58,8 @@ impl Registry {
     /// Begins an upload, and cancels it: only that shows whether the credentials may push.
     pub async fn check(&mut self) -> Result<(), PushError> {
         let url = self.begin_upload().await?;
-        // registries forget uploads that nobody ends, and not all of them can cancel one
-        let _answer = self.send(Method::DELETE, &url, &[], &[]).await;
+        // registries forget uploads that nobody ends; many demand a right to delete, for which the push needs no token
+        let _answer = tokio::time::timeout(CANCELLATION, self.cancel_upload(&url)).await;
         Ok(())
     }
 
@@ -87,6 +92,13 @@ impl Registry {
         let location = begun.headers.get(LOCATION);
         let location = location.and_then(|it| it.to_str().ok()).unwrap_or_default();
         self.upload_url(location)
+    }
+
+    /// Sends one request, with the authorization that there is.
+    async fn cancel_upload(&self, url: &str) -> Result<Answer, PushError> {
+        let request = self.authorized(&Method::DELETE, url, &[]);
+        let request = request.body(Full::default()).map_err(self.unusable())?;
+        self.http.send(&self.host, request).await
     }
 
     /// The URL in the answer to the start of an upload. It can be one of another host.
@@ -177,16 +189,35 @@ impl Registry {
         headers: &[(HeaderName, &'static str)],
         body: &[u8],
     ) -> Result<Answer, PushError> {
+        let request = self.authorized(method, url, headers);
+        self.request(request, body.to_vec()).await
+    }
+
+    /// A request with what the registry has asked for so far.
+    fn authorized(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(HeaderName, &'static str)],
+    ) -> http::request::Builder {
         let mut request = Request::builder().method(method).uri(url);
         for (name, value) in headers {
             request = request.header(name, *value);
         }
         // an upload can lead to another host, which must not get the credentials
         let is_ours = Origin::of(url).is_some_and(|origin| origin == self.origin);
-        if let Some(authorization) = self.authorization.as_ref().filter(|_| is_ours) {
-            request = request.header(AUTHORIZATION, authorization);
+        match self.authorization.as_ref().filter(|_| is_ours) {
+            Some(authorization) => request.header(AUTHORIZATION, authorization),
+            None => request,
         }
-        self.request(request, body.to_vec()).await
+    }
+
+    fn unusable(&self) -> impl Fn(http::Error) -> PushError {
+        |error| PushError::Answer {
+            host: self.host.clone(),
+            expected: "a usable URL",
+            answer: error.to_string(),
+        }
     }
 
     async fn request(
@@ -196,11 +227,7 @@ impl Registry {
     ) -> Result<Answer, PushError> {
         let has_body = !body.is_empty();
         let request = request.body(Full::new(Bytes::from(body)));
-        let request = request.map_err(|error| PushError::Answer {
-            host: self.host.clone(),
-            expected: "a usable URL",
-            answer: error.to_string(),
-        })?;
+        let request = request.map_err(self.unusable())?;
         // a POST with a body exchanges a refresh token, which the service may accept only once
         match request.method() == Method::POST && has_body {
             true => self.http.send(&self.host, request).await,
