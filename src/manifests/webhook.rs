@@ -15,8 +15,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::certificate::inject;
 use super::{NAME_LABEL, Namespaces, Object, Operator, ResourceType, Role};
 use crate::project::{
-    Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, ReinvocationPolicy, Selector,
-    SelectorOperator, Webhook, WebhookType, url_path,
+    Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, NOT_OF_THE_OPERATOR,
+    ReinvocationPolicy, Selector, SelectorOperator, Webhook, WebhookType, url_path,
 };
 
 /// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
@@ -266,7 +266,32 @@ impl Hook<'_> {
             name: condition.name.clone(),
             expression: condition.expression.clone(),
         });
-        std::iter::once(own).chain(conditions).collect()
+        let own = [own].into_iter().chain(self.not_of_the_operator());
+        own.chain(conditions).collect()
+    }
+
+    /// A condition that lets the requests for the operator's own objects through, which it needs to serve a webhook. They have no label.
+    fn not_of_the_operator(&self) -> Option<MatchCondition> {
+        let ResourceType { group, kind, .. } = &self.kind.resource;
+        let name = match (group.as_str(), kind.as_str()) {
+            ("", "Secret") => self.operator.webhook_name(),
+            ("coordination.k8s.io", "Lease") => self.operator.name.clone(),
+            _ => return None,
+        };
+        self.has_own_namespace().then(|| MatchCondition {
+            name: NOT_OF_THE_OPERATOR.to_owned(),
+            expression: format!("request.name != '{name}'"),
+        })
+    }
+
+    /// Whether it may get objects of the operator's own namespace.
+    fn has_own_namespace(&self) -> bool {
+        let own = &self.operator.namespace;
+        match (self.selection, &self.operator.namespaces) {
+            (NamespaceSelection::Package, _) | (_, Namespaces::Own) => true,
+            (_, Namespaces::All) => false,
+            (_, Namespaces::Listed(names)) => names.iter().any(|name| name == own),
+        }
     }
 
     /// The user's selector, and the namespaces in which the webhook must not be called, because the operator or the cluster could not
@@ -299,13 +324,7 @@ impl Hook<'_> {
     /// The user's selector. Where the webhook may get objects of the operator's own namespace, those that run the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
-        let own = &self.operator.namespace;
-        let has_own = match (self.selection, &self.operator.namespaces) {
-            (NamespaceSelection::Package, _) | (_, Namespaces::Own) => true,
-            (_, Namespaces::All) => false,
-            (_, Namespaces::Listed(names)) => names.iter().any(|name| name == own),
-        };
-        if !(has_own && self.kind.is_builtin && self.kind.resource.namespaced) {
+        if !(self.has_own_namespace() && self.kind.is_builtin && self.kind.resource.namespaced) {
             return selector;
         }
         // the labels of settings may be on the Pods of users, too

@@ -53,7 +53,7 @@ pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
     WebhookType,
 };
-pub use webhook_check::{NOT_BEING_DELETED, WebhookPlace};
+pub use webhook_check::{NOT_BEING_DELETED, NOT_OF_THE_OPERATOR, WebhookPlace};
 
 use std::collections::BTreeSet;
 

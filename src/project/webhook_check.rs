@@ -13,6 +13,9 @@ use super::{
 /// The name of the match condition that every webhook has.
 pub const NOT_BEING_DELETED: &str = "not-being-deleted";
 
+/// The name of the match condition of webhooks of kinds that the operator itself writes.
+pub const NOT_OF_THE_OPERATOR: &str = "not-of-the-operator";
+
 /// Where an entry of `webhooks` is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookPlace {
@@ -72,7 +75,7 @@ pub enum WebhookProblem {
 }
 
 /// The match conditions that the user may add: the API server accepts 64, and one is the tool's.
-const MOST_CONDITIONS: usize = 63;
+const MOST_CONDITIONS: usize = 62;
 
 impl WebhookProblem {
     pub fn help(&self) -> &'static str {
@@ -92,15 +95,15 @@ impl WebhookProblem {
             Self::ConditionName(_) => {
                 "write at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or a digit"
             }
-            Self::ConditionTwice(name) if name == NOT_BEING_DELETED => {
-                "choose another name: the tool adds a condition of this name to each webhook"
+            Self::ConditionTwice(name) if is_reserved(name) => {
+                "choose another name: the tool adds a condition of this name"
             }
             Self::ConditionTwice(_) => "rename one of the two",
             Self::Expression(_) => {
                 "write an expression as in https://kubernetes.io/docs/reference/using-api/cel/, such as \"request.userInfo.username != 'admin'\""
             }
             Self::Conditions(_) => {
-                "combine some of them with `&&`: the API server accepts 63 beside that of the tool"
+                "combine some of them with `&&`: the API server accepts 62 beside those of the tool"
             }
             Self::Selector(problem) => problem.help(),
         }
@@ -167,6 +170,10 @@ fn of_entry(webhook: &Webhook) -> Option<(&'static str, Option<usize>, WebhookPr
     })
 }
 
+fn is_reserved(condition: &str) -> bool {
+    [NOT_BEING_DELETED, NOT_OF_THE_OPERATOR].contains(&condition)
+}
+
 fn of_conditions(webhook: &Webhook) -> Option<(Option<usize>, WebhookProblem)> {
     let conditions = &webhook.match_conditions;
     if conditions.len() > MOST_CONDITIONS {
@@ -177,7 +184,7 @@ fn of_conditions(webhook: &Webhook) -> Option<(Option<usize>, WebhookProblem)> {
         let mut earlier = conditions[..item].iter();
         let problem = if !is_qualified_name(name) {
             WebhookProblem::ConditionName(name.clone())
-        } else if name == NOT_BEING_DELETED || earlier.any(|other| other.name == *name) {
+        } else if is_reserved(name) || earlier.any(|other| other.name == *name) {
             WebhookProblem::ConditionTwice(name.clone())
         } else if !is_expression(&it.expression) {
             WebhookProblem::Expression(name.clone())

@@ -238,6 +238,40 @@ fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
 }
 
 #[test]
+fn the_operators_own_secret_and_lease_need_no_webhook_of_it() {
+    let names = |operator: &Operator| -> Vec<Value> {
+        let webhooks = validating(operator);
+        let conditions = webhooks.iter().map(|it| it["matchConditions"].clone());
+        conditions.collect()
+    };
+    let admitted = [
+        resource("", "Secret", "secrets", true),
+        resource("coordination.k8s.io", "Lease", "leases", true),
+        resource("", "ConfigMap", "configmaps", true),
+        resource("example.com", "Secret", "secrets", true),
+    ]
+    .map(|resource| builtin(resource, vec![validate()]))
+    .to_vec();
+    let of = |namespaces| {
+        names(&with_webhooks(
+            namespaces,
+            Certificates::Managed,
+            admitted.clone(),
+        ))
+    };
+    let condition = |name: &str| json!({"name": "not-of-the-operator", "expression": format!("request.name != '{name}'")});
+    let own = of(Namespaces::Own);
+    assert_eq!(own[0][1], condition("memcached-operator-webhook"));
+    assert_eq!(own[1][1], condition("memcached-operator"));
+    let counts: Vec<usize> = own.iter().map(|it| it.as_array().unwrap().len()).collect();
+    assert_eq!(counts, [2, 2, 1, 1]);
+    // the selector of namespaces excludes them
+    for conditions in of(Namespaces::All) {
+        assert_eq!(conditions.as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn where_a_package_chooses_the_namespaces_the_operators_own_pods_are_excluded_by_their_label() {
     let admitted = vec![pods(vec![validate()]), own(vec![validate()])];
     let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, admitted);
