@@ -133,7 +133,9 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
     let common = operator.labels();
     let own = labels.as_object_mut().map(std::mem::take);
     let own = own.into_iter().flatten();
-    let mut own: Map<String, Value> = own.filter(|(name, _)| !common.contains_key(name)).collect();
+    let is_own =
+        |(name, value): &(String, Value)| common.get(name).map(String::as_str) != value.as_str();
+    let mut own: Map<String, Value> = own.filter(is_own).collect();
     *labels = match own.is_empty() {
         true => marks.name(Form::Labels("labels")).into(),
         false => {
