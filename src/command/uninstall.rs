@@ -148,7 +148,9 @@ impl Uninstallation {
         if !self.deletes && !output.deletes() {
             return output.done(terminal);
         }
-        if let Some(deployment) = survey.unknown_deployment() {
+        if let Some(deployment) = survey.unknown_deployment()
+            && survey.package().is_none()
+        {
             return output.unknown_deployment(deployment, self.deletes, terminal);
         }
         if !self.deletes {
