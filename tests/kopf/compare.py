@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 
 from cluster import Cluster
 
@@ -39,40 +40,49 @@ class Side:
             "KUBECONFIG": kubeconfig, "CALL_LOG": self.log, "CALL_PLAN": self.plan, "PYTHONHASHSEED": "0",
         }
         self.process = None
-        self.pulse, self.beats = None, 0
+        self.pulse, self.pulses, self.beats, self.problem = None, 0, 0, None
         self.by_object, self.lock = {}, threading.Lock()
         open(self.log, "a").close()
         self.reader = open(self.log)
 
-    def start(self, number):
-        """Starts the operator and the pulse of this session, and waits for the first beat."""
+    def start(self):
+        """Starts the operator and a pulse, and waits for the first beat."""
         self.process = subprocess.Popen(
             self.command, env=self.environment, stdout=self.output, stderr=self.output, start_new_session=True
         )
-        name = f"pulse-{number}"
+        self.pulses += 1
+        name = f"pulse-{self.pulses}"
         self.create(name, {"size": 0})
-        wait_for(lambda: self.called(name, "f", 1), "the operator handles nothing")
+        wait_for(self, lambda: self.has_handled(name, "f", 0), "the operator handles nothing")
         self.pulse, self.beats = name, 1
         threading.Thread(target=self.beat, args=(name,), daemon=True).start()
 
     def beat(self, name):
         """Counts the edits that the operator has handled wholly: `u2` is its last handler of an edit."""
-        count = 0
-        while self.pulse == name:
-            count += 1
-            self.patch(name, {"spec": {"size": count}})
-            while self.pulse == name and not self.called(name, "u2", count):
-                time.sleep(0.05)
-            self.beats += 1
-            time.sleep(0.5)
+        try:
+            count = 0
+            while self.pulse == name:
+                count += 1
+                self.patch(name, {"spec": {"size": count}})
+                while self.pulse == name and not self.has_handled(name, "u2", count):
+                    time.sleep(0.05)
+                self.beats += 1
+                time.sleep(0.5)
+        except Exception as error:
+            if self.pulse == name:
+                self.problem = error
 
     def kill(self):
         self.pulse = None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
-    def called(self, name, handler, times):
-        return sum(line["handler"] == handler for line in self.lines(name)) >= times
+    def has_handled(self, name, handler, size):
+        """Whether a handler was called after the field's own handler got this size."""
+        lines = self.lines(name)
+        sizes = [line.get("new") if line["handler"] == "f" else None for line in lines]
+        return size in sizes and any(line["handler"] == handler for line in lines[sizes.index(size):])
 
     def lines(self, name):
         """The lines of an object, of which each is parsed once."""
@@ -133,8 +143,16 @@ def there(side, name):
         raise AssertionError("the object is gone")
 
 
+def called(*handlers):
+    """Waits for calls since the beginning, of a handler several times if it is there several times."""
+    def step(side, name):
+        are_called = lambda: Counter(line["handler"] for line in side.lines(name)) >= Counter(handlers)
+        wait_for(side, are_called, f"{handlers} were not called")
+    return step
+
+
 class Until:
-    """A step after which only the calls of some handlers are waited for."""
+    """A step after which only the calls of some handlers are waited for, of one several times if it is there several times."""
 
     def __init__(self, step, *handlers):
         self.step, self.handlers = step, handlers
@@ -142,17 +160,19 @@ class Until:
     def __call__(self, side, name):
         before = len(side.lines(name))
         self.step(side, name)
-        are_called = lambda: {line["handler"] for line in side.lines(name)[before:]}.issuperset(self.handlers)
-        wait_for(are_called, f"{self.handlers} were not called")
+        are_called = lambda: Counter(line["handler"] for line in side.lines(name)[before:]) >= Counter(self.handlers)
+        wait_for(side, are_called, f"{self.handlers} were not called")
         # what they have led to is recorded
         time.sleep(0.5)
 
 
 class Script:
-    """`only` selects the lines that are compared. With `differs`, a class of differences, the lines differ, but not after `masked`."""
+    """`only` selects the lines that are compared. With `differs`, a class of differences, the lines differ: either they are equal after
+    `masked`, or those of ours are `ours`. `quiet` is in seconds. `alone`: the sessions end before those of the others begin."""
 
-    def __init__(self, *sessions, plan={}, only=None, differs=None, masked=None):
+    def __init__(self, *sessions, plan={}, only=None, differs=None, masked=None, ours=None, quiet=QUIET, alone=False):
         self.sessions, self.plan, self.only, self.differs, self.masked = sessions, plan, only, differs, masked
+        self.ours, self.quiet, self.alone = ours, quiet, alone
 
 
 def load(path):
@@ -161,33 +181,38 @@ def load(path):
     return scope["SCRIPTS"], scope["CLASSES"]
 
 
-def wait_for(condition, problem):
+def wait_for(side, condition, problem, pause=0.02):
     until = time.time() + PATIENCE
     while not condition():
+        if side.problem is not None:
+            raise AssertionError(f"the pulse: {side.problem!r}")
+        if side.process.poll() is not None:
+            raise AssertionError(f"the operator ended with {side.process.returncode}")
         if time.time() > until:
             raise AssertionError(problem)
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
-def wait_for_quiet(side, name):
+def wait_for_quiet(side, name, quiet):
     count, since, beats = -1, time.time(), side.beats
-    until = time.time() + PATIENCE
-    # the first may have been under way; two whole ones follow
-    while time.time() - since < QUIET or side.beats < beats + 3:
+
+    def is_quiet():
+        nonlocal count, since, beats
         now = len(side.lines(name))
         if now != count:
             count, since, beats = now, time.time(), side.beats
-        if time.time() > until:
-            raise AssertionError("the operator does not come to rest")
-        time.sleep(0.1)
+        # the first may have been under way; two whole ones follow
+        return time.time() - since >= quiet and side.beats >= beats + 3
+
+    wait_for(side, is_quiet, "the operator does not come to rest", pause=0.1)
 
 
-def run_session(side, name, steps, problems):
+def run_session(side, name, steps, quiet, problems):
     try:
         for step in steps:
             step(side, name)
             if not isinstance(step, Until):
-                wait_for_quiet(side, name)
+                wait_for_quiet(side, name, quiet)
     except Exception as error:
         problems.append(f"{name} on {side.name}: {error}")
 
@@ -202,20 +227,24 @@ def together(calls):
 
 def run(side, scripts, results, problems):
     """All scripts at once, each with its own object."""
-    count = max(len(script.sessions) for script in scripts.values())
+    count = max((len(script.sessions) for script in scripts.values()), default=0)
     for number in range(count):
         active = {name: it for name, it in scripts.items() if number < len(it.sessions)}
         for name, script in active.items():
             down = script.sessions[number].get("down", [])
             for step in down:
                 step(side, name)
-        side.start(number)
-        work = lambda name, script: run_session(side, name, [lambda side, name: None, *script.sessions[number].get("up", [])], problems)
-        together([lambda name=name, script=script: work(name, script) for name, script in active.items()])
-        for name, script in active.items():
-            if number + 1 == len(script.sessions):
-                results[name] = side.lines(name)
-        side.kill()
+        def work(name, script):
+            steps = [lambda side, name: None, *script.sessions[number].get("up", [])]
+            run_session(side, name, steps, script.quiet, problems)
+        try:
+            side.start()
+            together([lambda name=name, script=script: work(name, script) for name, script in active.items()])
+            for name, script in active.items():
+                if number + 1 == len(script.sessions):
+                    results[name] = side.lines(name)
+        finally:
+            side.kill()
 
 
 def shown(line):
@@ -236,7 +265,8 @@ def main():
     results, problems = [{}, {}], []
     def guarded(side, of):
         try:
-            run(side, scripts, of, problems)
+            for alone in (False, True):
+                run(side, {name: it for name, it in scripts.items() if it.alone == alone}, of, problems)
         except Exception as error:
             problems.append(f"the operator in {side.name}: {error!r}")
 
@@ -250,8 +280,8 @@ def main():
         chosen = [[line for line in result.get(name, []) if script.only is None or script.only(line)] for result in results]
         of = [list(map(shown, lines)) for lines in chosen]
         is_equal = of[0] == of[1]
-        if not is_equal and script.masked is not None:
-            masked = [script.masked(lines) for lines in chosen]
+        if not is_equal and script.differs is not None:
+            masked = [script.masked(lines) for lines in chosen] if script.masked else [script.ours, of[1]]
             if masked[0] != masked[1]:
                 script.differs = None
         if is_equal and script.differs is None:

@@ -32,6 +32,15 @@ class Distinct:
         return is_new
 
 
+CREATED = ["create c1@0", "create c2@0", 'create f@0 {"new": 1, "old": null}']
+
+
+def updated(*paths, attempts=(0, 0)):
+    """The lines of both update handlers."""
+    diff = json.dumps({"diff": sorted(paths)})
+    return [f"update {handler}@{attempt} {diff}" for handler, attempt in zip(("u1", "u2"), attempts)]
+
+
 SCRIPTS = {
     "create": Script({"up": [create()]}),
     "edit-field": Script({"up": [create(), edit(size=2)]}),
@@ -52,25 +61,33 @@ SCRIPTS = {
     "edited-while-down": Script({"up": [create()]}, {"down": [edit(size=2), edit(size=3), edit(note="x")]}, differs="resume within an update", masked=without_resume),
     "created-while-down": Script({}, {"down": [create()]}),
     "deleted-while-down": Script({"up": [create()]}, {"down": [delete], "up": [gone]}),
-    "edited-and-deleted-while-down": Script({"up": [create()]}, {"down": [edit(size=2), delete], "up": [gone]}, differs="fields of deleted objects"),
+    "edited-and-deleted-while-down": Script(
+        {"up": [create()]}, {"down": [edit(size=2), delete], "up": [gone]},
+        differs="fields of deleted objects", ours=[*CREATED, "delete d1@0", "delete d2@0"],
+    ),
     "reverted-while-down": Script({"up": [create()]}, {"down": [edit(size=2), edit(size=1)]}),
-    "restart-between-attempts": Script({"up": [create()]}, {}, plan={"c1": ["temporary:8"]}),
+    "restart-between-attempts": Script({"up": [create()]}, {"up": [called("c1", "c1")]}, plan={"c1": ["temporary:15"]}, alone=True),
     "kill-in-handler": Script({"up": [create()]}, {}, plan={"c1": ["block"]}),
     "kill-after-first": Script({"up": [create()]}, {}, plan={"c2": ["block"]}),
     "kill-in-update": Script({"up": [create(), edit(size=2)]}, {}, plan={"u2": ["block"]}, differs="resume within an update", masked=without_resume),
     "kill-in-delete": Script({"up": [create(), delete]}, {"up": [gone]}, plan={"d2": ["block"]}),
     "edit-during-update": Script(
-        {"up": [create(), Until(edit(note="x"), "u1", "u2"), edit(more="y")]}, plan={"u2": ["temporary:2"]}, differs="change during a cause",
+        {"up": [create(), Until(edit(note="x"), "u1", "u2"), edit(more="y")]}, plan={"u2": ["temporary:8"]}, quiet=10, differs="change during a cause",
+        # Kopf does not call u1 for the second change
+        ours=[*CREATED, *updated("spec.note"), updated("spec.note", "spec.more", attempts=(0, 1))[1], *updated("spec.more")],
     ),
     "edit-during-create": Script(
-        {"up": [Until(create(), "c1", "c2", "f"), edit(size=2)]}, plan={"c2": ["temporary:2"]}, differs="change during a cause",
+        {"up": [Until(create(), "c1", "c2", "f"), edit(size=2)]}, plan={"c2": ["temporary:8"]}, quiet=10, differs="change during a cause",
+        ours=[*CREATED, "create c2@1", updated("spec.size")[0], 'update f@0 {"new": 2, "old": 1}', updated("spec.size")[1]],
     ),
     "revert-during-update": Script(
         {"up": [create(), Until(edit(note="x"), "u1", "u2"), edit(note=None), edit(note="z")]},
-        plan={"u2": ["temporary:2"]}, differs="change during a cause",
+        plan={"u2": ["temporary:8"]}, quiet=10, differs="change during a cause",
+        # Kopf calls u2 once more, and u1 for the first change only
+        ours=[*CREATED, *updated("spec.note") * 3],
     ),
-    "delete-during-create": Script({"up": [Until(create(), "c1", "c2", "f"), delete, gone]}, plan={"c1": ["temporary:4"] * 3}),
-    "delete-during-update": Script({"up": [create(), Until(edit(note="x"), "u1", "u2"), delete, gone]}, plan={"u2": ["temporary:4"] * 3}),
+    "delete-during-create": Script({"up": [Until(create(), "c1", "c2", "f"), delete, gone]}, plan={"c1": ["temporary:8"] * 3}),
+    "delete-during-update": Script({"up": [create(), Until(edit(note="x"), "u1", "u2"), delete, gone]}, plan={"u2": ["temporary:8"] * 3}),
     "delete-fails": Script({"up": [create(), delete, gone]}, plan={"d1": ["temporary"] * 2, "d2": ["permanent"]}),
     "delete": Script({"up": [create(), delete, gone]}),
     "foreign-finalizer": Script({"up": [
@@ -90,7 +107,7 @@ SCRIPTS = {
     ),
     "memo": Script({"up": [create({"size": 1}, **L(memo="yes")), edit(size=2)]}, {"up": [edit(size=3)]}),
     "events": Script({"up": [create({"size": 1}, **L(events="yes")), edit(size=2)]}, only=Distinct()),
-    "timer-fails": Script({"up": [Until(create({"size": 1}, **L(timer="yes")), "timer", "c1", "f"), delete, gone]}, plan={"timer": ["other"] * 2}, only=lambda line: line["handler"] == "timer" and line["attempt"] > 0),
+    "timer-fails": Script({"up": [Until(create({"size": 1}, **L(timer="yes")), "timer", "timer", "timer", "c1", "f"), delete, gone]}, plan={"timer": ["other"] * 2}, only=lambda line: line["handler"] == "timer" and line["attempt"] > 0),
     "daemon": Script({"up": [create({"size": 1}, **L(daemon="yes")), meta(labels={"daemon": "no"}), meta(labels={"daemon": "yes"}), delete, gone]}, plan={"daemon": ["other"] * 2}, only=only("daemon", "daemon-end")),
     "handlers-beside-a-daemon": Script({"up": [create({"size": 1}, **L(daemon="yes")), edit(size=2), delete, gone]}, only=lambda line: not line["handler"].startswith("daemon")),
 }
