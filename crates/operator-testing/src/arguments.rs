@@ -2,59 +2,76 @@
 
 use std::{
     ffi::OsStr,
-    process::{Command, Output, Stdio},
-    thread::sleep,
+    io::Read,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread::{sleep, spawn},
     time::{Duration, Instant},
 };
 
 /// How long a program may take to print its help.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Checks that a program accepts arguments. It gets them before `--help`, so that it ends, and no kubeconfig, so that it changes nothing if
-/// it starts to work instead.
+/// Checks that a program accepts arguments. It gets them before `--help`, so that it ends, and no cluster, so that it changes nothing if it
+/// starts to work instead.
 ///
 /// # Panics
 ///
-/// If the program refuses them, with its message; if it cannot be started, or does not end within a minute.
+/// If the program refuses them, does not end within a minute, or cannot be started. The message has what it wrote to its standard error.
 #[track_caller]
 pub fn assert_accepts_arguments(program: impl AsRef<OsStr>, arguments: &[&str]) {
     let program = program.as_ref();
     let mut command = Command::new(program);
-    command.args(arguments).arg("--help");
-    for name in [
-        "KUBECONFIG",
-        "HOME",
-        "USERPROFILE",
-        "KUBERNETES_SERVICE_HOST",
-    ] {
-        command.env_remove(name);
-    }
-    let output = output(&mut command, LONGEST);
-    let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    let error = String::from_utf8_lossy(&output.stderr);
+    without_cluster(command.args(arguments).arg("--help"));
+    let ended = run(&mut command, LONGEST);
+    let (is_success, error) =
+        ended.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     assert!(
-        output.status.success(),
+        is_success,
         "the program refuses the arguments of its Deployment, `args` under [deployment] in operator.toml: {error}"
     );
 }
 
-/// The output of a program that ends in time.
-fn output(command: &mut Command, longest: Duration) -> Result<Output, String> {
+/// Lets a program find neither a kubeconfig nor the cluster of its pod. Without the variable, it would look into the user's home.
+fn without_cluster(command: &mut Command) {
+    command.env("KUBECONFIG", "/dev/null/none");
+    command.env_remove("KUBERNETES_SERVICE_HOST");
+}
+
+/// Whether a program succeeds, and its standard error. It is killed if it does not end in time.
+fn run(command: &mut Command, longest: Duration) -> Result<(bool, String), String> {
     let text = |error: std::io::Error| error.to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(text)?;
+    let mut pipe = child.stderr.take().expect("it is piped");
+    let (sender, receiver) = mpsc::channel();
+    spawn(move || {
+        let mut bytes = vec![];
+        // what came before an error is shown, too
+        let _incomplete = pipe.read_to_end(&mut bytes);
+        sender.send(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    // a process that the program has started may keep the pipe open
+    let written = || {
+        let text = receiver.recv_timeout(Duration::from_secs(1));
+        text.unwrap_or_default()
+    };
     let end = Instant::now() + longest;
-    while child.try_wait().map_err(text)?.is_none() {
+    loop {
+        if let Some(status) = child.try_wait().map_err(text)? {
+            return Ok((status.success(), written()));
+        }
         if Instant::now() > end {
             child.kill().map_err(text)?;
+            child.wait().map_err(text)?;
             return Err(format!(
-                "with `--help`, it still runs after {} s",
-                longest.as_secs()
+                "with `--help`, it still runs after {} s: {}",
+                longest.as_secs(),
+                written()
             ));
         }
         sleep(Duration::from_millis(10));
     }
-    child.wait_with_output().map_err(text)
 }
 
 #[cfg(test)]
@@ -62,9 +79,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_end_is_killed() {
-        let error = output(Command::new("sleep").arg("60"), Duration::ZERO).unwrap_err();
-        assert_eq!(error, "with `--help`, it still runs after 0 s");
+    fn a_program_that_does_not_end_is_killed_and_shows_its_errors() {
+        let script = "echo working >&2; exec sleep 60";
+        let begun = Instant::now();
+        let error = run(
+            Command::new("sh").args(["-c", script]),
+            Duration::from_secs(2),
+        );
+        assert_eq!(
+            error.unwrap_err(),
+            "with `--help`, it still runs after 2 s: working\n"
+        );
+        // it ended before it would have by itself
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_program_that_writes_more_than_a_pipe_holds_ends() {
+        let script = "head -c 1000000 /dev/zero >&2; exit 1";
+        let (is_success, error) = run(Command::new("sh").args(["-c", script]), LONGEST).unwrap();
+        assert_eq!((is_success, error.len()), (false, 1_000_000));
+    }
+
+    #[test]
+    fn a_program_finds_no_cluster() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo \"$KUBECONFIG$KUBERNETES_SERVICE_HOST\" >&2"]);
+        without_cluster(command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1"));
+        let (_, variables) = run(&mut command, LONGEST).unwrap();
+        // a path that no file can have
+        assert_eq!(variables, "/dev/null/none\n");
     }
 
     #[test]
