@@ -266,7 +266,10 @@ impl Planner<'_> {
                     self.plan.notes.push(Note::Orphan(path.into()));
                 }
                 let entry = match adopts {
-                    true => Entry::adopted(None),
+                    true => Entry {
+                        declined: entry.hash.clone(),
+                        ..Entry::adopted(None)
+                    },
                     false => entry.clone(),
                 };
                 // if the file is generated again, as when a setting is removed and set, edits are merged, and an adopted file stays

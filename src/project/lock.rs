@@ -205,9 +205,9 @@ impl Entry {
         }
     }
 
-    /// Whether the user owns the file, although it is generated.
+    /// Whether the user took the file over, whose generated version has another owner.
     pub fn is_adopted(&self) -> bool {
-        self.owner == Owner::User && self.hash.is_none()
+        self.declined.is_some()
     }
 
     /// The entry of an adopted file, with its generated text.

@@ -168,7 +168,8 @@ fn an_edited_file_that_is_no_longer_generated_is_taken_by_its_own_name_only() {
             assert_eq!((after.get(PATH), after.base(PATH)), (Some("a = 2\n"), None));
             assert_eq!(made(&after, Tree::default()), Plan::default());
             let again = made(&after, tree(owner, "a = 3\n"));
-            assert_eq!((&again.conflicts, &again.notes), (&vec![], &vec![]));
+            assert_eq!(again.conflicts, []);
+            assert_eq!(again.notes, [Note::GeneratedChanged(PATH.into())]);
             let after = applied(after, &again);
             assert_eq!(after.get(PATH), Some("a = 2\n"), "it is the user's");
         }
@@ -206,6 +207,23 @@ fn an_adopted_file_stays_the_users_while_it_is_not_generated() {
             assert_eq!(created.get(PATH), Some("a = 1\n"), "{owner:?}");
             assert_eq!(made(&created, tree(owner, "a = 1\n")), Plan::default());
         }
+    }
+}
+
+#[test]
+fn a_file_of_the_user_is_forgotten_when_it_is_no_longer_generated() {
+    let written = project(Owner::User, "a\n", Some("b\n"));
+    // one that was there before
+    let mut used = project(Owner::Tool, "a\n", Some("a\n"));
+    used.0.insert("other".into(), "mine\n".into());
+    let mut both = tree(Owner::Tool, "a\n");
+    both.insert("other", Owner::User, "generated\n");
+    let used = applied(used.clone(), &made(&used, both));
+    assert!(lock(&used).files.contains_key("other"));
+    for (disk, theirs) in [(written, Tree::default()), (used, tree(Owner::Tool, "a\n"))] {
+        let after = applied(disk.clone(), &made(&disk, theirs));
+        let owners: Vec<Owner> = lock(&after).files.values().map(|it| it.owner).collect();
+        assert!(!owners.contains(&Owner::User), "{owners:?}");
     }
 }
 
