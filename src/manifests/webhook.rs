@@ -271,16 +271,28 @@ impl Hook<'_> {
     }
 
     /// A condition that lets the requests for the operator's own objects through, which it needs to serve a webhook. They have no label.
+    ///
+    /// A request has no name if the name is yet to be generated, and if it deletes all objects of a namespace. cert-manager first puts each
+    /// key into a Secret with a generated name, which begins with that of the certificate.
     fn not_of_the_operator(&self) -> Option<MatchCondition> {
         let ResourceType { group, kind, .. } = &self.kind.resource;
-        let name = match (group.as_str(), kind.as_str()) {
-            ("", "Secret") => self.operator.webhook_name(),
-            ("coordination.k8s.io", "Lease") => self.operator.name.clone(),
+        let certificates = self.operator.webhooks.as_ref().map(|it| it.certificates);
+        let secret = self.operator.webhook_name();
+        let expression = match (group.as_str(), kind.as_str()) {
+            ("", "Secret") if certificates == Some(Certificates::CertManager) => format!(
+                "!(has(request.name) && request.name.startsWith('{secret}')) && \
+                 !(request.operation == 'CREATE' && has(object.metadata.generateName) && object.metadata.generateName.startsWith('{secret}-'))"
+            ),
+            ("", "Secret") => format!("!has(request.name) || request.name != '{secret}'"),
+            ("coordination.k8s.io", "Lease") => {
+                let lease = &self.operator.name;
+                format!("!has(request.name) || request.name != '{lease}'")
+            }
             _ => return None,
         };
         self.has_own_namespace().then(|| MatchCondition {
             name: NOT_OF_THE_OPERATOR.to_owned(),
-            expression: format!("request.name != '{name}'"),
+            expression,
         })
     }
 

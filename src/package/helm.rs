@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{path, yaml::Error, yaml::text};
 use crate::{
-    manifests::{Namespaces, Object, Operator, Role, manifests},
+    manifests::{NamespaceSelection, Namespaces, Object, Operator, Role, manifests},
     project::Owner,
     template::plain,
 };
@@ -102,6 +102,10 @@ fn templated(operator: &Operator, marks: &Placeholders) -> Operator {
     operator.namespace = marks.name(Form::Namespace);
     if let Namespaces::Listed(_) = operator.namespaces {
         operator.namespaces = Namespaces::Listed(vec![marks.name(Form::WatchedNamespace)]);
+        // that of the release may be among them
+        if let Some(webhooks) = &mut operator.webhooks {
+            webhooks.selection = NamespaceSelection::Package;
+        }
     }
     operator
 }

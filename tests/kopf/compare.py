@@ -74,7 +74,7 @@ class Side:
 
     def kill(self):
         self.pulse = None
-        if self.process.poll() is None:
+        if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 

@@ -238,12 +238,7 @@ fn no_webhook_can_prevent_the_operator_or_the_cluster_from_starting() {
 }
 
 #[test]
-fn the_operators_own_secret_and_lease_need_no_webhook_of_it() {
-    let names = |operator: &Operator| -> Vec<Value> {
-        let webhooks = validating(operator);
-        let conditions = webhooks.iter().map(|it| it["matchConditions"].clone());
-        conditions.collect()
-    };
+fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
     let admitted = [
         resource("", "Secret", "secrets", true),
         resource("coordination.k8s.io", "Lease", "leases", true),
@@ -252,21 +247,69 @@ fn the_operators_own_secret_and_lease_need_no_webhook_of_it() {
     ]
     .map(|resource| builtin(resource, vec![validate()]))
     .to_vec();
-    let of = |namespaces| {
-        names(&with_webhooks(
-            namespaces,
-            Certificates::Managed,
-            admitted.clone(),
-        ))
+    let of = |namespaces, certificates| -> Vec<Value> {
+        let operator = with_webhooks(namespaces, certificates, admitted.clone());
+        let webhooks = validating(&operator).into_iter();
+        webhooks.map(|it| it["matchConditions"].clone()).collect()
     };
-    let condition = |name: &str| json!({"name": "not-of-the-operator", "expression": format!("request.name != '{name}'")});
-    let own = of(Namespaces::Own);
-    assert_eq!(own[0][1], condition("memcached-operator-webhook"));
-    assert_eq!(own[1][1], condition("memcached-operator"));
-    let counts: Vec<usize> = own.iter().map(|it| it.as_array().unwrap().len()).collect();
-    assert_eq!(counts, [2, 2, 1, 1]);
     // the selector of namespaces excludes them
-    for conditions in of(Namespaces::All) {
+    for conditions in of(Namespaces::All, Certificates::Managed) {
+        assert_eq!(conditions.as_array().unwrap().len(), 1);
+    }
+    let (managed, issued) = (Certificates::Managed, Certificates::CertManager);
+    let (secret, lease) = ("memcached-operator-webhook", "memcached-operator");
+    for (certificates, kind, name, generated, is_called) in [
+        (managed, 0, secret, "", false),
+        (managed, 0, "memcached-operator-webhook-ca", "", true),
+        (managed, 0, "", "other-", true),
+        (managed, 1, lease, "", false),
+        (managed, 1, secret, "", true),
+        (issued, 0, secret, "", false),
+        (issued, 0, "memcached-operator-webhook-ca", "", false),
+        (issued, 0, "", "memcached-operator-webhook-ca-", false),
+        (issued, 0, "", "memcached-operator-x-", true),
+        (issued, 0, "other", "", true),
+        (issued, 1, lease, "", false),
+    ] {
+        let conditions = &of(Namespaces::Own, certificates)[kind];
+        assert_eq!(conditions[1]["name"], "not-of-the-operator");
+        let expression = conditions[1]["expression"].as_str().unwrap();
+        // the API server leaves an empty name out
+        let texts = |key: &str, text: &str| match text {
+            "" => json!({}),
+            text => json!({key: text}),
+        };
+        let object = json!({"metadata": texts("generateName", generated)});
+        for (operation, object) in [("CREATE", object), ("DELETE", Value::Null)] {
+            if operation == "DELETE" && !generated.is_empty() {
+                continue;
+            }
+            let mut request = texts("name", name);
+            request["operation"] = operation.into();
+            let variables = [
+                ("object", &object),
+                ("oldObject", &Value::Null),
+                ("request", &request),
+            ];
+            let called = operator_schema::condition(expression, &variables);
+            assert_eq!(called, Ok(is_called), "{operation} {name}{generated}");
+        }
+    }
+    // those that delete all have no name
+    let of_all = json!({"operation": "DELETE"});
+    for certificates in [managed, issued] {
+        for conditions in &of(Namespaces::Own, certificates)[..2] {
+            let expression = conditions[1]["expression"].as_str().unwrap();
+            let variables = [
+                ("object", &Value::Null),
+                ("oldObject", &Value::Null),
+                ("request", &of_all),
+            ];
+            let called = operator_schema::condition(expression, &variables);
+            assert_eq!(called, Ok(true), "{expression}");
+        }
+    }
+    for conditions in &of(Namespaces::Own, managed)[2..] {
         assert_eq!(conditions.as_array().unwrap().len(), 1);
     }
 }
