@@ -74,7 +74,7 @@ pub enum WebhookProblem {
     Selector(#[from] SelectorProblem),
 }
 
-/// The match conditions that the user may add: the API server accepts 64, and one is the tool's.
+/// The match conditions that the user may add: the API server accepts 64, and up to two are the tool's.
 const MOST_CONDITIONS: usize = 62;
 
 impl WebhookProblem {
