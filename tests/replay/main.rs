@@ -281,19 +281,21 @@ fn versions(spec: &Path) -> [Vec<String>; 2] {
     })
 }
 
-/// A controller of a kind in a version that is not served any more gets the stored one, as the tool's error says.
+/// A controller of a kind in a version that is not served any more gets the stored one, and its types, as the tool's errors say.
 fn choose_served(state: &Path, revision: &Path) {
     let text = fs::read_to_string(state).unwrap();
-    let watched = text
-        .lines()
-        .find_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
-    let watched = watched.filter(|kind| kind.matches('/').count() == 2);
+    let kinds = text.lines();
+    let mut kinds = kinds.filter_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
+    let watched = kinds.find(|kind| kind.matches('/').count() == 2);
     let [stored, served] = versions(revision);
     if let Some(version) = watched.and_then(|kind| kind.split('/').nth(1))
         && !served.iter().any(|served| served == version)
     {
-        let text = text.replace(&format!("/{version}/"), &format!("/{}/", stored[0]));
-        fs::write(state, text).unwrap();
+        let stored = &stored[0];
+        let chosen = text
+            .replace(&format!("/{version}/"), &format!("/{stored}/"))
+            .replace(&format!("[{version:?}]"), &format!("[{stored:?}]"));
+        fs::write(state, chosen).unwrap();
     }
 }
 
