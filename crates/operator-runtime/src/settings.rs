@@ -265,6 +265,21 @@ impl Settings {
         names
     }
 
+    /// Whether the cluster calls the webhooks of this process, if it has some, by their Service: it runs in a pod, as
+    /// [kube finds out](kube::Config::incluster_env), and does not serve them to itself alone.
+    #[cfg(feature = "webhook")]
+    pub(crate) fn has_webhook_service(&self) -> bool {
+        let is_reachable = |it: SocketAddr| !it.ip().is_loopback();
+        std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+            && self.webhook_url.is_none()
+            && self.webhook_address.is_some_and(is_reachable)
+    }
+
+    #[cfg(not(feature = "webhook"))]
+    pub(crate) fn has_webhook_service(&self) -> bool {
+        false
+    }
+
     /// The name of the lease of this operator.
     pub(crate) fn lease(&self, operator: &str) -> String {
         // An environment variable may be set to nothing.

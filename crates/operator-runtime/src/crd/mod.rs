@@ -38,16 +38,22 @@ struct OwnCrd<'a> {
     operator: &'a str,
     version: &'a str,
     name: String,
+    /// The namespace of the webhooks' Service, if the cluster calls this process by it.
+    namespace: Option<&'a str>,
     /// What is applied.
     crd: Value,
 }
 
 /// Applies the CRDs where that is needed, and waits until all are served.
+///
+/// `serves` is whether the cluster calls the webhooks of this process by their Service, which is in the namespace of the client.
 pub(crate) async fn ensure(
     client: Client,
     operator: &str,
+    serves: bool,
     sources: &[OwnCrds],
 ) -> Result<(), Fatal> {
+    let namespace = serves.then(|| client.default_namespace().to_owned());
     let api = Api::all_with(client, &ApiResource::erase::<CustomResourceDefinition>(&()));
     let mut own = vec![];
     for OwnCrds { version, crds } in sources {
@@ -55,7 +61,7 @@ pub(crate) async fn ensure(
             serde_json::from_str(crds).map_err(|error| Fatal::Crds(error.to_string()))?;
         own.extend(
             crds.into_iter()
-                .map(|crd| OwnCrd::new(operator, version, crd)),
+                .map(|crd| OwnCrd::new(operator, version, namespace.as_deref(), crd)),
         );
     }
     for crd in own {
@@ -65,7 +71,12 @@ pub(crate) async fn ensure(
 }
 
 impl<'a> OwnCrd<'a> {
-    fn new(operator: &'a str, version: &'a str, mut crd: Value) -> Self {
+    fn new(
+        operator: &'a str,
+        version: &'a str,
+        namespace: Option<&'a str>,
+        mut crd: Value,
+    ) -> Self {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let name = name.to_owned();
         crd["metadata"]["annotations"][decision::annotation(operator)] = version.into();
@@ -73,6 +84,7 @@ impl<'a> OwnCrd<'a> {
             operator,
             version,
             name,
+            namespace,
             crd,
         }
     }
@@ -114,7 +126,8 @@ impl<'a> OwnCrd<'a> {
         let Some(installed) = api.get_opt(&self.name).await? else {
             info!(crd = self.name, version = self.version, "creating the CRD");
             // No object has this version, so that a CRD that another client creates meanwhile is not changed.
-            return Ok(self.apply(api, self.crd.clone(), "1").await?);
+            let crd = self.converted_beside(&Value::Null);
+            return Ok(self.apply(api, crd, "1").await?);
         };
         if installed.metadata.deletion_timestamp.is_some() {
             if !std::mem::replace(is_reported, true) {
@@ -126,7 +139,7 @@ impl<'a> OwnCrd<'a> {
             return Ok(installed);
         }
         let value = serde_json::to_value(&installed).map_err(kube::Error::SerdeError)?;
-        let crd = self.called_as(&value);
+        let crd = self.converted_beside(&value);
         match decide(&crd, self.version, &value, self.operator) {
             Decision::Keep => Ok(installed),
             Decision::Leave { reason } => {
@@ -151,15 +164,33 @@ impl<'a> OwnCrd<'a> {
         }
     }
 
-    /// The CRD, which keeps the URL at which the installed one is converted: the part of the operator that sets `caBundle` also decides
-    /// between that and the service, and the API server refuses both.
-    fn called_as(&self, installed: &Value) -> Value {
+    /// The CRD, converted where this operator is installed, which may be another namespace than that of the project's manifests.
+    ///
+    /// It keeps the URL at which the installed one is converted: the part of the operator that sets `caBundle` also decides between that and
+    /// the Service, and the API server refuses both. A process that the cluster does not call keeps the namespace of the Service, too.
+    fn converted_beside(&self, installed: &Value) -> Value {
         const CONFIG: &str = "/spec/conversion/webhook/clientConfig";
+        /// With which cert-manager sets `caBundle`: <https://cert-manager.io/docs/concepts/ca-injector/>
+        const INJECT: &str = "/metadata/annotations/cert-manager.io~1inject-ca-from";
         let mut crd = self.crd.clone();
-        let url = installed.pointer(CONFIG).map(|config| &config["url"]);
-        let config = crd.pointer_mut(CONFIG);
-        if let (Some(config), Some(url)) = (config, url.filter(|url| url.is_string())) {
-            *config = json!({ "url": url });
+        let installed = installed.pointer(CONFIG).unwrap_or(&Value::Null);
+        let Some(config) = crd.pointer_mut(CONFIG) else {
+            return crd;
+        };
+        if installed["url"].is_string() {
+            *config = json!({ "url": installed["url"] });
+            return crd;
+        }
+        let name = format!("{}-webhook", self.operator);
+        let is_own = |config: &Value| config["service"]["name"] == *name;
+        let kept = is_own(installed).then(|| installed["service"]["namespace"].as_str());
+        let namespace = self.namespace.or(kept.flatten());
+        let Some(namespace) = namespace.filter(|_| is_own(config)) else {
+            return crd;
+        };
+        config["service"]["namespace"] = namespace.into();
+        if let Some(certificate) = crd.pointer_mut(INJECT) {
+            *certificate = format!("{namespace}/{name}").into();
         }
         crd
     }
@@ -206,5 +237,67 @@ enum Problem {
 impl From<kube::Error> for Problem {
     fn from(error: kube::Error) -> Self {
         Self::Request(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: &str = "op-webhook";
+
+    fn crd(config: Value) -> Value {
+        json!({
+            "metadata": { "annotations": { "cert-manager.io/inject-ca-from": "op/op-webhook" } },
+            "spec": { "conversion": { "webhook": { "clientConfig": config } } },
+        })
+    }
+
+    fn service(name: &str, namespace: &str) -> Value {
+        json!({ "service": { "name": name, "namespace": namespace, "path": "/convert", "port": 443 } })
+    }
+
+    /// How the CRD is converted, and where cert-manager finds the CA.
+    fn converted(own: Value, namespace: Option<&str>, installed: &Value) -> (Value, String) {
+        let own = OwnCrd::new("op", "0.1.0", namespace, crd(own));
+        let mut crd = own.converted_beside(installed);
+        let ca = &crd["metadata"]["annotations"]["cert-manager.io/inject-ca-from"];
+        let ca = ca.as_str().unwrap_or_default().to_owned();
+        let config = crd["spec"]["conversion"]["webhook"]["clientConfig"].take();
+        (config, ca)
+    }
+
+    #[test]
+    fn conversions_follow_the_operator_to_its_namespace() {
+        let of = |namespace| {
+            (
+                service(SERVICE, namespace),
+                format!("{namespace}/op-webhook"),
+            )
+        };
+        let made = || service(SERVICE, "op");
+        let elsewhere = crd(service(SERVICE, "shop"));
+        for (namespace, installed, expected) in [
+            (Some("shop"), &Value::Null, "shop"),
+            (Some("shop"), &crd(made()), "shop"),
+            (Some("shop"), &elsewhere, "shop"),
+            // nobody calls this process
+            (None, &Value::Null, "op"),
+            (None, &elsewhere, "shop"),
+            (None, &crd(service("another", "shop")), "op"),
+        ] {
+            assert_eq!(converted(made(), namespace, installed), of(expected));
+        }
+    }
+
+    #[test]
+    fn conversions_by_others_stay() {
+        let other = service("another", "op");
+        let expected = (other.clone(), "op/op-webhook".to_owned());
+        assert_eq!(converted(other, Some("shop"), &Value::Null), expected);
+        let url = json!({ "url": "https://127.0.0.1:1/convert" });
+        let installed = crd(url.clone());
+        let (config, _) = converted(service(SERVICE, "op"), Some("shop"), &installed);
+        assert_eq!(config, url);
     }
 }

@@ -99,8 +99,9 @@ async fn work(
     } = wiring.clone();
     if !crds.ensured.is_empty() {
         health.set_role(Role::EnsuringCrds);
+        let serves = settings.has_webhook_service();
         tokio::select! {
-            ensured = crd::ensure(client.clone(), operator, crds.ensured) => ensured?,
+            ensured = crd::ensure(client.clone(), operator, serves, crds.ensured) => ensured?,
             () = stop.cancelled() => return Ok(()),
         }
     }
