@@ -41,9 +41,16 @@ pub fn files(
     let mut files = vec![];
     let folder = format!("charts/{}", operator.name);
     let mut documents: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for object in manifests(&installed).objects {
-        if let Some(value) = template(operator, object.clone(), &marks) {
-            let path = format!("{folder}/templates/{}", path(&object.role));
+    for mut object in manifests(&installed).objects {
+        let path = match further_role(&installed, &object, &marks) {
+            Some(purpose) => {
+                rename_role(&mut object.value, purpose);
+                "rbac/further-roles.yaml".to_owned()
+            }
+            None => path(&object.role),
+        };
+        if let Some(value) = template(operator, object, &marks) {
+            let path = format!("{folder}/templates/{path}");
             documents.entry(path).or_default().push(value);
         }
     }
@@ -108,6 +115,37 @@ fn templated(operator: &Operator, marks: &Placeholders) -> Operator {
         }
     }
     operator
+}
+
+/// What a role is for that cluster-scoped kinds need in a fixed namespace; `None` for all other objects. In the chart, the release's namespace
+/// and the watched ones may be the same, or that of events.
+fn further_role(
+    installed: &Operator,
+    object: &Object,
+    marks: &Placeholders,
+) -> Option<&'static str> {
+    let namespace = &object.value["metadata"]["namespace"];
+    let is_at = |form| *namespace == *marks.name(form);
+    let is_watched = match installed.namespaces {
+        Namespaces::Listed(_) => is_at(Form::WatchedNamespace),
+        Namespaces::All | Namespaces::Own => is_at(Form::Namespace),
+    };
+    if object.role != Role::NamespacedPermissions || is_watched {
+        return None;
+    }
+    Some(match is_at(Form::Namespace) {
+        true => "children",
+        false => "events",
+    })
+}
+
+/// Names a role, or a binding and its role, after its purpose, too.
+fn rename_role(value: &mut Value, purpose: &str) {
+    for path in ["/metadata/name", "/roleRef/name"] {
+        if let Some(Value::String(name)) = value.pointer_mut(path) {
+            *name = format!("{name}-{purpose}");
+        }
+    }
 }
 
 /// An object with placeholders; `None` if the chart does not install it.
