@@ -102,6 +102,8 @@ struct Session<'a> {
     building: Option<Building>,
     /// Where the operator serves its webhooks, if the server in memory calls them.
     webhooks: Option<Webhooks>,
+    /// The certificate of webhooks that nothing calls.
+    uncalled: Option<PathBuf>,
     /// Ends when they are served, so that the samples can be applied.
     until_served: Option<JoinHandle<()>>,
     /// Whether cargo has built the operator at least once.
@@ -155,6 +157,7 @@ impl<'a> Session<'a> {
         listener.drain();
         let mut session = Session {
             webhooks: None,
+            uncalled: None,
             until_served: None,
             project,
             options,
@@ -255,12 +258,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Chooses where the operator serves its webhooks, once it has some, if the server in memory calls them.
+    /// Chooses where the operator serves its webhooks, once it has some, if the server in memory calls them. If nothing calls them, it gets
+    /// a certificate, for which it does not wait, and which it does not keep in the cluster.
     fn make_callable(&mut self) -> Result<(), DevError> {
-        let is_called = self.project.has_webhooks && self.cluster.is_own;
-        if is_called && self.webhooks.is_none() {
+        if !self.project.has_webhooks {
+            return Ok(());
+        }
+        if self.cluster.is_own && self.webhooks.is_none() {
             let made = Webhooks::new(&self.folder, self.project.mounts_certificates);
             self.webhooks = Some(made?);
+        }
+        let is_called = self.cluster.is_own || self.options.webhook_url.is_some();
+        if !is_called && self.uncalled.is_none() {
+            self.uncalled = Some(Webhooks::uncalled(&self.folder)?);
         }
         Ok(())
     }
@@ -347,11 +357,14 @@ impl<'a> Session<'a> {
         match (&self.webhooks, &self.options.webhook_url) {
             (Some(webhooks), _) => settings.set.extend(webhooks.settings()),
             (None, Some(url)) => settings.set.push(("WEBHOOK_URL", url.into())),
-            // nothing calls them: any port will do
-            (None, None) if self.project.has_webhooks => {
-                settings.set.push(("WEBHOOK_ADDRESS", "127.0.0.1:0".into()));
+            (None, None) => {
+                if let Some(certificates) = &self.uncalled {
+                    // nothing calls them: any port will do
+                    settings.set.push(("WEBHOOK_ADDRESS", "127.0.0.1:0".into()));
+                    let certificates = certificates.clone().into();
+                    settings.set.push(("WEBHOOK_CERTIFICATES", certificates));
+                }
             }
-            (None, None) => {}
         }
         settings
     }

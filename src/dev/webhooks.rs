@@ -60,6 +60,11 @@ impl Webhooks {
         })
     }
 
+    /// Makes a certificate for webhooks that nothing calls, and returns its folder.
+    pub fn uncalled(folder: &Path) -> Result<PathBuf, DevError> {
+        Mounted::new(&folder.join("webhook")).map(|mounted| mounted.folder)
+    }
+
     fn url(&self) -> String {
         format!("https://{}", self.address)
     }
