@@ -12,6 +12,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use kube::{Client, Config};
+use rustls::crypto::CryptoProvider;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -111,6 +112,10 @@ impl Operator {
     pub async fn connect(name: impl Into<String>, settings: Settings) -> Result<Self, Fatal> {
         let name = name.into();
         log::init(&name, &settings)?;
+        // If a crate of the build enables the feature `aws-lc-rs` of rustls, rustls knows two providers, and kube panics without a default.
+        if CryptoProvider::get_default().is_none() {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let mut config = Config::infer()
             .await
             .map_err(|error| Fatal::NoCluster(error.into()))?;
