@@ -4,7 +4,7 @@
 
 use cargo_operator::{
     plan::{BASE, File, LOCK, Ours, Resolution, Tree, plan},
-    project::{Entry, Lock, Owner, StateFile, ToolSource, is_marked},
+    project::{Entry, Lock, Owner, StateFile, is_marked},
 };
 use toml_edit::DocumentMut;
 
@@ -53,7 +53,7 @@ fn read_state(text: &str) {
 
     let mut edited = file.clone();
     edited.set_image("ghcr.io/me/operator:0.1.0");
-    edited.set_tool("0.2.0", &ToolSource::None);
+    edited.set_tool("0.2.0", None);
     for index in 0..file.state.kinds.len() {
         edited.set_versions(index, vec!["v1".into(), "v9".into()]);
     }

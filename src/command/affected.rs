@@ -165,6 +165,18 @@ fn location(at: &Use, text: &str) -> Location {
     Location::new(&at.path, 1, text, start..start + at.length)
 }
 
+impl OpenProject {
+    /// The manifest and the folder of the workspace of which the project is a member. The outer `None` if they can't be read.
+    fn workspace_manifest(&self) -> Option<Option<(String, String)>> {
+        let Some(path) = &self.state.state.workspace else {
+            return Some(None);
+        };
+        let folder = std::path::absolute(self.root.join(path)).ok()?;
+        let text = disk::read(&folder, MANIFEST).ok()??;
+        Some(Some((text, folder.to_str()?.to_owned())))
+    }
+}
+
 /// The uses that rustc finds, with the old types marked and with the new ones. `None` if cargo can't check the project.
 fn check_with_rustc(
     open: &OpenProject,
@@ -175,7 +187,11 @@ fn check_with_rustc(
     let root = std::path::absolute(&open.root).ok()?;
     let root = root.to_str()?;
     let manifest = disk::read(&open.root, MANIFEST).ok()??;
-    let scratch = Scratch::new(&open.root, &user_code::standalone(&manifest, root)?)?;
+    let workspace = open.workspace_manifest()?;
+    let workspace = workspace.as_ref();
+    let workspace = workspace.map(|(text, folder)| (text.as_str(), folder.as_str()));
+    let standalone = |manifest: &str| user_code::standalone(manifest, root, workspace);
+    let scratch = Scratch::new(&open.root, &standalone(&manifest)?)?;
     let check = || Some(user_code::read_messages(&scratch.check()?, &is_users));
     for (path, marked) in marked {
         scratch.write(path, Some(&marked.text)).ok()?;
@@ -191,9 +207,9 @@ fn check_with_rustc(
     }
     for change in &plan.changes {
         if change.path == MANIFEST {
-            let manifest = user_code::standalone(change.after.as_deref()?, root)?;
+            let manifest = standalone(change.after.as_deref()?)?;
             scratch.write(MANIFEST, Some(&manifest)).ok()?;
-        } else if !change.path.starts_with("crates/") {
+        } else {
             scratch.write(&change.path, change.after.as_deref()).ok()?;
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     uninstall::UninstallError,
 };
 
-use super::{Exit, kind_error::KindError};
+use super::{Exit, kind_error::KindError, origin::OriginError, workspace::WorkspaceError};
 
 /// The reasons why a command failed: several if several inputs are invalid.
 #[derive(Debug)]
@@ -79,6 +79,7 @@ from!(
     DevError,
     KindError,
     LockError,
+    OriginError,
     OutputError,
     PushError,
     ReferenceError,
@@ -86,5 +87,6 @@ from!(
     ResolutionError,
     ResourceError,
     StateError,
-    UninstallError
+    UninstallError,
+    WorkspaceError
 );

@@ -6,6 +6,7 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     open::{OpenProject, ProjectArgs},
+    origin::local_runtime,
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
@@ -53,6 +54,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut rendered = open.render(terminal)?;
     open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
+    rendered
+        .diagnostics
+        .extend(local_runtime(&open.state.state));
     let plan = open.plan_for(rendered.tree, |path| {
         // the workflows have jobs for what is packaged
         let folders = [

@@ -6,8 +6,10 @@ use super::{
     Exit,
     failure::Failure,
     open::{OpenProject, ProjectArgs},
+    origin::local_runtime,
 };
 use crate::{
+    diagnostic::Report,
     disk::{self, RecoveryMode},
     image::{
         self, BuildError, Built, Created, Format, Image, Output, Package, Part, Platform,
@@ -47,6 +49,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     terminal.end_progress();
     let (root, state) = (open.root.clone(), open.state.state.clone());
+    if let Some((name, diagnostic)) = local_runtime(&state) {
+        terminal.report(&[Report::of(&name, diagnostic, None)]);
+    }
     // other commands are to work beside the compiler
     drop(open);
     let name = match (&args.tag, &state.image) {

@@ -9,9 +9,11 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     kinds::{self, Chosen},
-    open::{OpenProject, own_source},
+    open::OpenProject,
+    origin::{self, RuntimeArg, local_runtime},
     recover::recover,
     view::{FixCommand, Outcome, View},
+    workspace,
 };
 use crate::{
     disk::{self, RecoveryMode},
@@ -41,6 +43,12 @@ pub struct Args {
     controllers: Vec<String>,
     #[command(flatten)]
     chosen: Chosen,
+    /// Where the runtime comes from: `version`, `git`, `git=URL#REV`, `path` or `path=FOLDER` [default: from where this program was installed]
+    #[arg(long, value_name = "SOURCE")]
+    runtime: Option<RuntimeArg>,
+    /// Make a project of its own in a folder below a cargo workspace, not a member of the workspace
+    #[arg(long)]
+    no_workspace: bool,
     #[command(flatten)]
     view: View,
 }
@@ -57,11 +65,19 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if !is_package_name(&name) {
         return Err(KindError::Name(name).into());
     }
+    let runtime = origin::runtime(args.runtime, &args.dir)?;
+    let workspace = match args.no_workspace {
+        true => None,
+        false => workspace::enclosing(&args.dir)?,
+    };
+    let path = workspace
+        .as_ref()
+        .map(|it| workspace::path_to(it, &args.dir));
     let mut open = OpenProject {
         root: args.dir,
         lock: Lock::default(),
         inputs: BTreeMap::new(),
-        state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &own_source()),
+        state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &runtime, path.as_deref())?,
         apis: vec![],
         new_specs: vec![],
         edited_specs: Default::default(),
@@ -89,8 +105,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
+    rendered
+        .diagnostics
+        .extend(local_runtime(&open.state.state));
     let warnings = open.warnings(&rendered);
-    let plan = open.plan(rendered.tree)?;
+    let mut plan = open.plan(rendered.tree)?;
+    if let Some(workspace) = &workspace {
+        workspace::inherit(&mut plan, workspace);
+    }
     let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
     let mut kinds: Vec<&str> = kinds.collect();
     for controller in &open.state.state.controllers {
@@ -119,7 +141,24 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         fix: FixCommand::SameCommand,
         warnings,
     };
-    args.view.finish(&outcome, terminal)
+    let writes = args.view.writes();
+    let finish = || args.view.finish(&outcome, terminal);
+    if let Some(workspace) = &workspace {
+        workspace::report(workspace, &open.root, &name, terminal);
+    }
+    let exit = match &workspace {
+        Some(workspace) if writes => workspace::join(workspace, &open.root, &name, finish)?,
+        _ => finish()?,
+    };
+    if workspace.is_none() && writes && exit == Exit::Clean {
+        terminal.working("completing Cargo.lock");
+        let note = origin::complete_lock(&open.root, &runtime);
+        terminal.end_progress();
+        if let Some(note) = note {
+            terminal.status(&note);
+        }
+    }
+    Ok(exit)
 }
 
 /// Rejects options that would be ignored, and controllers of which only one could have its name.

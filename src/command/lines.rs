@@ -8,16 +8,11 @@ use crate::{
     plan::{Action, Cause, Change, Conflict, Note, Plan},
 };
 
-/// A line for each changed file, except for bookkeeping, and one line for all files of the runtime. For a check, the stale files.
+/// A line for each changed file, except for bookkeeping. For a check, the stale files.
 pub fn list(plan: &Plan, check: bool) -> String {
     let mut lines = String::new();
-    let mut vendored = 0;
     let is_listed = |change: &&Change| check || !change.is_bookkeeping();
     for change in plan.changes.iter().filter(is_listed) {
-        if change.path.starts_with("crates/") {
-            vendored += 1;
-            continue;
-        }
         let action = match change.action {
             Action::Create => "create",
             Action::Update => "update",
@@ -34,11 +29,6 @@ pub fn list(plan: &Plan, check: bool) -> String {
             false => format!("{action} {}\n", change.path),
         };
     }
-    if vendored > 0 {
-        let start = if check { "stale runtime:" } else { "      " };
-        let files = if vendored == 1 { "file" } else { "files" };
-        lines += &format!("{start} crates/ ({vendored} {files} of the runtime)\n");
-    }
     lines
 }
 
@@ -49,7 +39,6 @@ pub fn part(path: &str) -> &'static str {
         Some(("src", _)) => "code",
         Some(("tests", _)) => "tests",
         Some(("manifests" | "charts" | "bundle" | "catalog" | "crds", _)) => "manifests",
-        Some(("crates", _)) => "runtime",
         Some((".operator", _)) => "record",
         _ if path == "operator.lock" => "record",
         _ if path == "operator.toml" => "state",

@@ -25,6 +25,7 @@ mod kinds;
 mod lines;
 mod missing_file;
 mod open;
+mod origin;
 mod pending;
 mod pending_answers;
 mod pending_webhooks;
@@ -45,6 +46,7 @@ mod uninstall;
 mod uninstall_lines;
 mod view;
 mod without_effect;
+mod workspace;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -1,9 +1,6 @@
 //! Opens the project that a command works on: the state, the lock and the specs, as values.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
@@ -17,17 +14,11 @@ use crate::{
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
-    project::{Kind, Lock, ResourceType, Runtime, StateError, StateFile, ToolSource, tool_source},
+    project::{Kind, Lock, ResourceType, StateFile},
     render::{RECORD, SPECS},
     rust::version_module,
     terminal::Terminal,
 };
-
-/// Where the generated CI can install this program from.
-pub fn own_source() -> ToolSource {
-    let (program, record) = disk::install_record();
-    tool_source(record.as_deref(), &program, env!("CARGO_PKG_VERSION"))
-}
 
 /// The file name of the state.
 pub const STATE: &str = "operator.toml";
@@ -82,17 +73,6 @@ pub struct OpenProject {
     pub _guard: Option<Guard>,
 }
 
-/// Checks that a runtime elsewhere is there, before its sources in the project are removed.
-fn check_runtime(runtime: &Runtime, root: &Path) -> Result<(), StateError> {
-    let runtime_in = |folder: &Path| folder.join("crates/operator-runtime/Cargo.toml").exists();
-    match runtime {
-        Runtime::Path(path) if runtime_in(root) && !runtime_in(&root.join(path)) => {
-            Err(StateError::NoRuntime(path.clone()))
-        }
-        _ => Ok(()),
-    }
-}
-
 impl OpenProject {
     /// Finds the project and reads it.
     pub fn at(
@@ -117,7 +97,6 @@ impl OpenProject {
         state
             .check_tool(env!("CARGO_PKG_VERSION"))
             .map_err(failed)?;
-        check_runtime(&state.state.runtime, &root).map_err(failed)?;
         // an error of a spec, at the place where the state names it
         let named = |error: KindError| {
             let (KindError::NoSpec { spec, .. } | KindError::OtherKind { spec, .. }) = &error

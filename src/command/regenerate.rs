@@ -5,7 +5,8 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     kept_fields::{self, Listing},
-    open::{LockedProject, OpenProject, ProjectArgs, own_source},
+    open::{LockedProject, OpenProject, ProjectArgs},
+    origin::{self, local_runtime},
     pending, pending_answers,
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
@@ -31,13 +32,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.resolution = Resolution::from(args.resolve);
     open.follow_specs()?;
     open.state
-        .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
+        .set_tool(env!("CARGO_PKG_VERSION"), origin::of_program().as_ref());
     let rendered = open.render(terminal)?;
     let warnings = open.warnings(&rendered);
     let converted = rendered.converted.clone();
     let plan = open.plan(rendered.tree)?;
     let mut diagnostics = rendered.diagnostics;
     diagnostics.extend(open.no_image().filter(|_| open.misses_image(&plan)));
+    diagnostics.extend(local_runtime(&open.state.state).filter(|_| args.view.is_check()));
     let (mut reports, mut standing) = open.reports(diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());

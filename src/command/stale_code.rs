@@ -83,6 +83,6 @@ impl OpenProject {
 }
 
 fn is_code(path: &str) -> bool {
-    let folders = ["src/", "crates/", SPECS, RECORD];
+    let folders = ["src/", SPECS, RECORD];
     folders.iter().any(|folder| path.starts_with(folder))
 }

@@ -189,10 +189,10 @@ impl View {
             terminal.print(&lines::list(plan, self.check))?;
         }
         terminal.status_lines(&outcome.evolution.lines());
-        // of a project that stays as it is, all has been said before; `inspect` says it again
-        if !plan.is_empty() {
-            terminal.report(&outcome.reports);
-        }
+        // of a project that stays as it is, all else has been said before; `inspect` says it again
+        let is_new = |report: &&Report| !plan.is_empty() || report.code == Some(Code::LocalRuntime);
+        let reports = outcome.reports.iter().filter(is_new);
+        terminal.report(&reports.cloned().collect::<Vec<_>>());
         terminal.report(&outcome.pending);
         let written = self.writes() && !outcome.evolution.is_refused() && plan.conflicts.is_empty();
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));

@@ -64,6 +64,8 @@ codes! {
     KeptFields = "kept-fields",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
+    /// The runtime comes from a folder of this machine, so that others cannot build the project.
+    LocalRuntime = "local-runtime",
     /// A bundle of OLM cannot hold a setting in `operator.toml`.
     OlmLimit = "olm-limit",
     /// The CRDs are larger than a release of Helm, so the chart does not have them.

@@ -37,6 +37,8 @@ pub enum DiskError {
     Journal(String, String),
     #[error("{0} exists already and is not empty")]
     Taken(String),
+    #[error("cargo can't add the project to its workspace: {0}")]
+    Join(String),
     #[error("there is no project here: no operator.toml in {0} or above it")]
     NoProject(String),
 }
@@ -89,6 +91,7 @@ impl DiskError {
             Self::Journal(..) => {
                 "use the version of cargo-operator that was interrupted, or restore the project from version control and delete this file"
             }
+            Self::Join(_) => "pass --no-workspace for a project that is no member of the workspace",
             Self::Taken(_) => {
                 "choose another folder, or add to that project with `cargo operator add-crd`"
             }

@@ -1,13 +1,76 @@
-//! Reads the record of `cargo install` about installed programs.
+//! Where this program is, what `cargo install` recorded about it, and the checkout of its repository; and the lock file that only cargo can
+//! complete.
 
-use std::{env, fs, path::Path};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 /// The file name of this program, and the record of its installation folder; `None` if cargo did not install it.
 pub fn install_record() -> (String, Option<String>) {
-    let program = env::current_exe().and_then(|path| path.canonicalize());
-    let program = program.unwrap_or_default();
+    let program = program();
     let name = program.file_name().unwrap_or_default();
     let root = program.parent().and_then(Path::parent);
     let record = root.and_then(|root| fs::read_to_string(root.join(".crates2.json")).ok());
     (name.to_string_lossy().into_owned(), record)
+}
+
+/// The checkout in whose target folder this program was built.
+pub fn checkout_of_program() -> Option<PathBuf> {
+    let program = program();
+    let mut folders = program.ancestors();
+    folders
+        .find(|folder| runtime_version(folder).is_some())
+        .map(Path::to_owned)
+}
+
+fn program() -> PathBuf {
+    let program = env::current_exe().and_then(|path| path.canonicalize());
+    program.unwrap_or_default()
+}
+
+/// The version of the runtime in a checkout of this tool's repository.
+pub fn runtime_version(checkout: &Path) -> Option<String> {
+    let path = checkout.join("crates/operator-runtime/Cargo.toml");
+    let manifest: toml_edit::DocumentMut = fs::read_to_string(path).ok()?.parse().ok()?;
+    Some(manifest["package"]["version"].as_str()?.to_owned())
+}
+
+/// The path to `folder` from the folder `from`, which need not exist yet; absolute if there is none.
+pub fn relative(from: &Path, folder: &Path) -> PathBuf {
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // the part that exists, as the operating system resolves `..` in a path of cargo
+        let existing = path
+            .ancestors()
+            .find_map(|it| Some((it, it.canonicalize().ok()?)));
+        match existing {
+            Some((existing, real)) => {
+                real.join(path.strip_prefix(existing).unwrap_or(Path::new("")))
+            }
+            None => path,
+        }
+    };
+    let (from, folder) = (absolute(from), absolute(folder));
+    pathdiff::diff_paths(&folder, &from).unwrap_or(folder)
+}
+
+/// Lets cargo add the missing packages to the lock file of a project; the error is cargo's message.
+pub fn complete_lock(root: &Path) -> Result<(), String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["update", "--workspace", "--quiet"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| format!("cargo can't be run: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("error: "));
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(lines.next().unwrap_or("cargo failed").to_owned()),
+    }
 }

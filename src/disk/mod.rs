@@ -18,12 +18,13 @@ mod stage;
 mod step;
 #[cfg(test)]
 mod tests;
+mod workspace;
 
 pub use apply::apply;
 pub use error::DiskError;
 pub use format::format_rust;
 pub use input::{input, inputs};
-pub use install::install_record;
+pub use install::{checkout_of_program, complete_lock, install_record, relative, runtime_version};
 pub use project::{
     Guard, check_vacant, find_project, guard, is_committed, is_project, name, parent, shown,
     uncommitted,
@@ -31,3 +32,6 @@ pub use project::{
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{RecoveryMode, recover};
 pub use scratch::Scratch;
+pub use workspace::{
+    Workspace, join_workspace, kubernetes_versions, leave_workspace, manifests_above, package_in,
+};

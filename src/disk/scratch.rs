@@ -6,7 +6,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A copy of a project, without its vendored crates and build output.
+use super::workspace::package_in;
+
+/// A copy of a project, without its build output.
 pub struct Scratch {
     /// The path of the copy: in the target folder, so that it is on the same disk and git ignores it.
     folder: PathBuf,
@@ -25,7 +27,8 @@ impl Scratch {
             .other_options(["--offline".to_owned()])
             .exec()
             .ok()?;
-        let name = metadata.root_package()?.name.replace('-', "_");
+        let package = package_in(&metadata, &root)?;
+        let name = package.name.replace('-', "_");
         let target: PathBuf = metadata.target_directory.into();
         let command = built(&target.join("debug/deps"), &name)?;
         // always the same path, so that there is only one build of it
@@ -40,6 +43,9 @@ impl Scratch {
         };
         copy(&scratch.root, &scratch.folder, &scratch.target).ok()?;
         scratch.write("Cargo.toml", Some(manifest)).ok()?;
+        // of a member, the workspace has it
+        let lock = fs::read_to_string(metadata.workspace_root.join("Cargo.lock")).ok();
+        scratch.write("Cargo.lock", lock.as_deref()).ok()?;
         Some(scratch)
     }
 
@@ -100,13 +106,13 @@ fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Copies the source code: no hidden folders, no vendored crates, no build output.
+/// Copies the source code: no hidden folders, no build output.
 fn copy(from: &Path, to: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let is_hidden = name.to_string_lossy().starts_with('.');
-        if is_hidden || path == target || name == "target" || name == "crates" {
+        if is_hidden || path == target || name == "target" {
             continue;
         }
         let to = to.join(name);

@@ -17,6 +17,7 @@ use super::{
     BuildError, Created, Platform, Sbom, SbomPackage, elf,
     target::{Linker, Toolchain, cargo_home, linker},
 };
+use crate::disk::package_in;
 
 /// What an image says about its operator; from Cargo.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Package {
             builds.push((*platform, linker, metadata));
         }
         let (_, _, metadata) = builds.first().expect("an image has a platform");
-        let package = metadata.root_package();
+        let package = package_in(metadata, &root);
         let package = package.ok_or_else(|| BuildError::NoPackage(root.clone()))?;
         Ok(Self {
             description: Description {
@@ -125,7 +126,7 @@ pub fn build(package: &Package, name: &str, created: Created) -> Result<Vec<Buil
             Ok(Built {
                 platform,
                 binary,
-                sbom: sbom(metadata, &artifacts.packages),
+                sbom: sbom(metadata, &package.root, &artifacts.packages),
             })
         })
         .collect()
@@ -240,7 +241,7 @@ impl Artifacts {
 }
 
 /// The packages in a binary, as cargo resolved them.
-fn sbom(metadata: &Metadata, compiled: &BTreeSet<PackageId>) -> Sbom {
+fn sbom(metadata: &Metadata, root: &Path, compiled: &BTreeSet<PackageId>) -> Sbom {
     let mut packages: Vec<&cargo_metadata::Package> = metadata
         .packages
         .iter()
@@ -269,9 +270,7 @@ fn sbom(metadata: &Metadata, compiled: &BTreeSet<PackageId>) -> Sbom {
             (&node.id, normal)
         })
         .collect();
-    let root = metadata
-        .root_package()
-        .and_then(|root| indices.get(&root.id));
+    let root = package_in(metadata, root).and_then(|root| indices.get(&root.id));
     Sbom {
         root: root.copied().unwrap_or_default(),
         packages: packages

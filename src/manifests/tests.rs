@@ -445,7 +445,9 @@ mod webhooks;
 
 /// The settings of `[deployment]`, from a text in its syntax.
 fn settings(text: &str) -> DeploymentSettings {
-    let text = format!("format = 1\nname = \"a\"\ntool = \"0.1.0\"\n[deployment]\n{text}");
+    let text = format!(
+        "format = 1\nname = \"a\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n[deployment]\n{text}"
+    );
     let state = crate::project::StateFile::read(&text).unwrap().state;
     state.deployment
 }

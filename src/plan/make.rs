@@ -44,9 +44,6 @@ pub fn plan(
 /// The tool's own records, which cannot be adopted.
 const MEMORY: &str = ".operator/";
 
-/// The vendored crates of the runtime, of which a project needs every file.
-const VENDORED: &str = "crates/";
-
 struct Planner<'a> {
     lock: &'a Lock,
     ours: &'a Ours,
@@ -139,10 +136,8 @@ impl Planner<'_> {
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
                 None => Some(Action::Create),
-                // the tool's records do not belong to the user, and nothing builds if a file of a vendored crate is missing
-                Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
-                    Some(Action::Create)
-                }
+                // the tool's records do not belong to the user
+                Some(_) if path.starts_with(MEMORY) => Some(Action::Create),
                 Some(_) => return self.stays_deleted(path, Owner::Tool, &theirs),
             },
         };

@@ -6,7 +6,7 @@ use super::{
     deployment::{self, DeploymentPlace, DeploymentProblem},
     image::{IMAGE_HELP, Image, is_image},
     rule::Rule,
-    state::{FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, State, ToolSource},
+    state::{FORMAT, Kind, NamedController, Namespaces, Packaging, State},
     webhook_check::{self, WebhookPlace, WebhookProblem},
 };
 use crate::rust::{USED_MODULES, is_keyword};
@@ -92,8 +92,6 @@ pub enum StateError {
     Newer(String),
     #[error("`{0}` is not a version of cargo-operator")]
     Tool(String),
-    #[error("there is no `crates/operator-runtime` in the folder `{0}`")]
-    NoRuntime(String),
     #[error("the spec `{0}` of {1} is outside of the folder crds/")]
     SpecPath(String, String),
 }
@@ -143,7 +141,6 @@ impl StateError {
             | Self::OlmName { image: word, .. }
             | Self::Newer(word)
             | Self::Tool(word)
-            | Self::NoRuntime(word)
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
@@ -218,9 +215,6 @@ impl StateError {
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
             }
-            Self::NoRuntime(_) => {
-                "name the folder of cargo-operator's repository, relative to the project, or write `runtime = \"vendored\"`"
-            }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
     }
@@ -232,16 +226,8 @@ impl State {
         if !is_package_name(&self.name) {
             return Err(StateError::Name(self.name.clone()));
         }
-        let places = match (&self.runtime, &self.tool_source) {
-            (Runtime::Path(path) | Runtime::Version(path), _) => vec![path],
-            _ => vec![],
-        };
-        let sources = match &self.tool_source {
-            ToolSource::None | ToolSource::Registry => vec![],
-            ToolSource::Git { url, rev } => vec![url, rev],
-            ToolSource::Path(path) => vec![path],
-        };
-        let mut words = places.into_iter().chain(sources).chain([&self.tool]);
+        let words = self.runtime.words().into_iter().chain(&self.workspace);
+        let mut words = words.chain([&self.tool]);
         if let Some(word) = words.find(|word| !is_plain(word)) {
             return Err(StateError::Word(word.clone()));
         }

@@ -7,7 +7,6 @@ mod check;
 mod controller;
 mod deployment;
 mod image;
-mod installed;
 mod lock;
 mod marker;
 mod misnamed;
@@ -17,6 +16,7 @@ mod read;
 mod renamed;
 mod resource;
 mod rule;
+mod runtime;
 mod selector;
 mod similar;
 mod state;
@@ -25,6 +25,7 @@ mod subresource;
 mod versions;
 mod webhook;
 mod webhook_check;
+mod workspace;
 
 pub use admission::{Admission, AdmissionError, AdmissionProblem, url_path};
 pub use builtin::is_cluster_scoped;
@@ -32,7 +33,6 @@ pub use check::{StateError, is_package_name};
 pub use controller::{Controller, Table};
 pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
 pub use image::{IMAGE_HELP, Image, is_image, registry};
-pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
@@ -42,10 +42,10 @@ pub use read::{Read, ReadVerb};
 pub use renamed::{Paths, Renamed};
 pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
 pub use rule::Rule;
+pub use runtime::{Runtime, installed_from};
 pub use selector::{Requirement, Selector, SelectorOperator};
 pub use state::{
-    FORMAT, Kind, NamedController, Namespaces, Packaging, Runtime, Source, State, ToolSource,
-    WatchedCache,
+    FORMAT, Kind, NamedController, Namespaces, Packaging, Source, State, WatchedCache,
 };
 pub use state_file::StateFile;
 pub use versions::{ConversionError, Conversions, Spoke, conversions};
@@ -54,6 +54,7 @@ pub use webhook::{
     WebhookType,
 };
 pub use webhook_check::{NOT_BEING_DELETED, NOT_OF_THE_OPERATOR, WebhookPlace};
+pub use workspace::{inherited, is_workspace_of};
 
 use std::collections::BTreeSet;
 

@@ -7,6 +7,7 @@ use super::{
     read::Read,
     renamed::Renamed,
     rule::Rule,
+    runtime::Runtime,
     webhook::{self, Certificates, Webhook, WebhookTable},
 };
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
@@ -22,12 +23,13 @@ pub struct State {
     pub format: u32,
     /// The name of the package, the binary, the field manager, and the objects that run the operator.
     pub name: String,
-    #[serde(default)]
+    /// Where the runtime, and the tool that the generated CI installs, come from.
     pub runtime: Runtime,
+    /// The path from the project to the root of the cargo workspace of which it is a member.
+    #[serde(default)]
+    pub workspace: Option<String>,
     /// The version of this tool that the generated CI installs.
     pub tool: String,
-    #[serde(default, rename = "tool-source")]
-    pub tool_source: ToolSource,
     #[serde(default)]
     pub namespaces: Namespaces,
     #[serde(default)]
@@ -79,35 +81,6 @@ impl Packaging {
 
 fn kustomize() -> Vec<Packaging> {
     vec![Packaging::Kustomize]
-}
-
-/// Where the crates of the runtime come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Runtime {
-    /// Their sources are in `crates/` of the project.
-    #[default]
-    Vendored,
-    /// The folder of this tool's repository, relative to the project.
-    Path(String),
-    /// A version in a registry.
-    Version(String),
-}
-
-/// Where the generated CI gets this tool from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum ToolSource {
-    /// A registry, in the version that `tool` names.
-    #[default]
-    Registry,
-    Git {
-        url: String,
-        rev: String,
-    },
-    Path(String),
-    /// Unknown: the CI omits the jobs that need the tool.
-    None,
 }
 
 /// The namespaces that the operator watches.

@@ -9,7 +9,8 @@ use super::{
     marker::is_marked,
     owned::Owned,
     renamed::Renamed,
-    state::{FORMAT, Kind, NamedController, Packaging, State, ToolSource, WatchedCache},
+    runtime::Runtime,
+    state::{FORMAT, Kind, NamedController, Packaging, State, WatchedCache},
     webhook::{Webhook, WebhookTable},
 };
 use crate::types::SchemaMode;
@@ -22,26 +23,24 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Creates a project without kinds, for this version of the tool and its source.
-    pub fn new(name: &str, tool: &str, source: &ToolSource) -> Self {
-        let source = match source {
-            ToolSource::Registry => String::new(),
-            ToolSource::None => "tool-source = \"none\"\n".to_owned(),
-            ToolSource::Git { url, rev } => {
-                format!("tool-source = {{ git = {{ url = {url:?}, rev = {rev:?} }} }}\n")
-            }
-            ToolSource::Path(path) => format!("tool-source = {{ path = {path:?} }}\n"),
-        };
-        let text = format!(
+    /// Creates a project without kinds, for this version of the tool and this source of the runtime.
+    pub fn new(
+        name: &str,
+        tool: &str,
+        runtime: &Runtime,
+        workspace: Option<&str>,
+    ) -> Result<Self, StateError> {
+        let workspace = workspace.map(|path| format!("workspace = {path:?}\n"));
+        Self::read(&format!(
             "# Describes this project. Run `cargo operator regenerate` after you edit it.\n\
              format = {FORMAT}\n\
              name = {name:?}\n\
-             runtime = \"vendored\"\n\
+             runtime = {runtime}\n\
              tool = {tool:?}\n\
-             {source}\
-             namespaces = \"all\"\n"
-        );
-        Self::read(&text).expect("the text is made of a valid name and version")
+             {workspace}\
+             namespaces = \"all\"\n",
+            workspace = workspace.unwrap_or_default()
+        ))
     }
 
     pub fn read(text: &str) -> Result<Self, StateError> {
@@ -294,25 +293,30 @@ impl StateFile {
         }
     }
 
-    /// Sets the version of the tool that CI installs to this one. If the version changes and the tool came from the repository that the
-    /// project names, also sets the revision.
-    pub fn set_tool(&mut self, version: &str, source: &ToolSource) {
-        if self.state.tool == version {
-            return;
+    /// Sets the version of the tool to this one, and the runtime to that of this tool if the tool came from the same registry or
+    /// repository as the runtime.
+    pub fn set_tool(&mut self, version: &str, origin: Option<&Runtime>) {
+        let is_new = self.state.tool != version;
+        if is_new {
+            set_keeping_decor(&mut self.document["tool"], version);
+            self.state.tool = version.to_owned();
         }
-        set_keeping_decor(&mut self.document["tool"], version);
-        self.state.tool = version.to_owned();
-        if let (
-            ToolSource::Git { url, rev },
-            ToolSource::Git {
-                url: from,
-                rev: new,
-            },
-        ) = (&mut self.state.tool_source, source)
-            && url == from
-        {
-            set_keeping_decor(&mut self.document["tool-source"]["git"]["rev"], new);
-            rev.clone_from(new);
+        match (&mut self.state.runtime, origin) {
+            (Runtime::Version(present), _) if is_new => {
+                set_keeping_decor(&mut self.document["runtime"]["version"], version);
+                *present = version.to_owned();
+            }
+            (
+                Runtime::Git { url, rev },
+                Some(Runtime::Git {
+                    url: from,
+                    rev: new,
+                }),
+            ) if url == from => {
+                set_keeping_decor(&mut self.document["runtime"]["rev"], new);
+                rev.clone_from(new);
+            }
+            _ => {}
         }
     }
 

@@ -14,7 +14,6 @@ use super::{
     packages,
     registry::{self, Registry},
     sample::builtin_sample,
-    vendor,
     webhook_files::{add_webhook_files, webhook_host},
     workflow,
 };
@@ -60,10 +59,15 @@ pub struct Rendered {
 #[derive(Serialize)]
 struct Whole<'a> {
     name: &'a str,
+    /// Whether the project is a member of a workspace, whose root has what cargo and GitHub read only there.
+    is_member: bool,
     crate_name: String,
-    members: &'static str,
     runtime: String,
     testing: String,
+    /// The git repository of the runtime.
+    runtime_repository: Option<&'a str>,
+    /// Whether the image cannot be built on other machines.
+    has_local_runtime: bool,
     kinds: Vec<KindNames>,
     /// Those that have a controller.
     kind_names: String,
@@ -79,7 +83,6 @@ struct Whole<'a> {
     has_webhooks: bool,
     webhook_host: String,
     tool: &'a str,
-    vendored: bool,
     /// Whether the tests need flags from the user.
     flags: bool,
     watched_namespaces: String,
@@ -161,11 +164,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         .into_iter()
         .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
         .collect();
-    let vendored = state.runtime == Runtime::Vendored;
     let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
     let scaffolds = scaffolds(&all);
     let ensured: Vec<&Api> = ensured_crds(project).collect();
+    let is_member = state.workspace.is_some();
     let whole = Whole {
         methods: scaffolds
             .iter()
@@ -174,18 +177,18 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .join(" or "),
         rules: scaffolds.iter().map(|scaffold| scaffold.rule).collect(),
         name: &state.name,
+        is_member,
         crate_name: state.name.replace('-', "_"),
-        members: if vendored {
-            "members = [\"crates/*\"]"
-        } else {
-            ""
-        },
-        runtime: vendor::dependency("operator-runtime", &state.runtime, &features),
-        testing: vendor::dependency(
+        runtime: state.runtime.dependency("operator-runtime", &features),
+        testing: state.runtime.dependency(
             "operator-testing",
-            &state.runtime,
             if has_webhooks { &["cel"] } else { &[] },
         ),
+        runtime_repository: match &state.runtime {
+            Runtime::Git { url, .. } => Some(url),
+            Runtime::Version(_) | Runtime::Path(_) => None,
+        },
+        has_local_runtime: state.runtime.is_local(),
         has_webhooks,
         webhook_host: webhook_host(&state.name),
         kinds: project
@@ -222,7 +225,6 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         foreign_specs: fault_test::foreign_specs(project, &all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         tool: &state.tool,
-        vendored,
         flags: !project.removed.contains("tests/support/flags.rs"),
         watched_namespaces: fault_test::watched_namespaces(&state.namespaces),
     };
@@ -251,10 +253,17 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
-    for path in [".gitignore", ".dockerignore", "deny.toml"] {
-        tree.insert(path, Owner::Merged, plain(path));
+    if is_member {
+        // BuildKit reads the file beside the Dockerfile; one for the whole context would be in the root
+        let ignored = "Dockerfile.dockerignore";
+        tree.insert(ignored, Owner::Merged, plain(ignored));
+    } else {
+        for path in [".gitignore", ".dockerignore"] {
+            tree.insert(path, Owner::Merged, plain(path));
+        }
+        tree.insert("deny.toml", Owner::Merged, fill("deny.toml.j2", &whole));
+        tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(&state.name));
     }
-    tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(&state.name));
     tree.insert(
         "tests/generated.rs",
         Owner::Tool,
@@ -283,13 +292,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             tree.insert(PROMETHEUS_OPERATOR, Owner::Tool, text);
         }
     }
-    vendor::add(tree, &state.runtime);
     let manifests = manifests::manifests(&operator);
     rendered.objects.clone_from(&manifests.objects);
     let lacking = packages::add(tree, project, &operator, manifests)?;
     let lacking = lacking.map(|diagnostic| (state.name.clone(), diagnostic));
     rendered.diagnostics.extend(lacking);
-    workflow::add(tree, project, &all, &operator);
+    if !is_member {
+        workflow::add(tree, project, &all, &operator);
+    }
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
 }

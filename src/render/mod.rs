@@ -12,7 +12,6 @@ mod operator;
 mod packages;
 mod registry;
 mod sample;
-mod vendor;
 mod webhook_files;
 mod workflow;
 

@@ -7,7 +7,7 @@ use crate::{
     crd::Api,
     manifests::Operator,
     plan::Tree,
-    project::{Controller, Namespaces, Owner, Packaging, Project, Source, ToolSource},
+    project::{Controller, Namespaces, Owner, Packaging, Project, Source},
     template::fill,
 };
 
@@ -15,9 +15,8 @@ use crate::{
 #[derive(Serialize)]
 struct Workflow<'a> {
     name: &'a str,
-    installs_tool: bool,
-    /// The arguments for `cargo install` that install this tool.
-    tool_install: String,
+    /// The arguments for `cargo install` that install this tool; `None` if only this machine has its source.
+    tool_install: Option<String>,
     has_chart: bool,
     has_cluster_test: bool,
     has_cert_manager: bool,
@@ -53,13 +52,7 @@ pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], opera
     };
     let workflow = Workflow {
         name: &state.name,
-        installs_tool: state.tool_source != ToolSource::None,
-        tool_install: match &state.tool_source {
-            ToolSource::None => String::new(),
-            ToolSource::Registry => format!("cargo-operator --version {}", state.tool),
-            ToolSource::Git { url, rev } => format!("--git {url} --rev {rev} cargo-operator"),
-            ToolSource::Path(path) => format!("--path {path}"),
-        },
+        tool_install: state.runtime.tool_install(&state.tool),
         has_chart: has_image && state.packaging.contains(&Packaging::Helm),
         has_cluster_test: has_image && (has_samples || !operator.samples.is_empty()),
         has_cert_manager: project.mounts_certificates(),

@@ -327,7 +327,7 @@ fn a_wrong_table_is_an_error_at_its_line() {
         (
             "[[controller]]",
             "[controller] # ours",
-            "error: `controller` is one table, but operator.toml has a list of them\n  --> operator.toml:9:1",
+            "error: `controller` is one table, but operator.toml has a list of them\n --> operator.toml:8:1",
         ),
         (
             "[[controller]]",
@@ -347,7 +347,7 @@ fn a_wrong_table_is_an_error_at_its_line() {
         (
             "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n",
             "# the controller\ncontroller = { name = \"pod-printer\", kind = \"v1/Pod\" }\n",
-            "--> operator.toml:9:1\n  |\n8 | # the controller\n",
+            "--> operator.toml:8:1\n  |\n8 | # the controller\n",
         ),
         (
             "\"pod-printer\"",

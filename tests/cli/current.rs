@@ -25,7 +25,8 @@ fn persistent_warnings_are_counted() {
         let run = run(&project, args);
         let line = "note: the specs have warnings (1); `cargo operator inspect` shows them";
         let expected = format!("{line}\n{expected}\n");
-        assert_eq!((run.code, run.stderr), (0, expected), "{args}");
+        assert_eq!(run.code, 0, "{args}");
+        assert!(run.stderr.ends_with(&expected), "{args}: {}", run.stderr);
     }
     assert!(run(&project, "inspect").stderr.contains(warning));
 }
@@ -43,7 +44,7 @@ fn a_check_finds_every_change() {
     };
     let paths = before.keys().map(String::as_str);
     let generated: BTreeSet<&str> = paths.filter(|path| of_tool(path)).collect();
-    assert!(generated.len() > 20, "{generated:?}");
+    assert!(generated.len() > 15, "{generated:?}");
     for path in &generated {
         fs::write(project.join(path), format!("{}x", before[*path])).unwrap();
     }
@@ -55,11 +56,7 @@ fn a_check_finds_every_change() {
     for path in &generated {
         fs::write(project.join(path), &before[*path]).unwrap();
     }
-    for (index, path) in generated.into_iter().enumerate() {
-        // of the many files of the crates some are enough
-        if path.starts_with("crates/") && index % 16 != 0 {
-            continue;
-        }
+    for path in generated {
         fs::remove_file(project.join(path)).unwrap();
         assert_eq!(run(&project, "regenerate --check").code, 1, "{path}");
         fs::write(project.join(path), &before[path]).unwrap();

@@ -195,25 +195,3 @@ fn a_dangling_link_is_not_replaced() {
         run.stderr
     );
 }
-
-#[test]
-fn the_runtime_is_not_removed_for_one_that_is_not_there() {
-    let folder = project();
-    let p = folder.path().join("p");
-    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
-    let elsewhere = state.replace("\"vendored\"", "{ path = \"../nowhere\" }");
-    assert_ne!(elsewhere, state);
-    fs::write(p.join("operator.toml"), &elsewhere).unwrap();
-    let before = files(&p);
-    let refused = run(&p, "regenerate");
-    assert_eq!(refused.code, 2);
-    let lines = elsewhere.lines();
-    let line = lines.take_while(|it| !it.starts_with("runtime")).count() + 1;
-    for expected in [
-        "there is no `crates/operator-runtime` in the folder `../nowhere`",
-        &format!("operator.toml:{line}:"),
-    ] {
-        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
-    }
-    assert_eq!(files(&p), before);
-}

@@ -249,11 +249,6 @@ proptest! {
         let folder = folder();
         ok(folder.path(), "init p --crd widget.yaml");
         let p = folder.path().join("p");
-        // as many files fewer
-        let state = fs::read_to_string(p.join("operator.toml")).unwrap();
-        let elsewhere = format!("{{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"));
-        fs::write(p.join("operator.toml"), state.replace("\"vendored\"", &elsewhere)).unwrap();
-        ok(&p, "regenerate");
         let mut model = Model { kinds: [0].into(), ..Model::default() };
         for act in &acts {
             model.act(&p, act);

@@ -3,8 +3,8 @@
 use cargo_operator::project::StateFile;
 
 const PAGE: &str = include_str!("../../docs/operator-toml.md");
-const REQUIRED: [&str; 7] = [
-    "format", "name", "tool", "kind", "group", "spec", "versions",
+const REQUIRED: [&str; 8] = [
+    "format", "name", "runtime", "tool", "kind", "group", "spec", "versions",
 ];
 
 /// The `toml` block of a section.
@@ -17,7 +17,7 @@ fn block(heading: &str) -> &'static str {
 #[test]
 fn the_documented_settings_of_the_deployment_are_valid_and_none_is_missing() {
     let text = format!(
-        "format = 1\nname = \"a\"\ntool = \"0.1.0\"\n{}",
+        "format = 1\nname = \"a\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n{}",
         block("## The deployment\n")
     );
     let settings = StateFile::read(&text).unwrap().state.deployment;

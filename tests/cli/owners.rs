@@ -165,19 +165,6 @@ fn many_deleted_files_are_one_note() {
 }
 
 #[test]
-fn a_vendored_crate_is_restored_completely() {
-    let folder = project();
-    let p = folder.path().join("p");
-    let before = files(&p);
-    fs::remove_dir_all(p.join("crates/operator-testing")).unwrap();
-    fs::remove_file(p.join("crates/operator-runtime/src/lib.rs")).unwrap();
-    assert_eq!(run(&p, "regenerate --check").code, 1);
-    let stdout = ok(&p, "regenerate").stdout;
-    assert!(stdout.contains("files of the runtime"), "{stdout}");
-    assert!(files(&p) == before);
-}
-
-#[test]
 fn bookkeeping_files_cannot_be_adopted() {
     let folder = project();
     let p = folder.path().join("p");
@@ -326,13 +313,8 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
     };
     let output = |run: &crate::support::Run| run.stdout.clone() + &run.stderr;
     let tools = owned("tool");
-    assert!(tools.len() > 100, "{tools:?}");
-    // of the many crates some are enough
-    let tools = tools
-        .iter()
-        .enumerate()
-        .filter(|(index, path)| !path.starts_with("crates/") || index % 16 == 0);
-    for (_, path) in tools {
+    assert!(tools.len() > 15, "{tools:?}");
+    for path in &tools {
         let before = text(&p, path);
         fs::write(p.join(path), format!("{before}x")).unwrap();
         let edited = run(&p, "regenerate --check");
@@ -346,7 +328,6 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
         let deleted = run(&p, "regenerate --check");
         assert_eq!(deleted.code, 1, "{path}");
         let line = match path.split_once('/') {
-            Some(("crates", _)) => "stale runtime: crates/ (1 file of the runtime)\n".to_owned(),
             Some((".operator", _)) => format!("stale record: create {path}\n"),
             _ => format!("{path} was deleted"),
         };

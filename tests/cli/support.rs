@@ -20,9 +20,15 @@ pub struct Run {
 }
 
 pub fn run_with(folder: &Path, args: &str, input: &str) -> Run {
+    let mut arguments: Vec<&str> = args.split_whitespace().collect();
+    // wherever this program was built
+    let runtime = concat!("--runtime=path=", env!("CARGO_MANIFEST_DIR"));
+    if arguments.first() == Some(&"init") && !args.contains("--runtime") {
+        arguments.push(runtime);
+    }
     let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
         .arg("operator")
-        .args(args.split_whitespace())
+        .args(arguments)
         .current_dir(folder)
         // nothing of these projects is built
         .env_remove("CARGO_TARGET_DIR")

@@ -268,9 +268,11 @@ fn webhooks_are_added_inspected_and_removed() {
         assert!(registry.contains(part), "{part}: {registry}");
     }
     assert!(made["src/controllers/mod.rs"].contains("controllers().webhooks(webhooks::all())"));
-    assert!(made["Cargo.toml"].contains(
-        "operator-runtime = { path = \"crates/operator-runtime\", features = [\"webhook\"] }"
-    ));
+    let manifest = &made["Cargo.toml"];
+    assert!(
+        manifest.contains("/crates/operator-runtime\", features = [\"webhook\"] }"),
+        "{manifest}"
+    );
     assert!(made["src/webhooks/pod.rs"].contains("impl Mutate for PodWebhook"));
     assert!(!made["src/webhooks/pod.rs"].contains("Validate"));
     for path in [

@@ -68,7 +68,10 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         let fake = Self(folder);
         let init = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
-            .args("operator init p --name widget --kind Widget --group example.com".split(' '))
+            .args(
+                "operator init p --name widget --kind Widget --group example.com --runtime version"
+                    .split(' '),
+            )
             .current_dir(fake.path(""))
             .output()
             .unwrap();

@@ -299,7 +299,7 @@ fn choose_served(state: &Path, revision: &Path) {
     }
 }
 
-/// A project with the crates of this repository in place of copies.
+/// A project with the runtime of this repository.
 fn init(folder: &Path, name: &str, spec: &str, scaffold: &str) {
     run(
         folder,
@@ -314,14 +314,11 @@ fn init(folder: &Path, name: &str, spec: &str, scaffold: &str) {
             "embed",
             "--scaffold",
             scaffold,
+            "--runtime",
+            concat!("path=", env!("CARGO_MANIFEST_DIR")),
         ],
         &[0],
     );
-    let state = folder.join(name).join("operator.toml");
-    let text = fs::read_to_string(&state).unwrap();
-    let path = format!("runtime = {{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"));
-    fs::write(&state, text.replace("runtime = \"vendored\"", &path)).unwrap();
-    run(&folder.join(name), &["regenerate"], &[0]);
 }
 
 /// What is the tool's is what a new project has.

@@ -6,7 +6,9 @@ use super::{SHUTDOWN_TIMEOUT, check::KNOWN};
 use crate::project::StateFile;
 
 fn project(deployment: &str) -> String {
-    format!("format = 1\nname = \"printer\"\ntool = \"0.1.0\"\n\n[deployment]\n{deployment}\n")
+    format!(
+        "format = 1\nname = \"printer\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n\n[deployment]\n{deployment}\n"
+    )
 }
 
 /// The message of an error, and the text at its place.

@@ -1,0 +1,96 @@
+//! The cargo workspace around a project. Its Cargo.toml is the only file outside of a project that a command changes, and cargo does that.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+
+use super::{error::DiskError, install::runtime_version};
+
+/// The root of a workspace, and its manifest.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    pub root: PathBuf,
+    pub manifest: String,
+}
+
+/// The manifests of the folders above a project, the nearest first, without those of checkouts of this tool.
+pub fn manifests_above(project: &Path) -> Vec<Workspace> {
+    let project = std::path::absolute(project).unwrap_or_else(|_| project.to_owned());
+    let folders = project.ancestors().skip(1);
+    let folders = folders.filter(|folder| runtime_version(folder).is_none());
+    let read = |root: &Path| {
+        let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
+        let root = root.to_owned();
+        Some(Workspace { root, manifest })
+    };
+    folders.filter_map(read).collect()
+}
+
+/// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
+pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["init", "--vcs", "none", "--quiet", "--name", name])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output();
+    let failed = |message: String| DiskError::Join(message);
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(
+            String::from_utf8_lossy(&output.stderr).trim().into(),
+        ));
+    }
+    // only the members are wanted of it
+    for file in ["Cargo.toml", "src/main.rs"] {
+        let path = folder.join(file);
+        fs::remove_file(&path).map_err(DiskError::at(&path))?;
+    }
+    let source = folder.join("src");
+    fs::remove_dir(&source).map_err(DiskError::at(&source))
+}
+
+/// Reverts [`join_workspace`].
+pub fn leave_workspace(workspace: &Workspace) -> Result<(), DiskError> {
+    let path = workspace.root.join("Cargo.toml");
+    fs::write(&path, &workspace.manifest).map_err(DiskError::at(&path))
+}
+
+/// The package of a project, which may be a member of a workspace.
+pub fn package_in<'a>(metadata: &'a Metadata, project: &Path) -> Option<&'a Package> {
+    let project = project.canonicalize().ok()?;
+    let is_project = |package: &&Package| {
+        let folder = package.manifest_path.parent();
+        package.source.is_none()
+            && folder
+                .is_some_and(|it| it.as_std_path().canonicalize().ok().as_ref() == Some(&project))
+    };
+    metadata.packages.iter().find(is_project)
+}
+
+/// The features `v1_*` of k8s-openapi that members of a workspace use, each with the name of the member; empty without cargo.
+pub fn kubernetes_versions(workspace: &Workspace) -> Vec<(String, String)> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(workspace.root.join("Cargo.toml"))
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec();
+    let packages = metadata.map_or_else(|_| vec![], |it| it.packages);
+    let mut versions = vec![];
+    for package in packages {
+        let dependencies = package.dependencies.iter();
+        for dependency in dependencies.filter(|it| it.name == "k8s-openapi") {
+            let of_version = |it: &&String| {
+                it.starts_with("v1_") || matches!(it.as_str(), "earliest" | "latest")
+            };
+            let features = dependency.features.iter().filter(of_version);
+            versions.extend(features.map(|feature| (package.name.to_string(), feature.clone())));
+        }
+    }
+    versions
+}
