@@ -256,8 +256,7 @@ impl Planner<'_> {
                 return self.conflict(path, Cause::Unneeded, None);
             } else {
                 let adopts = self.resolution.adopts(path) && entry.owner != Owner::User;
-                // a lock of format 2 has `removed` instead
-                if adopts || !(entry.orphaned || entry.removed) {
+                if adopts || !entry.orphaned {
                     self.plan.notes.push(Note::Orphan(path.into()));
                 }
                 let entry = match adopts {

@@ -169,7 +169,8 @@ impl StateError {
             Self::Marked => {
                 "keep the changes of both sides, with a [[kind]] table for each kind; then run `cargo operator regenerate`"
             }
-            Self::Format(_) => "install a newer cargo-operator",
+            Self::Format(format) if *format > FORMAT => "install a newer cargo-operator",
+            Self::Format(_) => "write `format = 1`",
             Self::Name(_) => {
                 "use lower-case letters, digits and `-`, starting with a letter; keywords of Rust and names that cargo reserves, such as `test`, are not allowed"
             }

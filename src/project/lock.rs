@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::marker::is_marked;
 use crate::hash::sha256;
 
-/// The format of `operator.lock` that this tool writes. It reads format 1, too, which knows neither `removed` nor the hash of a `user`
-/// file, and format 2, which does not know `orphaned`.
-pub const FORMAT: u32 = 3;
+/// The format of `operator.lock` that this tool reads and writes.
+pub const FORMAT: u32 = 1;
 
 /// The generated files of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,13 +72,13 @@ pub enum LockError {
 impl LockError {
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Invalid(_) | Self::Path(_) => {
+            Self::Format(format) if *format > FORMAT => "install a newer cargo-operator",
+            Self::Invalid(_) | Self::Path(_) | Self::Format(_) => {
                 "restore it from version control; only this tool writes it"
             }
             Self::Marked => {
                 "take either side, for example with `git checkout --ours operator.lock`, then run `cargo operator regenerate`"
             }
-            Self::Format(_) => "install a newer cargo-operator",
         }
     }
 }
@@ -113,13 +112,10 @@ impl Lock {
             )
         };
         let Format { format } = toml_edit::de::from_str(text).map_err(invalid)?;
-        if format > FORMAT {
+        if format != FORMAT {
             return Err(LockError::Format(format));
         }
-        let lock = Self {
-            format: FORMAT,
-            ..toml_edit::de::from_str(text).map_err(invalid)?
-        };
+        let lock: Self = toml_edit::de::from_str(text).map_err(invalid)?;
         // Invariant: what a plan writes or removes lies in the project
         match lock.files.keys().find(|path| !is_inside(path)) {
             Some(path) => Err(LockError::Path(path.clone())),
@@ -266,14 +262,11 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_and_an_older_one_is_converted() {
-        let error = Lock::read("format = 4\nnew = true\n").unwrap_err();
-        assert!(matches!(error, LockError::Format(4)));
-        let old = "format = 1\n[files]\n\"src/lib.rs\" = { owner = \"user\" }\n";
-        let read = Lock::read(old).unwrap();
-        assert_eq!(
-            (read.format, &read.files["src/lib.rs"]),
-            (FORMAT, &Entry::adopted(None))
-        );
+    fn another_format_is_refused_with_a_cure() {
+        for (format, cure) in [(0, "restore it"), (2, "install a newer")] {
+            let error = Lock::read(&format!("format = {format}\nnew = true\n")).unwrap_err();
+            assert!(matches!(error, LockError::Format(it) if it == format));
+            assert!(error.help().contains(cure), "{format}");
+        }
     }
 }

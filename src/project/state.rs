@@ -13,7 +13,7 @@ use super::{
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
 use serde::{Deserialize, Serialize};
 
-/// The format of `operator.toml` that this tool writes.
+/// The format of `operator.toml` that this tool reads and writes.
 pub const FORMAT: u32 = 1;
 
 /// The desired state of a project.

@@ -60,7 +60,7 @@ impl StateFile {
             .map_err(|error: toml_edit::TomlError| invalid(error.message(), error.span()))?;
         let format = document.get("format").and_then(Item::as_integer);
         if let Some(format) = format.and_then(|format| u32::try_from(format).ok())
-            && format > FORMAT
+            && format != FORMAT
         {
             return Err(StateError::Format(format));
         }

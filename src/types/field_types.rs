@@ -96,10 +96,9 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
             }
         }
         let (old, new) = (before.first(old), after.first(new));
-        if let (Some(was), Some(is)) = (old.keyword, new.keyword)
-            && was != is
-        {
-            let (was, is) = (format!("{was} {}", old.name), format!("{is} {}", new.name));
+        if old.keyword != new.keyword {
+            let of = |entry: &Entry<'_>| format!("{} {}", entry.keyword, entry.name);
+            let (was, is) = (of(old), of(new));
             tell(path.clone(), None, &was, &is);
             continue;
         }
@@ -111,7 +110,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
             if is_same(&before) || is_same(&after) {
                 continue;
             }
-            if new.keyword == Some(ENUM) {
+            if new.keyword == ENUM {
                 tell(path.clone(), Some(wire.clone()), old, member);
             } else {
                 let path = [path.as_slice(), std::slice::from_ref(wire)].concat();
@@ -134,8 +133,8 @@ struct Record<'a> {
 
 #[derive(Default)]
 struct Entry<'a> {
-    /// The keyword of the item; records of the first format lack it.
-    keyword: Option<&'a str>,
+    /// The keyword of the item.
+    keyword: &'a str,
     name: &'a str,
     /// The target of a type alias.
     alias: Option<&'a str>,
@@ -193,20 +192,13 @@ impl<'a> Record<'a> {
 impl<'a> Entry<'a> {
     /// Parses the line of a type, with its path.
     fn read(line: &'a str) -> Option<(Self, Vec<String>)> {
-        let keyword = ["struct", ENUM, "type"]
-            .into_iter()
-            .find(|keyword| line.starts_with(&format!("{keyword} ")));
-        let line = keyword.map_or(line, |keyword| &line[keyword.len() + 1..]);
+        let (keyword, line) = line.split_once(' ')?;
+        if !["struct", ENUM, "type"].contains(&keyword) {
+            return None;
+        }
         let (head, path) = match line.split_once(" /") {
-            Some((head, path)) => (head, Some(path)),
-            None => (line, None),
-        };
-        let path = match (keyword, path) {
-            (Some(_), None) => vec![],
-            // the root, as records without keywords have it
-            (None, Some("")) => vec![],
-            (_, Some(path)) => path.split('/').map(step).collect(),
-            (None, None) => return None,
+            Some((head, path)) => (head, path.split('/').map(step).collect()),
+            None => (line, vec![]),
         };
         let (name, alias) = match head.split_once(" = ") {
             Some((name, first)) => (name, Some(first)),
@@ -268,16 +260,16 @@ mod tests {
     #[test]
     fn a_retyped_field_is_reported_and_a_new_one_is_not() {
         check(
-            "KSpec /spec\n  a: Option<KSpecA>\n  b: String\nKSpecA /spec/a\n  c: i32\n",
-            "KSpec /spec\n  a: Option<Affinity>\n  b: String\n  c: i32\n",
+            "struct KSpec /spec\n  a: Option<KSpecA>\n  b: String\nstruct KSpecA /spec/a\n  c: i32\n",
+            "struct KSpec /spec\n  a: Option<Affinity>\n  b: String\n  c: i32\n",
             &[("spec.a", "Option<KSpecA>", "Option<Affinity>")],
         );
     }
 
     #[test]
     fn an_alias_of_the_same_type_is_not_a_change() {
-        let before = "KSpec /spec\n  b: KSpecB\n  c: KSpecC\nKSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n";
-        let after = "KSpec /spec\n  a: KSpecA\n  b: KSpecB\n  c: KSpecC\nKSpecA /spec/a\n  d: i32\nKSpecB = KSpecA /spec/b\nKSpecC = KSpecA /spec/c\n";
+        let before = "struct KSpec /spec\n  b: KSpecB\n  c: KSpecC\nstruct KSpecB /spec/b\n  d: i32\ntype KSpecC = KSpecB /spec/c\n";
+        let after = "struct KSpec /spec\n  a: KSpecA\n  b: KSpecB\n  c: KSpecC\nstruct KSpecA /spec/a\n  d: i32\ntype KSpecB = KSpecA /spec/b\ntype KSpecC = KSpecA /spec/c\n";
         check(before, after, &[]);
         check(after, before, &[]);
     }
@@ -285,8 +277,8 @@ mod tests {
     #[test]
     fn aliases_that_become_two_types_are_reported() {
         check(
-            "KSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n",
-            "KSpecB /spec/b\n  d: i32\nKSpecC /spec/c\n  d: i32\n  e: i32\n",
+            "struct KSpecB /spec/b\n  d: i32\ntype KSpecC = KSpecB /spec/c\n",
+            "struct KSpecB /spec/b\n  d: i32\nstruct KSpecC /spec/c\n  d: i32\n  e: i32\n",
             &[("spec.c", "KSpecB", "KSpecC")],
         );
     }
@@ -294,8 +286,8 @@ mod tests {
     #[test]
     fn an_alias_of_a_removed_type_is_compared_itself() {
         check(
-            "KSpecB /spec/b\n  d: String\nKSpecC = KSpecB /spec/c\n",
-            "KSpecA /spec/a\n  d: bool\nKSpecC = KSpecA /spec/c\n",
+            "struct KSpecB /spec/b\n  d: String\ntype KSpecC = KSpecB /spec/c\n",
+            "struct KSpecA /spec/a\n  d: bool\ntype KSpecC = KSpecA /spec/c\n",
             &[("spec.c.d", "String", "bool")],
         );
     }
@@ -315,15 +307,6 @@ mod tests {
         assert_eq!(retypes[0].path, ["spec", "b"]);
         assert_eq!(retypes[0].value.as_deref(), Some("http"));
         assert_eq!(retypes[0].after, "LowerHttp");
-    }
-
-    #[test]
-    fn a_record_without_keywords_is_read() {
-        let before = "K /\n  spec: KSpec\nKSpec /spec\n  b: KSpecB\nKSpecB /spec/b\nKSpecC = KSpecB /spec/c\n";
-        let after = "struct K\n  spec: KSpec\nstruct KSpec /spec\n  b: KSpecB\nenum KSpecB /spec/b\n  x: X\ntype KSpecC = KSpecB /spec/c\n";
-        check(before, after, &[]);
-        let (before, after) = (before.replace(": KSpec\n", ": i32\n"), after);
-        check(&before, after, &[("spec", "i32", "KSpec")]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn a_check_finds_every_change() {
     }
     for (path, from, to) in [
         ("operator.toml", "\"Widget\"", "\"Gadget\""),
-        ("operator.lock", "format = 3", "format = 9"),
+        ("operator.lock", "format = 1", "format = 9"),
         (
             "crds/widgets.example.com.yaml",
             "kind: Widget",

@@ -301,6 +301,7 @@ fn an_invalid_state_is_reported_with_its_line() {
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
     for (before, after, expected) in [
         ("namespaces", "namespace", "operator.toml:6:1"),
+        ("format = 1", "format = 0", "operator.toml has the format 0"),
         ("format = 1", "format = 9", "operator.toml has the format 9"),
         (
             "crds/widgets",

@@ -239,18 +239,6 @@ fn a_file_with_the_edits_of_its_base_is_not_removed() {
 }
 
 #[test]
-fn an_orphan_in_a_lock_of_format_2_is_not_reported_again() {
-    let disk = project(Owner::Merged, "a\n", Some("b\n"));
-    let mut disk = applied(disk.clone(), &made(&disk, Tree::default()));
-    let old = disk.get(LOCK).unwrap().replace("orphaned", "removed");
-    disk.0
-        .insert(LOCK.into(), old.replace("format = 3", "format = 2"));
-    let plan = made(&disk, Tree::default());
-    assert_eq!(plan.notes, []);
-    assert!(lock(&applied(disk, &plan)).files[PATH].orphaned);
-}
-
-#[test]
 fn a_file_that_existed_before_is_kept_and_noted_once() {
     let mut disk = project(Owner::Tool, "a\n", Some("a\n"));
     disk.0.insert("other".into(), "mine\n".into());
