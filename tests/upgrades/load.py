@@ -17,14 +17,10 @@ NAMESPACE = "default"
 MERGE = "application/merge-patch+json"
 # What a client changes in the spec of an object, by its kind; in a kind that is not here, only its labels.
 CHANGES = {
-    "messaging.example.com/v1beta1/Queue": {"replicas": 2},
-    "messaging.example.com/v1/Account": {"queue": "changed"},
     "programs.example.com/v1alpha1/Database": {"size": 4},
     "programs.example.com/v1beta1/Database": {"replicas": 4},
     "programs.example.com/v1/Database": {"replicas": 4},
-    "programs.example.com/v1/Page": {"text": "changed"},
     "programs.example.com/v1/Bundle": {"value": "changed"},
-    "programs.example.com/v1/Greeting": {"text": "changed"},
     "programs.example.com/v1/Bucket": {"versioned": False},
     "example.com/v1/Account": {"quota": 7},
     "example.com/v1/Order": {"items": ["cup"]},

@@ -267,10 +267,10 @@ class Rollout:
         return found, written
 
     def writes(self, process):
-        """What a settled operator writes, apart from its lease. The oldest releases do not count that."""
+        """What a settled operator writes, apart from its lease."""
         first = process.requests()
-        if not first and process.name == "new":
-            return ["the new release does not count its requests"]
+        if not first:
+            return [f"the {process.name} release does not count its requests"]
         time.sleep(QUIET)
         sent = {key: count - first.get(key, 0) for key, count in process.requests().items() if count != first.get(key, 0)}
         renewals = sum(count for (method, _), count in sent.items() if method == "PUT")
