@@ -140,7 +140,7 @@ pub fn complete_lock(root: &Path, runtime: &Runtime) -> Option<String> {
     }
     let error = disk::complete_lock(root).err()?;
     Some(format!(
-        "note: Cargo.lock does not have the runtime yet, because cargo could not reach it: {error}\n\
+        "note: Cargo.lock lacks the runtime, because cargo failed: {error}\n\
          help: run `cargo update --workspace` in the project, and commit Cargo.lock"
     ))
 }
