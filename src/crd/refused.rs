@@ -1,7 +1,7 @@
 //! The reasons why the API server rejects a CRD, except for those of its schemas: their positions in the document, and the help.
 
+use operator_apiserver::{Refusal, refusals};
 use operator_schema::pointer;
-use operator_testing::{Refusal, refusals};
 use serde_json::Value;
 
 use super::problem::Problem;

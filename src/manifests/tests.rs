@@ -520,7 +520,11 @@ fn the_api_server_accepts_all_settings() {
     );
     let objects = manifests(&operator).objects;
     for object in &objects {
-        assert_eq!(operator_testing::refusals(&object.value), [], "{object:?}");
+        assert_eq!(
+            operator_apiserver::refusals(&object.value),
+            [],
+            "{object:?}"
+        );
         let labels = &object.value["metadata"]["labels"];
         let is_sample = matches!(object.role, Role::Sample(_));
         assert!(is_sample || labels["team"] == "printing", "{object:?}");

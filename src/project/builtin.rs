@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_kinds_are_those_of_the_api_server_in_memory() {
-        let recorded = include_str!("../../crates/operator-testing/data/builtin.json");
+        let recorded = include_str!("../../crates/operator-apiserver/data/builtin.json");
         let recorded: Value = serde_json::from_str(recorded).unwrap();
         let kinds = recorded["kinds"].as_array().unwrap();
         let text = |value: &Value| value.as_str().unwrap().to_owned();

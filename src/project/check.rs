@@ -436,7 +436,7 @@ pub(super) fn is_plain(word: &str) -> bool {
 }
 
 /// Names that Cargo or a package in every project already uses.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 13] = [
     "alloc",
     "build",
     "core",
@@ -444,6 +444,7 @@ const RESERVED: [&str; 12] = [
     "examples",
     "incremental",
     "kube",
+    "operator-apiserver",
     "operator-runtime",
     "operator-schema",
     "operator-testing",

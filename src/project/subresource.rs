@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_subresources_of_built_in_kinds_are_those_of_the_api_server() {
-        let recorded = include_str!("../../crates/operator-testing/data/builtin.json");
+        let recorded = include_str!("../../crates/operator-apiserver/data/builtin.json");
         let recorded: Value = serde_json::from_str(recorded).unwrap();
         for kind in recorded["kinds"].as_array().unwrap() {
             let text = |key: &str| kind[key].as_str().unwrap().to_owned();

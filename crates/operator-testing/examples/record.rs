@@ -64,7 +64,7 @@ async fn fetch_as(client: &Client, path: &str, media: &str) -> Result<Value> {
     Ok(client.request(request.body(Vec::new())?).await?)
 }
 
-/// The kinds whose rows `src/api/transport/table/` knows to print.
+/// The kinds whose rows `src/transport/table/` of operator-apiserver knows to print.
 const PRINTED: &[(&str, &[&str])] = &[
     (
         "api/v1",

@@ -48,7 +48,6 @@
 
 #![warn(missing_docs)]
 
-mod api;
 mod arguments;
 mod assets;
 mod conversion;
@@ -75,13 +74,13 @@ mod watchdog;
 mod webhook_calls;
 mod webhook_fault;
 
-#[cfg(feature = "workloads")]
-pub use api::Workloads;
-pub use api::{ApiServer, Body, Refusal, refusals};
 pub use arguments::assert_accepts_arguments;
 pub use conversion::ConversionProof;
 pub use error::{Error, Result};
 pub use fixture::{assert_fixtures_are_valid, sample_file};
+#[cfg(feature = "workloads")]
+pub use operator_apiserver::Workloads;
+pub use operator_apiserver::{ApiServer, Body, Refusal, refusals};
 pub use operator_schema;
 pub use outcome::Outcomes;
 pub use project::{

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use http::{HeaderValue, Response, header};
 use tower::{Layer, Service};
 
-use crate::api::target;
+use operator_apiserver::target;
 
 /// The resources of events and leases, which an operator writes besides its actual work.
 pub(crate) const MESSAGES: [&str; 2] = ["events", "leases"];

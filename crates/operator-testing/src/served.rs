@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tower::ServiceExt;
 
-use crate::api::ApiServer;
 use crate::error::{Error, Result};
 use crate::server::Server;
+use operator_apiserver::ApiServer;
 
 /// How long a real API server may take to notice a changed configuration.
 const NOTICE: Duration = Duration::from_secs(2);

@@ -8,7 +8,6 @@ use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::ClientBuilder;
 
-use crate::api::ApiServer;
 use crate::error::{Error, Result};
 use crate::fault::Faults;
 use crate::outcome::Outcomes;
@@ -16,6 +15,7 @@ use crate::real::Real;
 use crate::request_log::{Record, Request};
 use crate::watchdog;
 use crate::webhook_calls::WebhookCalls;
+use operator_apiserver::ApiServer;
 
 /// A Kubernetes API server for one test.
 ///

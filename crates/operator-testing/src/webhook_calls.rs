@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 
-use crate::api::ApiServer;
 use crate::webhook_fault::WebhookFaults;
+use operator_apiserver::ApiServer;
 
 /// Registers the webhooks of an operator with the API server of a test; see [`Server::webhook_calls`].
 ///

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use operator_testing::{Refusal, refusals};
+use operator_apiserver::{Refusal, refusals};
 use serde_json::{Value, json};
 
 use super::{DeploymentSettings, DisruptionBudget, LogFormat, Share, Variable};

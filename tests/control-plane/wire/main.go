@@ -1,6 +1,6 @@
 // Wire prints how built-in kinds are written as protobuf, a type a line, for the server of operator-testing:
 //
-//	go run ./wire >../../crates/operator-testing/data/wire.json
+//	go run ./wire >../../crates/operator-apiserver/data/wire.json
 //
 // A field is `number: [name in JSON, type]`; the name is empty where JSON has the fields of the message in its place. Types are
 // s string, b bool, i integer, d double, y bytes, t time, u time with fractions, q quantity, n int or string, r JSON, l message of

@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::Body;
-use crate::api::unauthorized;
+use operator_apiserver::unauthorized;
 
 /// The timeout for TLS handshakes, and for responses during a shutdown.
 const PATIENCE: Duration = Duration::from_secs(1);

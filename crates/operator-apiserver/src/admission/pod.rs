@@ -1,0 +1,186 @@
+//! Checks that the objects to which a new pod refers exist: its [ServiceAccount], its [PriorityClass] and its [RuntimeClass]. Each of them
+//! sets fields of the pod.
+//!
+//! In: a pod with its defaults. Out: the pod after the admission plugins ServiceAccount, Priority, DefaultTolerationSeconds and
+//! RuntimeClass, or a rejection with their messages. The token of the account is not mounted.
+//!
+//! [ServiceAccount]: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#serviceaccount-admission-controller
+//! [PriorityClass]: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass
+//! [RuntimeClass]: https://kubernetes.io/docs/concepts/containers/runtime-class/
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::model::failure::{Failure, Result};
+use crate::model::key::Key;
+use crate::model::kind::Kind;
+use crate::model::metadata::{name, text};
+use crate::request::resource::Request;
+use crate::resource::pod::tolerate;
+use crate::resource::priority_class;
+use crate::store::state::State;
+
+impl State {
+    pub(crate) fn admit_pod(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
+        self.admit_account(request, pod)?;
+        self.admit_priority(request, pod)?;
+        tolerate(&mut pod["spec"]);
+        self.admit_runtime(request, pod)
+    }
+
+    fn cluster_object(&self, group: &str, plural: &str, name: &str) -> Option<Arc<Value>> {
+        self.store.find(&Key {
+            group: group.into(),
+            plural: plural.into(),
+            namespace: String::new(),
+            name: name.into(),
+        })
+    }
+
+    fn admit_account(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
+        let given = pod["spec"]["serviceAccountName"].as_str();
+        let account = given.filter(|name| !name.is_empty()).unwrap_or("default");
+        let account = account.to_owned();
+        let namespace = &request.path.namespace;
+        let found = self.store.find(&Key {
+            plural: "serviceaccounts".into(),
+            namespace: namespace.clone(),
+            name: account.clone(),
+            ..Key::default()
+        });
+        let Some(found) = found else {
+            return Err(refused(
+                request.kind,
+                pod,
+                &format!(
+                    "error looking up service account {namespace}/{account}: serviceaccount {account:?} not found"
+                ),
+            ));
+        };
+        let spec = &mut pod["spec"];
+        spec["serviceAccountName"] = account.as_str().into();
+        spec["serviceAccount"] = account.into();
+        let secrets = found["imagePullSecrets"].as_array();
+        if let Some(secrets) = secrets.filter(|secrets| !secrets.is_empty())
+            && spec["imagePullSecrets"]
+                .as_array()
+                .is_none_or(Vec::is_empty)
+        {
+            let names = secrets.iter().map(|it| json!({"name": it["name"]}));
+            spec["imagePullSecrets"] = names.collect();
+        }
+        Ok(())
+    }
+
+    fn admit_priority(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
+        let spec = &pod["spec"];
+        let class = match spec["priorityClassName"].as_str().unwrap_or_default() {
+            "" => self.default_priority_class(),
+            name => {
+                let found =
+                    self.cluster_object(priority_class::GROUP, priority_class::PLURAL, name);
+                let none = || format!("no PriorityClass with name {name} was found");
+                Some(found.ok_or_else(|| refused(request.kind, pod, &none()))?)
+            }
+        };
+        let (value, policy) = match &class {
+            Some(class) => (
+                class["value"].as_i64().unwrap_or_default(),
+                class["preemptionPolicy"].as_str(),
+            ),
+            None => (0, Some("PreemptLowerPriority")),
+        };
+        if let Some(given) = spec["priority"].as_i64().filter(|given| *given != value) {
+            return Err(refused(
+                request.kind,
+                pod,
+                &format!(
+                    "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
+                ),
+            ));
+        }
+        let given = spec["preemptionPolicy"].as_str();
+        if let (Some(given), Some(policy)) = (given, policy)
+            && given != policy
+        {
+            return Err(refused(
+                request.kind,
+                pod,
+                &format!(
+                    "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+                ),
+            ));
+        }
+        let spec = &mut pod["spec"];
+        if let Some(class) = &class {
+            spec["priorityClassName"] = name(class).into();
+        }
+        spec["priority"] = value.into();
+        if let Some(policy) = policy {
+            spec["preemptionPolicy"] = policy.into();
+        }
+        Ok(())
+    }
+
+    /// Sets the overhead and the scheduling of the pod's RuntimeClass. An overhead without a class is rejected.
+    fn admit_runtime(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
+        let class = pod["spec"]["runtimeClassName"].as_str().map(str::to_owned);
+        let class = class.map(|name| {
+            let found = self.cluster_object("node.k8s.io", "runtimeclasses", &name);
+            let none = || format!("pod rejected: RuntimeClass {name:?} not found");
+            found.ok_or_else(|| refused(request.kind, pod, &none()))
+        });
+        let class = class.transpose()?;
+        let class = class.as_deref().unwrap_or(&Value::Null);
+        let (fixed, overhead) = (&class["overhead"]["podFixed"], &pod["spec"]["overhead"]);
+        let has_overhead = overhead.as_object().is_some_and(|it| !it.is_empty());
+        if class["overhead"].is_null() {
+            if !overhead.is_null() {
+                let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+                return Err(refused(request.kind, pod, why));
+            }
+        } else if has_overhead && fixed != overhead {
+            let why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+            return Err(refused(request.kind, pod, why));
+        } else {
+            pod["spec"]["overhead"] = fixed.clone();
+        }
+        let scheduling = &class["scheduling"];
+        let labels = scheduling["nodeSelector"].as_object();
+        for (label, value) in labels.into_iter().flatten() {
+            let own = &pod["spec"]["nodeSelector"][label];
+            if let (Some(own), Some(value)) = (own.as_str(), value.as_str())
+                && own != value
+            {
+                return Err(refused(
+                    request.kind,
+                    pod,
+                    &format!(
+                        "conflict: runtimeClass.scheduling.nodeSelector[{label}] = {value}; pod.spec.nodeSelector[{label}] = {own}"
+                    ),
+                ));
+            }
+            pod["spec"]["nodeSelector"][label] = value.clone();
+        }
+        let tolerations = scheduling["tolerations"].as_array();
+        for toleration in tolerations.into_iter().flatten() {
+            if let Some(own) = pod["spec"]["tolerations"].as_array_mut()
+                && !own.contains(toleration)
+            {
+                own.push(toleration.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The failure for a pod. If its name is generated, the plugins do not know the name yet.
+fn refused(kind: &Kind, pod: &Value, why: &str) -> Failure {
+    const GENERATED: usize = 5;
+    let (name, start) = (name(pod), text(pod, "generateName"));
+    let is_generated =
+        !start.is_empty() && name.starts_with(start) && name.len() == start.len() + GENERATED;
+    let name = if is_generated { start } else { name };
+    Failure::forbidden(kind, name, format!("pods {name:?} is forbidden: {why}"))
+}

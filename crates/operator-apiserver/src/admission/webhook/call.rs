@@ -1,0 +1,59 @@
+//! Calls one admission webhook, and reads its verdict.
+
+use serde_json::Value;
+
+use super::hook::Hook;
+use super::review::{Attributes, Unreadable, Verdict, read};
+use crate::model::failure::Failure;
+use crate::model::metadata;
+use crate::webhook::client::post;
+
+/// The reason why a call has no result.
+enum Missing {
+    /// The webhook did not answer, or its answer is invalid; its `failurePolicy` decides.
+    Failed(String),
+    /// The request fails.
+    Refused(Failure),
+}
+
+/// Calls a webhook. Returns `None` if the call fails and failures are ignored.
+pub(crate) async fn ask(
+    hook: &Hook,
+    attributes: &Attributes,
+    object: Option<&Value>,
+    is_mutating: bool,
+) -> Result<Option<Verdict>, Failure> {
+    match call(hook, attributes, object, is_mutating).await {
+        Ok(verdict) => Ok(Some(verdict)),
+        Err(Missing::Failed(_)) if hook.ignores_failure => Ok(None),
+        Err(Missing::Failed(why)) => {
+            let what = format!("failed calling webhook {:?}: {why}", hook.name);
+            Err(Failure::broken(&what))
+        }
+        Err(Missing::Refused(failure)) => Err(failure),
+    }
+}
+
+async fn call(
+    hook: &Hook,
+    attributes: &Attributes,
+    object: Option<&Value>,
+    is_mutating: bool,
+) -> Result<Verdict, Missing> {
+    let target = hook.target().map_err(Missing::Refused)?;
+    if !hook.versions.iter().any(|version| version == "v1") {
+        return Err(Missing::Failed("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)".into()));
+    }
+    let uid = metadata::uid();
+    let review = attributes.review(&uid, object);
+    let answer = post(target, "kube-apiserver-admission", hook.timeout, &review).await;
+    let answer = answer.map_err(|why| Missing::Failed(format!("failed to call webhook: {why}")))?;
+    let verdict = read(&hook.name, &uid, is_mutating, &answer);
+    verdict.map_err(|unreadable| {
+        Missing::Failed(match unreadable {
+            Unreadable::Undecodable(why) => format!("failed to call webhook: {why}"),
+            Unreadable::Invalid(why) => format!("received invalid webhook response: {why}"),
+            Unreadable::Patch(why) => why,
+        })
+    })
+}

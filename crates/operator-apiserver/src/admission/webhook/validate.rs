@@ -1,0 +1,41 @@
+//! Calls the validating webhooks, [all at once].
+//!
+//! [all at once]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/validating/dispatcher.go
+
+use futures::future::join_all;
+use serde_json::Value;
+
+use super::call::ask;
+use super::hook::Hook;
+use super::review::Attributes;
+use crate::model::failure::Result;
+
+/// Calls all webhooks at once, and waits for all of them. The first denial counts.
+pub(crate) async fn validate(
+    hooks: &[Hook],
+    attributes: &Attributes,
+    object: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let mut selected = Vec::new();
+    for hook in hooks {
+        if let Some(view) = hook.selected(attributes, object).await? {
+            selected.push((hook, view));
+        }
+    }
+    let selected = selected.iter();
+    let asked = selected.map(|(hook, view)| ask(hook, &view.attributes, view.object(), false));
+    let mut result = Ok(());
+    for verdict in join_all(asked).await {
+        let refused = match verdict {
+            Ok(None) => Ok(()),
+            Ok(Some(verdict)) => {
+                warnings.extend(verdict.warnings);
+                verdict.patch.map(|_| ())
+            }
+            Err(failure) => Err(failure),
+        };
+        result = result.and(refused);
+    }
+    result
+}

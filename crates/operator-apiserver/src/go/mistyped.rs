@@ -1,0 +1,154 @@
+//! The errors of Go's decoders for values of the wrong type, with Go's names of types.
+
+use operator_schema::{Schema, SchemaOrBool};
+use serde_json::Value;
+
+use super::time;
+use crate::model::builtin::resolve;
+
+/// A value that does not have its Go type.
+pub(crate) struct Undecodable {
+    /// The message of the JSON decoder.
+    pub decoded: String,
+    /// The message of strategic merge patches and applies, which convert values.
+    pub converted: String,
+}
+
+impl Undecodable {
+    /// Sets the same message for both.
+    pub fn new(why: String) -> Self {
+        Self {
+            converted: why.clone(),
+            decoded: why,
+        }
+    }
+
+    /// A value in `field` of the struct `owner`, for which the schema requires another type.
+    pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str) -> Self {
+        let decoded = format!(
+            "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
+            match resolve(schema).type_.as_deref() {
+                Some("integer") => described(value),
+                _ => go_type(value).to_owned(),
+            },
+            name(schema)
+        );
+        let target = resolve(schema);
+        // These types decode themselves from their JSON form.
+        let own = match last_word(schema) {
+            Some("Time" | "MicroTime") => Some("string"),
+            Some("IntOrString") => Some("int32"),
+            _ => None,
+        };
+        if let Some(own) = own {
+            let found = go_type(value);
+            let converted = format!("json: cannot unmarshal {found} into Go value of type {own}");
+            return Self { decoded, converted };
+        }
+        let (kind, sort) = sort_of(value);
+        let converted = match target.type_.as_deref() {
+            Some("object") if target.additional_properties.is_some() => {
+                format!("cannot restore map from {kind}")
+            }
+            Some("object") => format!("cannot restore struct from: {kind}"),
+            Some("array") => format!("cannot restore slice from {kind}"),
+            // Bytes are a text in JSON alone.
+            Some("string") if target.format.as_deref() == Some("byte") => {
+                format!("cannot restore slice from {kind}")
+            }
+            // Go converts numbers to each other and to texts, though not here.
+            Some("integer" | "number" | "string") if is_convertible(value, target) => {
+                format!("cannot convert {sort} to {}", name(schema))
+            }
+            _ => format!("unrecognized type: {}", name(schema)),
+        };
+        Self { decoded, converted }
+    }
+}
+
+/// The decoder's message for a JSON number that does not fit an integer type.
+pub(crate) fn described(value: &Value) -> String {
+    match value {
+        Value::Number(number) => format!("number {number}"),
+        other => go_type(other).to_owned(),
+    }
+}
+
+/// The kind and the type of the Go value for a JSON value.
+fn sort_of(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("invalid", "nil"),
+        Value::Bool(_) => ("bool", "bool"),
+        Value::Number(number) if number.is_f64() => ("float64", "float64"),
+        Value::Number(_) => ("int64", "int64"),
+        Value::String(_) => ("string", "string"),
+        Value::Array(_) => ("slice", "[]interface {}"),
+        Value::Object(_) => ("map", "map[string]interface {}"),
+    }
+}
+
+/// The type of the Go value for a JSON value.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        value => sort_of(value).1,
+    }
+}
+
+fn is_convertible(value: &Value, target: &Schema) -> bool {
+    let is_text = target.type_.as_deref() == Some("string");
+    value.is_number() && !(is_text && value.is_f64())
+}
+
+/// The full name of a built-in type.
+pub(crate) fn reference(schema: &Schema) -> Option<&str> {
+    schema.unknown.get("$ref")?.as_str()
+}
+
+/// The last segment of a built-in type's name.
+pub(crate) fn last_word(schema: &Schema) -> Option<&str> {
+    reference(schema)?.rsplit('.').next()
+}
+
+/// The name of a Go type.
+fn name(schema: &Schema) -> String {
+    let target = resolve(schema);
+    match (target.type_.as_deref(), last_word(schema)) {
+        (Some("object"), Some(name)) => format!("v1.{name}"),
+        (Some("object"), None) => match &target.additional_properties {
+            Some(SchemaOrBool::Schema(element)) => format!("map[string]{}", name(element)),
+            _ => "map[string]interface {}".to_owned(),
+        },
+        (Some("array"), _) => {
+            let item = target.items.as_deref().map(name);
+            format!("[]{}", item.unwrap_or_default())
+        }
+        (Some("boolean"), _) => "bool".to_owned(),
+        (Some("integer"), _) if target.format.as_deref() == Some("int64") => "int64".to_owned(),
+        (Some("integer"), _) => "int32".to_owned(),
+        (Some(other), _) => other.to_owned(),
+        (None, Some("IntOrString")) => "int32".to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+/// The precision of a time type.
+pub(crate) fn time_precision(schema: &Schema) -> Option<time::Precision> {
+    match last_word(schema)? {
+        "Time" => Some(time::Precision::Seconds),
+        "MicroTime" => Some(time::Precision::Micros),
+        _ => None,
+    }
+}
+
+/// Go's name for the type of a JSON value.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,60 @@
+//! Failures because the object is not in the state that the request expects.
+
+use super::{Cause, Failure};
+use crate::model::kind::Kind;
+
+impl Failure {
+    /// An object with this name exists already; a generated name counts as well.
+    pub fn already_exists(kind: &Kind, name: &str, start: &str) -> Self {
+        let message = format!("{} {name:?} already exists", kind.qualified());
+        let mut failure = Self::new(409, "AlreadyExists", message).about(kind, name);
+        if start.is_empty() {
+            return failure;
+        }
+        failure.message += ", the server was not able to generate a unique name for the object";
+        failure.after(1)
+    }
+
+    /// As [`Self::already_exists`], for a temporary conflict.
+    pub fn still_exists(kind: &Kind, name: &str, start: &str) -> Self {
+        let mut failure = Self::already_exists(kind, name, start);
+        failure.message = format!("object is being deleted: {}", failure.message);
+        failure
+    }
+
+    /// The object has changed since the version on which the request is based.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        Self::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// As [`Self::conflict`], for deletions, whose message names the kind instead of the resource.
+    pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let named = Kind {
+            plural: kind.kind.clone(),
+            ..kind.clone()
+        };
+        Self::conflict(&named, name, why)
+    }
+
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: {why}",
+            kind.qualified()
+        );
+        Self::new(409, "Conflict", message).about(kind, name)
+    }
+
+    /// A server-side apply conflicts with fields of other managers.
+    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::new(409, "Conflict", message).with_causes(causes)
+    }
+
+    /// The version on which the request is based is no longer stored.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+}

@@ -1,0 +1,79 @@
+//! Decodes and validates new objects of built-in kinds as the API server does, for programs without a server. The schemas in a
+//! CustomResourceDefinition are not checked; see [`operator_schema::structural`].
+
+use serde_json::Value;
+
+use crate::model::builtin::builtin;
+use crate::model::failure::Cause;
+use crate::model::kind::Kind;
+use crate::model::metadata::{self, text};
+use crate::resource::rule::metadata as metadata_rules;
+use crate::resource::{crd, validate};
+use crate::{decode, go};
+
+/// One reason why the API server refuses an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field, as the API server names it, for example `spec.versions[0].name`; empty if the object cannot be decoded.
+    pub field: String,
+    /// The message of the API server, for example `Required value`.
+    pub message: String,
+}
+
+/// Returns the reasons why the API server refuses a new object, including its metadata; none for a kind that is not built in. The
+/// schemas of a CustomResourceDefinition are not checked, nor are unknown fields, which the API server drops.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let pod = json!({
+///     "apiVersion": "v1",
+///     "kind": "Pod",
+///     "metadata": {"name": "web"},
+///     "spec": {"containers": [{"name": "web", "image": "web"}], "restartPolicy": "Sometimes"},
+/// });
+/// let refusals = operator_apiserver::refusals(&pod);
+/// assert_eq!(refusals[0].field, "spec.restartPolicy");
+/// ```
+pub fn refusals(object: &Value) -> Vec<Refusal> {
+    let kinds = &builtin().kinds;
+    let is_kind =
+        |kind: &Kind| object["kind"] == *kind.kind && object["apiVersion"] == *kind.api_version();
+    let Some(kind) = kinds.iter().find(|kind| is_kind(kind)) else {
+        return Vec::new();
+    };
+    let mut new = object.clone();
+    let normalized = match decode::normalize(kind, &mut new) {
+        Ok(normalized) => normalized,
+        Err(wrong) => {
+            let (field, message) = (String::new(), wrong.decoded);
+            return vec![Refusal { field, message }];
+        }
+    };
+    // the API server writes these itself
+    metadata::set(&mut new, "managedFields", Value::Null);
+    if !kind.namespaced {
+        metadata::set(&mut new, "namespace", Value::Null);
+    }
+    let is_crd = crd::is_crd(kind);
+    if is_crd {
+        crd::prepare(&mut new);
+    }
+    let sent = normalized.is_less.then_some(object);
+    let new = decode::as_validated(kind, &new, sent);
+    let mut causes = metadata_rules::of_new(kind, &new);
+    causes.extend(match is_crd {
+        true => crd::violations_beside_schemas(&new),
+        false => validate::violations(kind, None, &new),
+    });
+    let refusal = |Cause { field, message, .. }| Refusal { field, message };
+    let mut refusals: Vec<Refusal> = causes.into_iter().map(refusal).collect();
+    let version = go::parse_uint(text(object, "resourceVersion"));
+    if version.is_ok_and(|version| version != 0) {
+        refusals.push(Refusal {
+            field: "metadata.resourceVersion".into(),
+            message: "Forbidden: resourceVersion should not be set on objects to be created".into(),
+        });
+    }
+    refusals
+}

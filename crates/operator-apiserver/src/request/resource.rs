@@ -1,0 +1,24 @@
+//! A parsed request for a resource of a known kind.
+
+use super::call::{Call, ResourcePath};
+use crate::model::key::Key;
+use crate::model::kind::Kind;
+
+/// A call to a resource of a known kind.
+pub(crate) struct Request<'a> {
+    pub call: &'a Call,
+    pub path: &'a ResourcePath,
+    pub kind: &'a Kind,
+}
+
+impl Request<'_> {
+    /// The key of the object with this name.
+    pub fn key(&self, name: &str) -> Key {
+        Key {
+            group: self.kind.storage_group().to_owned(),
+            plural: self.kind.plural.clone(),
+            namespace: self.path.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+}

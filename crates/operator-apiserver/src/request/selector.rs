@@ -1,0 +1,191 @@
+//! [Label and field selectors] of lists and watches.
+//!
+//! [Label and field selectors]: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+
+use serde_json::Value;
+
+use super::call::Call;
+use crate::model::failure::{Failure, Result};
+use crate::model::kind::Kind;
+use crate::model::label::{self, Test};
+
+/// The objects that a list or watch selects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selector {
+    labels: Vec<(String, Test)>,
+    /// The fields with their values if unset, and the requirements.
+    fields: Vec<(String, &'static str, Test)>,
+}
+
+impl Selector {
+    pub fn read(call: &Call, kind: &Kind) -> Result<Self> {
+        let labels = label::parse(call.param("labelSelector")).map_err(Failure::bad_request)?;
+        let mut fields = Vec::new();
+        for term in call
+            .param("fieldSelector")
+            .split(',')
+            .filter(|term| !term.is_empty())
+        {
+            let (name, test) = parse_field(term).ok_or_else(|| {
+                let whole = call.param("fieldSelector");
+                Failure::bad_request(format!(
+                    "invalid selector: '{whole}'; can't understand '{term}'"
+                ))
+            })?;
+            let (name, default) = field(kind, &name)?;
+            fields.push((name, default, test));
+        }
+        Ok(Self { labels, fields })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    pub fn matches(&self, object: &Value) -> bool {
+        let labels = &object["metadata"]["labels"];
+        self.labels
+            .iter()
+            .all(|(name, test)| test.holds(labels[name.as_str()].as_str()))
+            && self
+                .fields
+                .iter()
+                .all(|(name, default, test)| test.holds(Some(&text_of(object, name, default))))
+    }
+}
+
+/// A field by which objects of a kind can be selected, and its value if it is not set.
+type Field = (&'static str, &'static str);
+
+const NAMED: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
+
+/// The selectable fields of a built-in kind, after the API server's conversion of field labels. All other kinds have name and namespace.
+fn fields(kind: &Kind) -> Option<&'static [Field]> {
+    Some(match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => &[
+            NAMED[0],
+            NAMED[1],
+            ("spec.nodeName", ""),
+            ("spec.restartPolicy", ""),
+            ("spec.schedulerName", ""),
+            ("spec.serviceAccountName", ""),
+            ("spec.hostNetwork", "false"),
+            ("status.phase", ""),
+            ("status.podIP", ""),
+            ("status.podIPs", ""),
+            ("status.nominatedNodeName", ""),
+        ],
+        ("", "events") => &[
+            NAMED[0],
+            NAMED[1],
+            ("involvedObject.kind", ""),
+            ("involvedObject.namespace", ""),
+            ("involvedObject.name", ""),
+            ("involvedObject.uid", ""),
+            ("involvedObject.apiVersion", ""),
+            ("involvedObject.resourceVersion", ""),
+            ("involvedObject.fieldPath", ""),
+            ("reason", ""),
+            ("reportingComponent", ""),
+            ("source", ""),
+            ("type", ""),
+        ],
+        ("events.k8s.io", "events") => &[
+            NAMED[0],
+            NAMED[1],
+            ("reason", ""),
+            ("regarding.kind", ""),
+            ("regarding.namespace", ""),
+            ("regarding.name", ""),
+            ("regarding.uid", ""),
+            ("regarding.apiVersion", ""),
+            ("regarding.resourceVersion", ""),
+            ("regarding.fieldPath", ""),
+            ("reportingController", ""),
+            ("type", ""),
+        ],
+        ("", "secrets") => &[NAMED[0], NAMED[1], ("type", "")],
+        ("", "namespaces") => &[NAMED[0], ("status.phase", "")],
+        ("", "nodes") => &[NAMED[0], ("spec.unschedulable", "false")],
+        ("", "services") => &[
+            NAMED[0],
+            NAMED[1],
+            ("spec.clusterIP", ""),
+            ("spec.type", ""),
+        ],
+        ("", "replicationcontrollers") => &[NAMED[0], NAMED[1], ("status.replicas", "0")],
+        ("batch", "jobs") => &[NAMED[0], NAMED[1], ("status.successful", "0")],
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            &[NAMED[0], ("spec.signerName", "")]
+        }
+        ("resource.k8s.io", "resourceslices") => {
+            &[NAMED[0], ("spec.nodeName", ""), ("spec.driver", "")]
+        }
+        _ => return None,
+    })
+}
+
+/// The field with this name, or a failure if the kind does not have it.
+fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
+    // The older name of the same.
+    let name = match name {
+        "spec.host" if kind.is("", "pods") => "spec.nodeName",
+        name => name,
+    };
+    let own = fields(kind);
+    let custom = kind.custom.as_ref().is_some_and(|custom| {
+        let mut paths = custom.selectable_fields.iter();
+        paths.any(|path| path.trim_start_matches('.') == name)
+    });
+    let known = own
+        .unwrap_or(&NAMED)
+        .iter()
+        .find(|(known, _)| *known == name);
+    match known {
+        Some((name, default)) => Ok(((*name).to_owned(), default)),
+        None if custom => Ok((name.to_owned(), "")),
+        None => Err(Failure::bad_request(match (own, &kind.custom) {
+            (Some(_), _) if kind.is("resource.k8s.io", "resourceslices") => format!(
+                "field label not supported for {}, Kind={}: {name}",
+                kind.api_version(),
+                kind.kind
+            ),
+            (None, None) => format!(
+                "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ),
+            _ => format!("field label not supported: {name}"),
+        })),
+    }
+}
+
+/// The value of a field for the selection.
+fn text_of(object: &Value, name: &str, default: &str) -> String {
+    let at = match name {
+        // No object has these under their names.
+        "status.podIPs" => return String::new(),
+        "status.successful" => "status.succeeded",
+        "source" if object["source"].is_object() => "source.component",
+        name => name,
+    };
+    let value = at.split('.').fold(object, |value, part| &value[part]);
+    match value {
+        Value::Null if name == "source" => {
+            let reporting = object["reportingComponent"].as_str();
+            reporting.unwrap_or_default().to_owned()
+        }
+        Value::Null => default.to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn parse_field(term: &str) -> Option<(String, Test)> {
+    let (name, test) = match term.split_once("!=") {
+        Some((name, value)) => (name, Test::NotIn(vec![value.to_owned()])),
+        None => {
+            let (name, value) = term.split_once("==").or_else(|| term.split_once('='))?;
+            (name, Test::In(vec![value.to_owned()]))
+        }
+    };
+    Some((name.to_owned(), test))
+}

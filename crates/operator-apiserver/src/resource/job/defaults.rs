@@ -1,0 +1,85 @@
+//! The defaults of Jobs, and the fields that the server sets.
+
+use serde_json::{Value, json};
+
+use crate::model::metadata::{self, text};
+use crate::resource::pod::{fill_template, fill_workload};
+use crate::resource::value::{absent, fields, items};
+
+/// Sets the defaults of a Job.
+pub(crate) fn fill(job: &mut Value) {
+    let Some(spec) = fill_workload(job) else {
+        return;
+    };
+    if spec["completions"].is_null() && spec["parallelism"].is_null() {
+        spec["completions"] = 1.into();
+    }
+    let (limit, replacement) = (
+        match spec["backoffLimitPerIndex"].is_null() {
+            true => 6,
+            false => i32::MAX,
+        },
+        match spec["podFailurePolicy"].is_null() {
+            true => "TerminatingOrFailed",
+            false => "Failed",
+        },
+    );
+    let defaults = [
+        ("parallelism", json!(1)),
+        ("backoffLimit", json!(limit)),
+        ("completionMode", json!("NonIndexed")),
+        ("suspend", json!(false)),
+        ("manualSelector", json!(false)),
+        ("podReplacementPolicy", json!(replacement)),
+    ];
+    fields(spec, &defaults);
+    fill_conditions(spec);
+    label_job(job);
+}
+
+/// Sets the defaults of the pod conditions in a failure policy.
+fn fill_conditions(spec: &mut Value) {
+    let Some(policy) = spec.get_mut("podFailurePolicy") else {
+        return;
+    };
+    for rule in items(policy, "rules") {
+        for condition in items(rule, "onPodConditions") {
+            fields(condition, &[("status", json!("True"))]);
+        }
+    }
+}
+
+/// Sets the defaults of pods in the Job template of a CronJob; the Jobs get theirs when they are created.
+pub(crate) fn fill_template_of_jobs(spec: &mut Value) {
+    if spec.is_object() {
+        fill_template(&mut spec["template"]);
+        fill_conditions(spec);
+    }
+}
+
+/// Gives a Job without labels those of its pods; a new Job gets them when it is read.
+pub(crate) fn label_job(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        absent(&mut object["metadata"]["labels"], labels);
+    }
+}
+
+/// Sets the selector of a new Job, and its labels on the pods. Given values are kept, and then rejected.
+pub(crate) fn admit_job(object: &mut Value) {
+    let (uid, name) = (
+        text(object, "uid").to_owned(),
+        metadata::name(object).to_owned(),
+    );
+    let spec = &mut object["spec"];
+    if spec["manualSelector"] == true {
+        return;
+    }
+    let labels = &mut spec["template"]["metadata"]["labels"];
+    for prefix in ["", "batch.kubernetes.io/"] {
+        absent(&mut labels[format!("{prefix}controller-uid")], uid.as_str());
+        absent(&mut labels[format!("{prefix}job-name")], name.as_str());
+    }
+    let selected = &mut spec["selector"]["matchLabels"];
+    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
+}

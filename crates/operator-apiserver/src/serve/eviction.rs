@@ -1,0 +1,272 @@
+//! [Eviction] of a pod: deletes the pod, if the PodDisruptionBudget that selects it allows one more disruption.
+//!
+//! [Eviction]: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::subresource::body_kind;
+use crate::model::failure::{Cause, Failure, Result};
+use crate::model::kind::Kind;
+use crate::model::label::selects;
+use crate::model::metadata::{self, is_deleting, name};
+use crate::read::reply::Reply;
+use crate::request::call::{Call, Target};
+use crate::request::resource::Request;
+use crate::store::state::State;
+use crate::write::delete::Options;
+
+/// The maximum number of pods in `disruptedPods` of a budget.
+const MOST_DISRUPTED: usize = 2000;
+
+const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+impl State {
+    pub(crate) fn evict(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let body = Request {
+            kind: &body_kind("policy", "Eviction"),
+            ..*request
+        };
+        let eviction = body.subresource_body()?;
+        let pod_name = &request.path.name;
+        if name(&eviction) != *pod_name {
+            let text = "name in URL does not match name in Eviction object";
+            return Err(Failure::bad_request(text));
+        }
+        let mut options = Options::of(request, &eviction["deleteOptions"])?;
+        options.dry_run |= request.call.is_dry_run();
+        let Some(pod) = self.live(request)? else {
+            return Err(Failure::not_found(request.kind, pod_name));
+        };
+        let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+        // Such a pod is no disruption any more, or not yet.
+        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleting(&pod);
+        if !is_free {
+            let budgets = self.budgets(&pod);
+            if budgets.len() > 1 {
+                let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+                return Ok(Reply::Object {
+                    code: 500,
+                    object: json!({
+                        "kind": "Status",
+                        "apiVersion": "v1",
+                        "metadata": {},
+                        "status": "Failure",
+                        "message": text,
+                        "code": 500,
+                    }),
+                });
+            }
+            if let Some(budget) = budgets.first().filter(|budget| !spares(budget, &pod)) {
+                self.use_budget(budget, pod_name, options.dry_run)?;
+            }
+        }
+        self.delete_evicted(request, pod, &mut options)?;
+        Ok(Reply::created(json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        })))
+    }
+
+    fn budgets(&self, pod: &Value) -> Vec<Value> {
+        let labels = &pod["metadata"]["labels"];
+        let namespace = metadata::text(pod, "namespace");
+        let budgets = self
+            .store
+            .of_kind("policy", "poddisruptionbudgets", namespace);
+        let is_meant = |budget: &Value| {
+            let selector = &budget["spec"]["selector"];
+            !selector.is_null() && selects(selector, labels)
+        };
+        let budgets = budgets.filter(|(_, budget)| is_meant(budget));
+        budgets.map(|(_, budget)| Value::clone(budget)).collect()
+    }
+
+    /// Uses one disruption of a budget, or rejects the eviction.
+    fn use_budget(&mut self, budget: &Value, pod: &str, is_dry_run: bool) -> Result<()> {
+        check_budget(budget)?;
+        if is_dry_run {
+            return Ok(());
+        }
+        let mut budget = budget.clone();
+        let left = number(&budget["status"]["disruptionsAllowed"]) - 1;
+        budget["status"]["disruptionsAllowed"] = left.into();
+        if left == 0 {
+            close(&mut budget);
+        }
+        budget["status"]["disruptedPods"][pod] = metadata::now().into();
+        let namespace = metadata::text(&budget, "namespace");
+        let path = format!(
+            "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{}/status",
+            name(&budget)
+        );
+        let call = Call::own("kube-apiserver", Method::PUT, path, &budget);
+        if let Target::Resource(path) = Target::read(&call.path) {
+            self.serve_own(&call, &path)?;
+        }
+        Ok(())
+    }
+
+    fn delete_evicted(
+        &mut self,
+        request: &Request<'_>,
+        mut pod: Value,
+        options: &mut Options,
+    ) -> Result<()> {
+        let (kind, key) = (request.kind, request.key(&request.path.name));
+        if !options.dry_run {
+            let uid = metadata::text(&pod, "uid");
+            let version = metadata::text(&pod, "resourceVersion");
+            let named = Kind::named("", "Pod");
+            for (wanted, found, field) in [
+                (&options.uid, uid, "UID"),
+                (&options.resource_version, version, "ResourceVersion"),
+            ] {
+                if let Some(wanted) = wanted.as_ref().filter(|it| !it.is_empty() && *it != found) {
+                    let what = match field {
+                        "UID" => "deleted and then recreated",
+                        _ => "modified",
+                    };
+                    let why = format!(
+                        "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The object might have been {what}"
+                    );
+                    return Err(Failure::conflict(&named, &request.path.name, &why));
+                }
+            }
+            let before = pod.clone();
+            mark(&mut pod);
+            if pod != before {
+                let stored = self.put(key.clone(), pod);
+                if options.resource_version.is_some() {
+                    let version = metadata::text(&stored, "resourceVersion");
+                    options.resource_version = Some(version.to_owned());
+                }
+            }
+        }
+        self.delete_one(kind, &key, options)?;
+        Ok(())
+    }
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.find(|condition| condition["type"] == type_)
+}
+
+/// Whether a budget permits the eviction of a pod that is not ready without using a disruption.
+fn spares(budget: &Value, pod: &Value) -> bool {
+    let status = &budget["status"];
+    let (has, needs) = (
+        number(&status["currentHealthy"]),
+        number(&status["desiredHealthy"]),
+    );
+    let is_ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
+    let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+    !is_ready && (always || needs > 0 && has >= needs)
+}
+
+/// The failure for a disruption that a budget does not permit.
+fn check_budget(budget: &Value) -> Result<()> {
+    let (status, name) = (&budget["status"], name(budget));
+    let cause = |message: String| Cause {
+        reason: "DisruptionBudget",
+        message,
+        field: String::new(),
+    };
+    if number(&status["observedGeneration"]) < number(&budget["metadata"]["generation"]) {
+        let text = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(Failure::too_many_requests(REFUSED, 10).with_causes(vec![cause(text)]));
+    }
+    let forbidden = |why: &str| {
+        let kind = Kind::named("policy", "poddisruptionbudget");
+        let text = format!("{} {name:?} is forbidden: {why}", kind.qualified());
+        Err(Failure::forbidden(&kind, name, text))
+    };
+    let allowed = number(&status["disruptionsAllowed"]);
+    if allowed < 0 {
+        return forbidden("pdb disruptions allowed is negative");
+    }
+    let disrupted = status["disruptedPods"].as_object();
+    if disrupted.is_some_and(|pods| pods.len() > MOST_DISRUPTED) {
+        return forbidden(
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        );
+    }
+    if allowed > 0 {
+        return Ok(());
+    }
+    let closed = condition(budget, "DisruptionAllowed");
+    let closed = closed.filter(|it| it["status"] == "False" && it["message"] != "");
+    let said = |field: &str| closed.map_or("", |it| it[field].as_str().unwrap_or_default());
+    let (has, needs) = (
+        number(&status["currentHealthy"]),
+        number(&status["desiredHealthy"]),
+    );
+    let start = format!("The disruption budget {name}");
+    let (reason, message) = (said("reason"), said("message"));
+    let text = if reason == "SyncFailed" && !message.is_empty() {
+        format!("{start} does not allow evicting pods currently because it failed sync: {message}")
+    } else if has <= needs {
+        format!("{start} needs {needs} healthy pods and has {has} currently")
+    } else if !message.is_empty() {
+        format!("{start} does not allow evicting pods currently ({reason}): {message}")
+    } else {
+        format!("{start} does not allow evicting pods currently")
+    };
+    Err(Failure::too_many_requests(REFUSED, 0).with_causes(vec![cause(text)]))
+}
+
+/// Sets the condition that a budget permits no more disruptions.
+fn close(budget: &mut Value) {
+    let condition = json!({
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": budget["status"]["observedGeneration"],
+        "reason": "InsufficientPods",
+        "message": "",
+    });
+    set_condition(budget, condition);
+}
+
+/// Sets the condition with the reason of the eviction.
+fn mark(pod: &mut Value) {
+    let condition = json!({
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": null,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    });
+    set_condition(pod, condition);
+}
+
+/// Sets a condition, with the time of its last transition.
+fn set_condition(object: &mut Value, mut condition: Value) {
+    let conditions = &mut object["status"]["conditions"];
+    if conditions.is_null() {
+        *conditions = json!([]);
+    }
+    let Some(conditions) = conditions.as_array_mut() else {
+        return;
+    };
+    let at = conditions
+        .iter()
+        .position(|known| known["type"] == condition["type"]);
+    let known = at.map_or(&Value::Null, |at| &conditions[at]);
+    condition["lastTransitionTime"] = match known["status"] == condition["status"] {
+        true => known["lastTransitionTime"].clone(),
+        false => metadata::now().into(),
+    };
+    match at {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
+}

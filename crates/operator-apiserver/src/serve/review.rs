@@ -1,0 +1,127 @@
+//! Kinds that are not stored, but answered: [access reviews], which are evaluated by the stored roles.
+//!
+//! [access reviews]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+
+use serde_json::{Value, json};
+
+use crate::access::rbac::Attempt;
+use crate::apply::{Managers, Operation};
+use crate::decode;
+use crate::model::failure::{Failure, Result};
+use crate::model::metadata;
+use crate::read::reply::Reply;
+use crate::request::call::{ResourcePath, User};
+use crate::request::resource::Request;
+use crate::serve::account_token::ISSUER;
+use crate::store::state::State;
+
+/// The answer, if the kind is a review.
+pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
+    let kind = request.kind;
+    if kind.verbs.iter().any(|verb| verb == "get") {
+        return None;
+    }
+    Some(match (kind.group.as_str(), kind.plural.as_str()) {
+        (
+            "authorization.k8s.io",
+            "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
+        ) => access(state, request),
+        ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
+        ("authentication.k8s.io", "tokenreviews") => who_has_it(state, request),
+        _ => Err(Failure::not_implemented(kind.qualified())),
+    })
+}
+
+/// The user of the caller.
+fn who_am_i(request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let asking = request.call.user.as_ref();
+    let user = asking.cloned().unwrap_or_else(User::administrator);
+    let mut answer = request.blank();
+    metadata::set(&mut answer, "creationTimestamp", metadata::now());
+    answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
+    Ok(Reply::created(answer))
+}
+
+/// Who sent the fields of a review.
+fn set_managers(request: &Request<'_>, review: &mut Value) {
+    let writer = request.writer(Operation::Update);
+    let managers = writer.update(&request.blank(), review, &Managers::default());
+    let managers = managers.unwrap_or_default().write_or_null();
+    metadata::set(review, "managedFields", managers);
+}
+
+/// The user of a token.
+fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let token = review["spec"]["token"].as_str().unwrap_or_default();
+    if token.is_empty() {
+        let text = "token is required for TokenReview in authentication";
+        return Err(Failure::bad_request(text));
+    }
+    let status = match state.owner_of_token(token) {
+        Some(owner) => {
+            json!({"authenticated": true, "user": owner, "audiences": [ISSUER]})
+        }
+        None => json!({"user": {}, "error": "invalid bearer token"}),
+    };
+    set_managers(request, &mut review);
+    review["status"] = status;
+    Ok(Reply::created(review))
+}
+
+fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let spec = &review["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let user = match request.kind.plural.as_str() {
+        "selfsubjectaccessreviews" => request.call.user.clone(),
+        _ => Some(User {
+            name: text(&spec["user"]),
+            groups: spec["groups"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text)
+                .collect(),
+        }),
+    };
+    let resource = &spec["resourceAttributes"];
+    let path = &spec["nonResourceAttributes"];
+    let reason = user.map_or(Some(String::new()), |user| {
+        if resource.is_null() {
+            let (verb, path) = (text(&path["verb"]), text(&path["path"]));
+            return state.reason(
+                &user,
+                &Attempt::Path {
+                    verb: &verb,
+                    path: &path,
+                },
+            );
+        }
+        let target = ResourcePath {
+            group: text(&resource["group"]),
+            version: text(&resource["version"]),
+            plural: text(&resource["resource"]),
+            namespace: text(&resource["namespace"]),
+            name: text(&resource["name"]),
+            subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
+        };
+        state.reason(
+            &user,
+            &Attempt::Resource {
+                verb: &text(&resource["verb"]),
+                path: &target,
+            },
+        )
+    });
+    set_managers(request, &mut review);
+    review["status"] = json!({"allowed": reason.is_some()});
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+        review["status"]["reason"] = reason.into();
+    }
+    Ok(Reply::created(review))
+}

@@ -1,0 +1,160 @@
+//! The stored form of an object, and its conversion to a version of its kind.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::state::State;
+use crate::decode;
+use crate::model::failure::{Failure, Result};
+use crate::model::kind::{Crd, Custom, Kind};
+use crate::model::metadata::text;
+use crate::request::resource::Request;
+use crate::resource::{event, job};
+
+impl State {
+    /// Converts a stored object to a version of its kind.
+    pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Result<Value> {
+        let mut object = event::from_storage(kind, stored.clone());
+        let Some(custom) = &kind.custom else {
+            if kind.is("batch", "jobs") {
+                job::label_job(&mut object);
+            }
+            return Ok(object);
+        };
+        let api_version = kind.api_version();
+        let stored_in = version_of(stored);
+        // A read gives the defaults of the version that it is stored in, and of no other.
+        if let Some(form) = custom.crd.versions.get(stored_in)
+            && revision(stored) <= form.since
+        {
+            decode::conform(&form.schema, &mut object);
+        }
+        if stored_in != api_version {
+            object = self.convert(&custom.crd, object, &api_version)?;
+            operator_schema::prune(&custom.schema, &mut object);
+        }
+        Ok(object)
+    }
+
+    /// As above, but without a copy if the stored form is the same.
+    pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
+        let is_shown_so = match &kind.custom {
+            // kinds for which reading adds to the stored form
+            None => !kind.is_new_event() && !kind.is("batch", "jobs"),
+            Some(custom) => {
+                let api_version = kind.api_version();
+                let form = custom.crd.versions.get(&api_version);
+                version_of(stored) == api_version
+                    && form.is_some_and(|form| revision(stored) > form.since)
+            }
+        };
+        match is_shown_so {
+            true => Ok(Item::Stored(stored.clone())),
+            false => self.present(kind, stored).map(Item::Made),
+        }
+    }
+
+    /// Converts an object of a version of its kind to its stored form, and says whether the real server stores it without all of its
+    /// defaults, which reading then adds.
+    pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<(Value, bool)> {
+        let mut is_less = false;
+        let mut object = event::to_storage(kind, object);
+        if let Some(custom) = &kind.custom {
+            let storage = &custom.crd.storage;
+            let form = custom.crd.versions.get(storage);
+            if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
+                object = self.convert(&custom.crd, object, storage)?;
+                is_less = decode::conform(&form.schema, &mut object);
+            }
+        }
+        Ok((object, is_less))
+    }
+}
+
+impl Kind {
+    /// Rejects reading an object that is stored in a version that the CRD no longer has.
+    pub fn check_stored(&self, stored: &Value) -> Result<()> {
+        match self
+            .custom
+            .as_deref()
+            .and_then(|custom| lost(&custom.crd, stored))
+        {
+            Some(version) => Err(Failure::internal(unreadable(version))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// The object of the request's path, in the version of the request.
+    pub(crate) fn live(&self, request: &Request<'_>) -> Result<Option<Value>> {
+        let Some(stored) = self.store.find(&request.key(&request.path.name)) else {
+            return Ok(None);
+        };
+        request.kind.check_stored(&stored)?;
+        self.present(request.kind, &stored).map(Some)
+    }
+
+    /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
+    pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
+        let custom = kind.custom.as_deref();
+        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
+        match lost {
+            Some(lost) => {
+                let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
+                Err(Failure::too_many_requests(text, 1))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first version that stored objects of a CRD have, but the CRD no longer has.
+    pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
+        let mut objects = self.store.of_kind(group, plural, "");
+        objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
+    }
+}
+
+/// The failure for a collection with an object in a lost version.
+pub(crate) fn reinitializing(api_version: &str, kind: &str, lost: &str) -> String {
+    format!(
+        "storage is (re)initializing: failed to list {api_version}, Kind={kind}: {}",
+        unreadable(lost)
+    )
+}
+
+fn unreadable(lost: &str) -> String {
+    format!("request to convert CR from an invalid group/version: {lost}")
+}
+
+fn lost<'a>(definition: &Crd, stored: &'a Value) -> Option<&'a str> {
+    let version = version_of(stored);
+    (!definition.versions.contains_key(version)).then_some(version)
+}
+
+fn version_of(stored: &Value) -> &str {
+    stored["apiVersion"].as_str().unwrap_or_default()
+}
+
+/// The version of the store with which an object was written.
+fn revision(stored: &Value) -> u64 {
+    text(stored, "resourceVersion").parse().unwrap_or(u64::MAX)
+}
+
+/// An object of a list.
+pub(crate) enum Item {
+    /// In its stored form.
+    Stored(Arc<Value>),
+    /// In a converted form.
+    Made(Value),
+}
+
+impl Item {
+    pub fn object(&self) -> &Value {
+        match self {
+            Self::Stored(object) => object,
+            Self::Made(object) => object,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Writes of a scale that call webhooks. The webhooks get the scale; the object gets the replicas of what they leave of it.
+
+use super::write::options;
+use super::{ATTEMPTS, overtaken};
+use crate::admission::webhook::review::Subject;
+use crate::model::failure::Result;
+use crate::read::reply::Reply;
+use crate::request::call::{Call, ResourcePath};
+use crate::serve::scale::{scale_kind, scale_of, scale_reply};
+use crate::store::conversion::unanswered;
+use crate::transport::service::ApiServer;
+
+impl ApiServer {
+    pub(super) async fn admit_scale(
+        &self,
+        call: &mut Call,
+        path: &ResourcePath,
+        verb: &str,
+    ) -> Result<Reply> {
+        for _ in 0..ATTEMPTS {
+            let (draft, mut question, shown) = self
+                .locked(call, path, |state, request| {
+                    let draft = state.propose_scale(request, verb)?;
+                    let (before, after) = draft.shown(request.kind)?;
+                    let subject = Subject {
+                        operation: "UPDATE",
+                        name: path.name.clone(),
+                        options: options(request.call, "UPDATE"),
+                        old: Some(before),
+                        is_dry_run: request.call.is_dry_run(),
+                    };
+                    let question = state.question(request, subject);
+                    Ok((draft, question.of_kind(&scale_kind(request.kind)), after))
+                })
+                .await?;
+            let mutated = question.mutate(call, shown).await?;
+            let mut checking = Some((draft, mutated));
+            let (checked, scale) = self
+                .locked(call, path, |state, request| {
+                    // This stage needs no conversion, so it runs once.
+                    let (mut draft, mutated) = checking.take().ok_or_else(unanswered)?;
+                    if mutated.lost.is_some() {
+                        draft.scale = mutated.object;
+                    }
+                    let prepared = state.scaled_object(request, draft)?;
+                    let checked = state.check_prepared(request, prepared)?;
+                    let scale = scale_of(request.kind, &checked.object)?;
+                    Ok((checked, scale))
+                })
+                .await?;
+            question.validate(call, &scale).await?;
+            let reply = self
+                .locked(call, path, |state, request| {
+                    if !state.is_current(request, &checked) {
+                        return Ok(None);
+                    }
+                    let reply = state.commit(request, checked.clone())?;
+                    scale_reply(request.kind, reply).map(Some)
+                })
+                .await?;
+            if let Some(reply) = reply {
+                return Ok(reply);
+            }
+        }
+        Err(overtaken())
+    }
+}

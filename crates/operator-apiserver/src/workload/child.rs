@@ -1,0 +1,66 @@
+//! Which objects a workload controls.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Controllers;
+use super::actor::{CONTROLLERS, disown, own};
+use super::field::{controller, is_controlled_by, reference};
+use crate::model::label::selects;
+use crate::model::metadata::{is_deleting, text};
+
+impl Controllers<'_> {
+    /// The objects of a kind that a workload controls. It releases objects that it no longer selects, and adopts those that it selects and
+    /// nobody controls, if `is_wanted`.
+    pub(super) fn claim(
+        &mut self,
+        owner: &Value,
+        (group, plural): (&str, &str),
+        is_wanted: impl Fn(&Value) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let namespace = text(owner, "namespace");
+        let all = self.state.store.of_kind(group, plural, namespace);
+        let all: Vec<Arc<Value>> = all
+            .filter(|(_, object)| is_controlled_by(object, owner) || controller(object).is_none())
+            .map(|(_, object)| object.clone())
+            .collect();
+        let mut claimed = Vec::new();
+        for object in all {
+            let is_own = is_controlled_by(&object, owner);
+            let labels = &object["metadata"]["labels"];
+            let is_selected = selects(&owner["spec"]["selector"], labels);
+            if is_own == is_selected || is_deleting(owner) || !is_wanted(&object) {
+                if is_own && is_wanted(&object) {
+                    claimed.push(object);
+                }
+                continue;
+            }
+            let mut object = Value::clone(&object);
+            if is_own {
+                disown(&mut object, owner);
+                // Objects that were deleted meanwhile are skipped.
+                let _released = self.write(CONTROLLERS, &object);
+            } else if !is_deleting(&object) {
+                own(&mut object, reference(owner));
+                claimed.extend(self.write(CONTROLLERS, &object).map(Arc::new));
+            }
+        }
+        claimed
+    }
+
+    /// The objects of a kind that an object controls.
+    pub(super) fn controlled(&self, owner: &Value, group: &str, plural: &str) -> Vec<Arc<Value>> {
+        let all = self
+            .state
+            .store
+            .of_kind(group, plural, text(owner, "namespace"));
+        let own = all.filter(|(_, object)| is_controlled_by(object, owner));
+        own.map(|(_, object)| object.clone()).collect()
+    }
+}
+
+/// The objects to be changed.
+pub(super) fn copies(objects: Vec<Arc<Value>>) -> Vec<Value> {
+    objects.into_iter().map(Arc::unwrap_or_clone).collect()
+}

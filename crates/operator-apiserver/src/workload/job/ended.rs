@@ -1,0 +1,116 @@
+//! Counts finished pods, and finishes the Job.
+
+use serde_json::{Value, json};
+
+use super::{COMPONENT, Pass, TRACKING};
+use crate::model::failure::Result;
+use crate::model::metadata::{finalizers, now};
+use crate::workload::Controllers;
+use crate::workload::actor::{CONTROLLERS, EventText, key};
+use crate::workload::field::{items, number};
+
+impl Controllers<'_> {
+    /// Counts finished pods and removes their finalizers. If the Job must end and no pod runs any more, finishes it.
+    pub(super) fn count_pods(&mut self, pass: Pass, target: Option<Value>) -> Result<()> {
+        let mut job = pass.job.clone();
+        let mut failed = pass.failed;
+        if let Some(target) = &target {
+            if target["type"] == "FailureTarget" {
+                // A Job that fails counts all that has not succeeded as failed.
+                let ended = pass.ended.iter();
+                let stopped = ended.filter(|pod| pod["status"]["phase"] != "Succeeded");
+                let known = number(&pass.job["status"]["failed"]);
+                failed = known + i64::try_from(stopped.count()).unwrap_or(i64::MAX);
+            }
+            let is_known = |known: &Value| known["type"] == target["type"];
+            let conditions = items(&job["status"], "conditions");
+            if !conditions.iter().any(is_known) {
+                let mut conditions = conditions.to_vec();
+                conditions.push(target.clone());
+                job["status"]["conditions"] = conditions.into();
+            }
+        }
+        let status = &mut job["status"];
+        for (field, count) in [
+            (
+                "active",
+                i64::try_from(pass.active.len()).unwrap_or(i64::MAX),
+            ),
+            ("succeeded", pass.succeeded),
+            ("failed", failed),
+        ] {
+            status[field] = if count > 0 { count.into() } else { Value::Null };
+        }
+        status["ready"] = pass.ready().into();
+        status["terminating"] = pass.terminating.into();
+        status["uncountedTerminatedPods"] = json!({});
+        if let Some(indexes) = &pass.indexes {
+            let shown = indexes.to_string();
+            status["completedIndexes"] = match shown.is_empty() {
+                true => Value::Null,
+                false => shown.into(),
+            };
+        }
+        if let Some(status) = status.as_object_mut() {
+            status.retain(|_, value| !value.is_null());
+        }
+        let status = job["status"].clone();
+        let Some(stored) = self.state.store.find(&key("batch", "jobs", &job)) else {
+            return Ok(());
+        };
+        let mut job = self.write_status(CONTROLLERS, &stored, status)?;
+        for pod in &pass.ended {
+            self.let_go(pod);
+        }
+        let Some(target) = target.filter(|_| pass.terminating == 0) else {
+            return Ok(());
+        };
+        let text = |field: &str| target[field].as_str().unwrap_or_default();
+        let (reason, message) = (text("reason"), text("message"));
+        let has_failed = target["type"] == "FailureTarget";
+        let type_ = if has_failed { "Failed" } else { "Complete" };
+        let end = condition(type_, "True", reason, message);
+        if !has_failed {
+            job["status"]["completionTime"] = end["lastTransitionTime"].clone();
+        }
+        let mut conditions = items(&job["status"], "conditions").to_vec();
+        conditions.push(end);
+        job["status"]["conditions"] = conditions.into();
+        self.write_with_status(CONTROLLERS, &job)?;
+        let told = match has_failed {
+            true => EventText::warning(reason, message),
+            false => EventText::normal("Completed", "Job completed"),
+        };
+        self.record_event(COMPONENT, &job, told);
+        Ok(())
+    }
+
+    /// Removes the finalizer of a counted pod.
+    fn let_go(&mut self, pod: &Value) {
+        let key = key("", "pods", pod);
+        let Some(pod) = self.state.store.find(&key) else {
+            return;
+        };
+        let mut pod = Value::clone(&pod);
+        let kept = finalizers(&pod).into_iter();
+        let kept: Vec<Value> = kept
+            .filter(|name| *name != TRACKING)
+            .map(Value::from)
+            .collect();
+        pod["metadata"]["finalizers"] = kept.into();
+        // A deleted pod needs no update.
+        let _freed = self.write(CONTROLLERS, &pod);
+    }
+}
+
+/// A condition of a Job.
+pub(super) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": type_,
+        "status": status,
+        "lastProbeTime": now(),
+        "lastTransitionTime": now(),
+        "reason": reason,
+        "message": message,
+    })
+}

@@ -1,0 +1,229 @@
+//! Jobs: create pods until enough have succeeded or too many have failed. A finalizer keeps each pod until it is counted.
+
+mod ended;
+mod index;
+mod pods;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::index::Indexes;
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText};
+use super::child::copies;
+use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
+use crate::model::failure::Result;
+use crate::model::key::Key;
+use crate::model::metadata::{is_deleting, now};
+
+const COMPONENT: &str = "job-controller";
+const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// The type, reason and message of a condition.
+type Target = (&'static str, &'static str, &'static str);
+
+const LIMIT: Target = (
+    "FailureTarget",
+    "BackoffLimitExceeded",
+    "Job has reached the specified backoff limit",
+);
+const DEADLINE: Target = (
+    "FailureTarget",
+    "DeadlineExceeded",
+    "Job was active longer than specified deadline",
+);
+const REACHED: Target = (
+    "SuccessCriteriaMet",
+    "CompletionsReached",
+    "Reached expected number of succeeded pods",
+);
+
+/// A Job, during one pass.
+struct Pass {
+    job: Value,
+    /// The running pods.
+    active: Vec<Value>,
+    /// The finished pods that are not counted yet.
+    ended: Vec<Value>,
+    terminating: i64,
+    succeeded: i64,
+    failed: i64,
+    indexes: Option<Indexes>,
+}
+
+impl Controllers<'_> {
+    pub(super) fn sync_job(&mut self, key: &Key) {
+        let Some(job) = self.state.store.find(key) else {
+            return self.forget(key);
+        };
+        if is_finished(&job) {
+            return self.expire_job(key, &job);
+        }
+        let manager = job["spec"]["managedBy"].as_str();
+        if manager.is_none_or(|manager| manager == "kubernetes.io/job-controller") {
+            // If an object cannot be created, an event reports it, and the next change retries.
+            let _done = self.step_job(key, Value::clone(&job));
+        }
+    }
+
+    fn step_job(&mut self, key: &Key, job: Value) -> Result<()> {
+        let pods = copies(self.claim(&job, ("", "pods"), |_| true));
+        let mut pass = Pass::new(job, &pods);
+        let is_suspended = pass.job["spec"]["suspend"] == true;
+        let status = &mut pass.job["status"];
+        if status["startTime"].is_null() && !is_suspended {
+            status["startTime"] = now().into();
+        }
+        let mut result = Ok(());
+        let mut target = pass
+            .known_target()
+            .or_else(|| self.failure(key, &pass, &pods));
+        if target.is_some() {
+            for pod in std::mem::take(&mut pass.active) {
+                self.drop_pod(COMPONENT, &pass.job, &pod);
+                pass.terminating += i64::from(pod["spec"]["nodeName"].is_string());
+                pass.ended.push(pod);
+            }
+        } else if !is_deleting(&pass.job) {
+            result = self.manage_pods(key, &mut pass);
+            if pass.is_complete() {
+                target = Some(target_of(REACHED));
+            } else {
+                self.note_suspension(&mut pass.job);
+            }
+        }
+        self.count_pods(pass, target)?;
+        result
+    }
+
+    /// The reason why a Job fails, if it does. For a Job with a deadline, schedules the next check.
+    fn failure(&mut self, key: &Key, pass: &Pass, pods: &[Value]) -> Option<Value> {
+        let spec = &pass.job["spec"];
+        let limit = number(&spec["backoffLimit"]);
+        if pass.failed > limit || pass.restarts(pods) > (limit - 1).max(0) {
+            return Some(target_of(LIMIT));
+        }
+        let allowed = spec["activeDeadlineSeconds"].as_i64()?;
+        let since = seconds(&pass.job["status"]["startTime"])?;
+        let left = since + allowed - field::now();
+        if spec["suspend"] == true || left > 0 {
+            self.wake(key, Duration::from_secs(left.unsigned_abs()));
+            return None;
+        }
+        Some(target_of(DEADLINE))
+    }
+
+    fn note_suspension(&mut self, job: &mut Value) {
+        let is_suspended = job["spec"]["suspend"] == true;
+        let is_known = condition(job, "Suspended").is_some_and(|known| known["status"] == "True");
+        let (status, reason, message) = match (is_suspended, is_known) {
+            (true, false) => ("True", "JobSuspended", "Job suspended"),
+            (false, true) => ("False", "JobResumed", "Job resumed"),
+            _ => return,
+        };
+        job["status"]["startTime"] = match is_suspended {
+            true => Value::Null,
+            false => now().into(),
+        };
+        let known = items(&job["status"], "conditions").iter();
+        let known = known.filter(|condition| condition["type"] != "Suspended");
+        let mut conditions: Vec<Value> = known.cloned().collect();
+        conditions.push(ended::condition("Suspended", status, reason, message));
+        job["status"]["conditions"] = conditions.into();
+        let told = reason.trim_start_matches("Job");
+        self.record_event(COMPONENT, job, EventText::normal(told, message));
+    }
+
+    /// Deletes a finished Job after its time to live.
+    fn expire_job(&mut self, key: &Key, job: &Value) {
+        let Some(kept) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
+            return;
+        };
+        let mut ended = ["Complete", "Failed"].iter();
+        let ended = ended.find_map(|type_| condition(job, type_));
+        let ended = ended.and_then(|ended| seconds(&ended["lastTransitionTime"]));
+        let left = ended.unwrap_or_default() + kept - field::now();
+        if left > 0 {
+            self.wake(key, Duration::from_secs(left.unsigned_abs()));
+        } else if !is_deleting(job) {
+            let options = json!({"propagationPolicy": "Foreground"});
+            // If the object no longer exists, there is nothing to do.
+            let _gone = self.discard(CONTROLLERS, job, &options);
+        }
+    }
+}
+
+impl Pass {
+    fn new(job: Value, pods: &[Value]) -> Self {
+        let replaces = job["spec"]["podReplacementPolicy"] != "Failed";
+        let has_ended = |pod: &&Value| is_over(pod) || replaces && is_deleting(pod);
+        let is_new =
+            |pod: &&Value| items(&pod["metadata"], "finalizers").contains(&TRACKING.into());
+        let ended: Vec<Value> = pods
+            .iter()
+            .filter(has_ended)
+            .filter(is_new)
+            .cloned()
+            .collect();
+        let count = |fits: &dyn Fn(&Value) -> bool, pods: &[Value]| -> i64 {
+            let pods = pods.iter().filter(|pod| fits(pod));
+            i64::try_from(pods.count()).unwrap_or(i64::MAX)
+        };
+        let has_succeeded = |pod: &Value| pod["status"]["phase"] == "Succeeded";
+        let succeeded = count(&has_succeeded, &ended);
+        let failed = count(&|pod| !has_succeeded(pod), &ended);
+        let indexes = Indexes::of(&job, pods);
+        let known = number(&job["status"]["succeeded"]);
+        Self {
+            active: pods.iter().filter(|pod| is_active(pod)).cloned().collect(),
+            terminating: count(&|pod| is_deleting(pod) && !is_over(pod), pods),
+            succeeded: indexes.as_ref().map_or(known + succeeded, Indexes::count),
+            failed: number(&job["status"]["failed"]) + failed,
+            ended,
+            indexes,
+            job,
+        }
+    }
+
+    /// The outcome of the Job, if it was decided in an earlier pass.
+    fn known_target(&self) -> Option<Value> {
+        let targets = ["SuccessCriteriaMet", "FailureTarget"].into_iter();
+        let mut targets = targets.filter_map(|type_| condition(&self.job, type_));
+        targets.find(|target| target["status"] == "True").cloned()
+    }
+
+    /// The number of container restarts in running pods, if they count.
+    fn restarts(&self, pods: &[Value]) -> i64 {
+        if self.job["spec"]["template"]["spec"]["restartPolicy"] != "OnFailure" {
+            return 0;
+        }
+        let pods = pods.iter().filter(|pod| !is_over(pod));
+        let containers = pods.flat_map(|pod| items(&pod["status"], "containerStatuses"));
+        containers
+            .map(|container| number(&container["restartCount"]))
+            .sum()
+    }
+
+    fn is_complete(&self) -> bool {
+        let wanted = self.job["spec"]["completions"].as_i64();
+        self.active.is_empty() && self.succeeded >= wanted.unwrap_or(1)
+    }
+
+    fn ready(&self) -> usize {
+        self.active.iter().filter(|pod| is_ready(pod)).count()
+    }
+}
+
+/// The condition with the decided outcome of a Job.
+fn target_of((type_, reason, message): Target) -> Value {
+    ended::condition(type_, "True", reason, message)
+}
+
+pub(super) fn is_finished(job: &Value) -> bool {
+    has_ended(job, "Complete") || has_ended(job, "Failed")
+}
+
+pub(super) fn has_ended(job: &Value, how: &str) -> bool {
+    condition(job, how).is_some_and(|condition| condition["status"] == "True")
+}

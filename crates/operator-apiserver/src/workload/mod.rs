@@ -1,0 +1,163 @@
+//! The workload controllers (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs), and the node that their pods run on.
+//!
+//! In: every object that is stored or removed, and tokio's clock. Out: the writes of kube-controller-manager, the scheduler and a kubelet,
+//! with their user agents and through the same code as the writes of any client. Immediate work is done before the server answers the
+//! request that triggered it. Delayed work is done by the first request or watch after the delay, so there is no task that could outlive
+//! the server.
+
+mod actor;
+mod budget;
+mod child;
+mod claim;
+mod cron_job;
+mod daemon_set;
+mod deployment;
+mod endpoints;
+mod enqueue;
+mod field;
+mod history;
+mod job;
+mod pod;
+mod replica_set;
+mod retry;
+mod schedule;
+mod settings;
+mod stateful_set;
+mod template;
+mod timer;
+
+pub use self::settings::Workloads;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::enqueue::keys_to_reconcile;
+use self::pod::Step;
+use self::timer::Timers;
+use crate::model::clock;
+use crate::model::key::Key;
+use crate::store::state::State;
+
+/// The state that the controllers keep between passes.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    settings: Workloads,
+    timers: Timers,
+    /// The next step of each pod, by uid.
+    steps: BTreeMap<Key, (String, Step)>,
+    /// For each Job, by uid, the number of failures of its pods, and the time of the next retry.
+    retries: BTreeMap<Key, (String, i64, Instant)>,
+    /// For each workload, by uid, the number of consecutive failures to create a pod.
+    failures: BTreeMap<Key, (String, i64)>,
+    /// The number of allocated pod addresses.
+    addresses: u32,
+}
+
+impl Memory {
+    /// The initial state.
+    pub fn new(settings: Workloads) -> Self {
+        Self {
+            settings,
+            timers: Timers::default(),
+            steps: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            addresses: 0,
+        }
+    }
+
+    /// The time at which more work will be due, if there is no request until then.
+    pub fn due(&self) -> Option<Instant> {
+        self.timers.first()
+    }
+}
+
+/// The controllers, with the state of the server, whose clients they are.
+pub(crate) struct Controllers<'a> {
+    pub state: &'a mut State,
+    pub memory: &'a mut Memory,
+}
+
+impl Controllers<'_> {
+    /// Starts with all existing objects.
+    pub fn begin(&mut self) {
+        self.state.observe(keys_to_reconcile);
+        if self.memory.settings.has_node {
+            self.create_node();
+        }
+        self.work();
+    }
+
+    /// Does all due work, each part at its due time.
+    pub(crate) fn advance(&mut self) {
+        let now = Instant::now();
+        let instant = self.memory.settings.delay / 4;
+        while let Some((key, at)) = self.next_due(now) {
+            clock::at(at, || {
+                self.reconcile(&key, true);
+                // Several due steps that no client could observe separately are followed by only one reconciliation.
+                let mut done = BTreeSet::from([key]);
+                let mut again = Vec::new();
+                while let Some((key, due)) = self.next_due(now.min(at + instant)) {
+                    if done.insert(key.clone()) {
+                        self.reconcile(&key, true);
+                    } else {
+                        // It waits for its own time, which this clock does not come to.
+                        again.push((key, due));
+                    }
+                }
+                for (key, due) in again {
+                    self.memory.timers.set(&key, due);
+                }
+                self.work();
+            });
+        }
+    }
+
+    /// Discards the state of a deleted object.
+    fn forget(&mut self, key: &Key) {
+        self.memory.timers.clear(key);
+        self.memory.steps.remove(key);
+        self.memory.retries.remove(key);
+        self.memory.failures.remove(key);
+    }
+
+    fn next_due(&mut self, now: Instant) -> Option<(Key, Instant)> {
+        self.memory.timers.take(now)
+    }
+
+    /// Reconciles queued objects until the queue is empty.
+    pub(crate) fn work(&mut self) {
+        loop {
+            match self.state.queue.pop_first() {
+                Some(key) => self.reconcile(&key, false),
+                None if self.state.unsettled => self.state.settle_dependents(),
+                None => return,
+            }
+        }
+    }
+
+    fn reconcile(&mut self, key: &Key, is_due: bool) {
+        match (key.group.as_str(), key.plural.as_str()) {
+            ("", "pods") => self.run_pod(key, is_due),
+            ("apps", "replicasets") => self.sync_replica_set(key),
+            ("", "persistentvolumeclaims") => self.sync_claim(key),
+            ("", "persistentvolumes") => self.state.unprotect(key),
+            ("", "services") => self.sync_service(key),
+            ("batch", "cronjobs") => self.sync_cron_job(key),
+            ("batch", "jobs") => self.sync_job(key),
+            ("apps", "daemonsets") => self.sync_daemon_set(key),
+            ("apps", "statefulsets") => self.sync_stateful_set(key),
+            ("apps", "deployments") => self.sync_deployment(key),
+            ("policy", "poddisruptionbudgets") => self.sync_budget(key),
+            _ => {}
+        }
+    }
+
+    /// Reconciles an object again after this time, at the latest.
+    fn wake(&mut self, key: &Key, after: Duration) {
+        self.memory.timers.set(key, clock::instant() + after);
+    }
+}

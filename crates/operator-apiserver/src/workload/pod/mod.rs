@@ -1,0 +1,208 @@
+//! Pods on their node: a scheduler and a kubelet without containers. A pod is scheduled at once; then it becomes ready, completes and
+//! stops, each after its delay, unless an annotation sets another outcome.
+
+mod condition;
+mod need;
+mod node;
+mod outcome;
+mod status;
+
+pub(super) use self::need::waits_for;
+pub(super) use self::node::{fits, target};
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::need::Lack;
+use self::outcome::{Fate, Outcome};
+use self::status::Report;
+use super::Controllers;
+use super::actor::{EventText, KUBELET, SCHEDULER};
+use super::field::{is_over, is_ready, items, number};
+use crate::model::key::Key;
+use crate::model::metadata::{is_deleting, name, text};
+
+/// The maximum delay between two attempts.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The next step of a pod, after a delay.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// Its containers start, or their image cannot be pulled.
+    Start,
+    /// It reports the objects for which it waits.
+    Wait(Lack),
+    /// Its containers finish.
+    Finish,
+    /// Its containers restart, after this number of restarts.
+    Restart(i64),
+    /// Its containers stop, because it is being deleted.
+    Stop,
+}
+
+impl Controllers<'_> {
+    pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {
+        if !self.memory.settings.has_node {
+            return;
+        }
+        let Some(pod) = self.state.store.find(key) else {
+            return self.forget(key);
+        };
+        let mut pod = Value::clone(&pod);
+        let fate = self.fate_of(&pod);
+        if !is_deleting(&pod) && !is_over(&pod) && !self.place(&mut pod, &fate) {
+            return;
+        }
+        if let Some(report) = status::at_once(&pod, &fate) {
+            self.report_pod(&pod, &report);
+            return;
+        }
+        let step = next(&pod, &fate);
+        let Some(step) = step else {
+            return self.forget(key);
+        };
+        let planned = (text(&pod, "uid").to_owned(), step.clone());
+        if self.memory.steps.get(key) != Some(&planned) {
+            let delay = delay(&step, &fate);
+            self.memory.steps.insert(key.clone(), planned);
+            self.memory.timers.clear(key);
+            self.wake(key, delay);
+        } else if is_due {
+            // It reports only once what it waits for.
+            if !matches!(step, Step::Wait(_)) {
+                self.memory.steps.remove(key);
+            }
+            self.take_step(&pod, &fate, &step);
+        }
+    }
+
+    fn take_step(&mut self, pod: &Value, fate: &Fate, step: &Step) {
+        let report = match step {
+            Step::Stop => {
+                self.record_pod_event(pod, EventText::normal("Killing", "Stopping container"));
+                if let Some(report) = status::stopped(pod) {
+                    self.report_pod(pod, &report);
+                }
+                let uid = &pod["metadata"]["uid"];
+                let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}});
+                // A pod that no longer exists needs no update.
+                let _gone = self.discard(KUBELET, pod, &options);
+                return;
+            }
+            Step::Wait(Lack::Volume { name, why }) => {
+                let why = format!("MountVolume.SetUp failed for volume {name:?} : {why}");
+                self.record_pod_event(pod, EventText::warning("FailedMount", &why));
+                return;
+            }
+            Step::Wait(Lack::Variables(lacking)) => status::unconfigured(pod, lacking),
+            Step::Start | Step::Restart(_) => status::started(pod, fate),
+            Step::Finish => status::finished(pod, fate),
+        };
+        self.report_pod(pod, &report);
+    }
+
+    fn report_pod(&mut self, pod: &Value, report: &Report) {
+        let mut status = report.status.clone();
+        if report.has_address && status["podIP"].is_null() {
+            let address = self.next_address();
+            status["podIP"] = address.as_str().into();
+            status["podIPs"] = json!([{"ip": address}]);
+        }
+        // A pod that was deleted meanwhile has no status.
+        let _reported = self.write_status(KUBELET, pod, status);
+        if let Some((type_, reason, message)) = &report.told {
+            self.record_pod_event(pod, EventText(type_, reason, message));
+        }
+    }
+
+    fn record_pod_event(&mut self, pod: &Value, told: EventText<'_>) {
+        self.record_event("kubelet", pod, told);
+    }
+
+    /// Assigns a pod to a node. Returns whether it has one.
+    fn place(&mut self, pod: &mut Value, fate: &Fate) -> bool {
+        if pod["spec"]["nodeName"].is_string() {
+            return true;
+        }
+        let node = match fate.outcome {
+            Outcome::Unschedulable => Err(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+                    .to_owned(),
+            ),
+            _ => self.find_node(pod),
+        };
+        match node {
+            Ok(node) => {
+                let said = format!(
+                    "Successfully assigned {}/{} to {node}",
+                    text(pod, "namespace"),
+                    name(pod)
+                );
+                *pod = self.bind(pod, &node);
+                self.record_event(
+                    "default-scheduler",
+                    pod,
+                    EventText::normal("Scheduled", &said),
+                );
+                true
+            }
+            Err(why) => {
+                let status = status::unschedulable(pod, &why);
+                if status != pod["status"] {
+                    let _reported = self.write_status(SCHEDULER, pod, status);
+                    self.record_event(
+                        "default-scheduler",
+                        pod,
+                        EventText::warning("FailedScheduling", &why),
+                    );
+                }
+                false
+            }
+        }
+    }
+}
+
+/// The next step of a pod on a node.
+fn next(pod: &Value, fate: &Fate) -> Option<Step> {
+    if is_deleting(pod) {
+        // The last deletion has no grace period; a finalizer may still keep the pod.
+        let is_last = number(&pod["metadata"]["deletionGracePeriodSeconds"]) == 0;
+        return (!is_last).then_some(Step::Stop);
+    }
+    if is_over(pod) {
+        return None;
+    }
+    let restarts = items(&pod["status"], "containerStatuses").first();
+    let restarts = restarts.map_or(0, |container| number(&container["restartCount"]));
+    let is_running = pod["status"]["phase"] == "Running";
+    let ends = pod["spec"]["restartPolicy"] != "Always";
+    match fate.outcome {
+        _ if matches!(fate.lack, Some(Lack::Volume { .. })) => fate.lack.clone().map(Step::Wait),
+        Outcome::Unpullable => (!status::is_unpullable(pod)).then_some(Step::Start),
+        _ if fate.lack.is_some() => fate.lack.clone().map(Step::Wait),
+        _ if !is_running => Some(Step::Start),
+        Outcome::Fails => Some(Step::Restart(restarts)),
+        Outcome::NotReady => None,
+        Outcome::Ready => (!status::has_ready_containers(pod)).then_some(Step::Start),
+        _ if !is_ready(pod) && !status::has_ready_containers(pod) => Some(Step::Start),
+        _ => ends.then_some(Step::Finish),
+    }
+}
+
+fn delay(step: &Step, fate: &Fate) -> Duration {
+    match step {
+        Step::Restart(times) => backoff(fate.delay, *times),
+        _ => fate.delay,
+    }
+}
+
+/// The delay after this number of failures.
+pub(super) fn backoff(first: Duration, times: i64) -> Duration {
+    // Without a delay, failures would repeat forever within one request.
+    let first = first.max(Duration::from_millis(10));
+    let times = u32::try_from(times.clamp(0, 20)).unwrap_or_default();
+    first
+        .saturating_mul(2_u32.saturating_pow(times))
+        .min(LONGEST)
+}

@@ -1,0 +1,193 @@
+//! The ConfigMaps, Secrets and claims that a pod needs to start, and the message of the kubelet or the scheduler about a missing one.
+//! Optional references are ignored.
+
+use serde_json::Value;
+
+use crate::model::key::Key;
+use crate::model::metadata::{is_deleting, text};
+use crate::resource::pod::claims;
+use crate::workload::Controllers;
+use crate::workload::field::items;
+
+/// A missing object.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::workload) enum Lack {
+    /// A volume cannot be mounted.
+    Volume { name: String, why: String },
+    /// Containers, by name, have variables without a value.
+    Variables(Vec<(String, String)>),
+}
+
+/// A reference to a ConfigMap or a Secret.
+struct Reference<'a> {
+    plural: &'static str,
+    name: &'a str,
+    keys: Vec<&'a str>,
+    is_optional: bool,
+}
+
+impl<'a> Reference<'a> {
+    fn new(plural: &'static str, source: &'a Value, name: &str) -> Option<Self> {
+        Some(Self {
+            plural,
+            name: source[name].as_str()?,
+            keys: Vec::new(),
+            is_optional: source["optional"] == true,
+        })
+    }
+
+    fn with_key(mut self, source: &'a Value) -> Self {
+        self.keys.extend(source["key"].as_str());
+        self
+    }
+
+    fn with_items(mut self, source: &'a Value) -> Self {
+        let keys = items(source, "items").iter();
+        self.keys
+            .extend(keys.filter_map(|item| item["key"].as_str()));
+        self
+    }
+}
+
+/// The sources of a volume.
+fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
+    let secret = |source, name| Reference::new("secrets", source, name);
+    let config_map = |source| Reference::new("configmaps", source, "name");
+    let own = [
+        secret(&volume["secret"], "secretName").map(|it| it.with_items(&volume["secret"])),
+        config_map(&volume["configMap"]).map(|it| it.with_items(&volume["configMap"])),
+    ];
+    let projected = items(&volume["projected"], "sources").iter();
+    let projected = projected.flat_map(|source| {
+        [
+            secret(&source["secret"], "name").map(|it| it.with_items(&source["secret"])),
+            config_map(&source["configMap"]).map(|it| it.with_items(&source["configMap"])),
+        ]
+    });
+    own.into_iter().chain(projected).flatten().collect()
+}
+
+/// The sources of a container's variables, in the order in which a kubelet reads them.
+fn of_container(container: &Value) -> Vec<Reference<'_>> {
+    let all = items(container, "envFrom").iter().flat_map(|from| {
+        [
+            Reference::new("configmaps", &from["configMapRef"], "name"),
+            Reference::new("secrets", &from["secretRef"], "name"),
+        ]
+    });
+    let single = items(container, "env").iter().flat_map(|variable| {
+        let from = &variable["valueFrom"];
+        let (config_map, secret) = (&from["configMapKeyRef"], &from["secretKeyRef"]);
+        [
+            Reference::new("configmaps", config_map, "name").map(|it| it.with_key(config_map)),
+            Reference::new("secrets", secret, "name").map(|it| it.with_key(secret)),
+        ]
+    });
+    all.chain(single).flatten().collect()
+}
+
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["initContainers", "containers"].into_iter();
+    lists.flat_map(|list| items(&pod["spec"], list))
+}
+
+/// Whether a pod waits for an object, or for a key in it.
+pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
+    if !object.group.is_empty() || pod["status"]["phase"] != "Pending" {
+        return false;
+    }
+    let volumes = items(&pod["spec"], "volumes").iter().flat_map(of_volume);
+    let mut references = volumes.chain(containers(pod).flat_map(of_container));
+    references.any(|it| it.plural == object.plural && it.name == object.name)
+        || object.plural == "persistentvolumeclaims"
+            && claims(pod).any(|claim| claim == object.name)
+}
+
+impl Controllers<'_> {
+    /// The missing objects that keep a pod on a node from starting.
+    pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
+        for volume in items(&pod["spec"], "volumes") {
+            let why = |it: &Reference<'_>| {
+                self.missing(pod, it, |reference, key| {
+                    let kind = match reference.plural {
+                        "secrets" => "secret",
+                        _ => "config",
+                    };
+                    format!("references non-existent {kind} key: {key}")
+                })
+            };
+            if let Some(why) = of_volume(volume).iter().find_map(why) {
+                let name = volume["name"].as_str().unwrap_or_default().to_owned();
+                return Some(Lack::Volume { name, why });
+            }
+        }
+        let lacking = containers(pod).filter_map(|container| {
+            let why = |it: &Reference<'_>| {
+                self.missing(pod, it, |reference, key| {
+                    let kind = match reference.plural {
+                        "secrets" => "Secret",
+                        _ => "ConfigMap",
+                    };
+                    let namespace = text(pod, "namespace");
+                    format!(
+                        "couldn't find key {key} in {kind} {namespace}/{}",
+                        reference.name
+                    )
+                })
+            };
+            let why = of_container(container).iter().find_map(why)?;
+            let name = container["name"].as_str().unwrap_or_default();
+            Some((name.to_owned(), why))
+        });
+        let lacking: Vec<_> = lacking.collect();
+        (!lacking.is_empty()).then_some(Lack::Variables(lacking))
+    }
+
+    fn missing(
+        &self,
+        pod: &Value,
+        reference: &Reference<'_>,
+        without_key: impl Fn(&Reference<'_>, &str) -> String,
+    ) -> Option<String> {
+        if reference.is_optional {
+            return None;
+        }
+        let found = self.state.store.find(&Key {
+            plural: reference.plural.into(),
+            namespace: text(pod, "namespace").into(),
+            name: reference.name.into(),
+            ..Key::default()
+        });
+        let Some(found) = found else {
+            let kind = reference.plural.trim_end_matches('s');
+            return Some(format!("{kind} {:?} not found", reference.name));
+        };
+        let has = |key: &&&str| {
+            ["data", "binaryData"]
+                .iter()
+                .any(|at| !found[*at][**key].is_null())
+        };
+        let mut keys = reference.keys.iter();
+        keys.find(|key| !has(key))
+            .map(|key| without_key(reference, key))
+    }
+
+    /// The reason why the scheduler does not assign a pod, because of its claims.
+    pub(super) fn unclaimed(&self, pod: &Value) -> Option<String> {
+        claims(pod).find_map(|name| {
+            let claim = self.state.store.find(&Key {
+                plural: "persistentvolumeclaims".into(),
+                namespace: text(pod, "namespace").into(),
+                name: name.into(),
+                ..Key::default()
+            });
+            match claim {
+                None => Some(format!("persistentvolumeclaim {name:?} not found")),
+                Some(claim) if is_deleting(&claim) => {
+                    Some(format!("persistentvolumeclaim {name:?} is being deleted"))
+                }
+                Some(_) => None,
+            }
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! The outcome of a pod, from annotations; see [`Workloads`](crate::workload::Workloads).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::need::Lack;
+use crate::model::key::Key;
+use crate::model::metadata::text;
+use crate::workload::Controllers;
+use crate::workload::field::{annotation, items};
+use crate::workload::settings::duration;
+
+const OUTCOME: &str = "operator-testing/outcome";
+const DELAY: &str = "operator-testing/delay";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// No annotation: the pod becomes ready, and completes after a delay if its kind of pod does.
+    Usual,
+    Ready,
+    NotReady,
+    Fails,
+    Unschedulable,
+    Unpullable,
+}
+
+#[derive(Debug)]
+pub(super) struct Fate {
+    pub outcome: Outcome,
+    pub delay: Duration,
+    /// The reason why a pod on a node has not started.
+    pub lack: Option<Lack>,
+}
+
+impl Controllers<'_> {
+    pub(super) fn fate_of(&self, pod: &Value) -> Fate {
+        let namespace = self.state.store.find(&Key {
+            plural: "namespaces".into(),
+            name: text(pod, "namespace").into(),
+            ..Key::default()
+        });
+        let said = |name: &str| -> String {
+            let own = annotation(pod, name);
+            let common = namespace
+                .as_ref()
+                .map(|namespace| annotation(namespace, name));
+            match own {
+                "" => common.unwrap_or_default().to_owned(),
+                own => own.to_owned(),
+            }
+        };
+        let images = ["initContainers", "containers"].into_iter();
+        let mut images = images.flat_map(|list| items(&pod["spec"], list));
+        let outcome = match said(OUTCOME).as_str() {
+            _ if images.any(|container| is_invalid(&container["image"])) => Outcome::Unpullable,
+            "ready" => Outcome::Ready,
+            "not-ready" => Outcome::NotReady,
+            "fails" => Outcome::Fails,
+            "unschedulable" => Outcome::Unschedulable,
+            _ => Outcome::Usual,
+        };
+        let usual = self.memory.settings.delay;
+        Fate {
+            outcome,
+            delay: duration(&said(DELAY)).unwrap_or(usual),
+            lack: match pod["status"]["phase"] == "Pending" {
+                true => self.lack_of(pod),
+                false => None,
+            },
+        }
+    }
+}
+
+/// Whether an image is from a host that cannot exist, according to [RFC 6761].
+///
+/// [RFC 6761]: https://www.rfc-editor.org/rfc/rfc6761#section-6.4
+fn is_invalid(image: &Value) -> bool {
+    let image = image.as_str().unwrap_or_default();
+    let host = image.split_once('/').map_or("", |(host, _)| host);
+    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    host.ends_with(".invalid")
+}

@@ -1,0 +1,319 @@
+//! `DELETE` of one object and of collections: preconditions, propagation, finalizers.
+
+mod option;
+mod precondition;
+
+pub(crate) use self::option::{Options, Propagation};
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::model::clock;
+use crate::model::failure::{Failure, Result};
+use crate::model::key::Key;
+use crate::model::kind::Kind;
+use crate::model::metadata::{self, finalizers, is_deleting, name, text};
+use crate::read::list::List;
+use crate::read::page::{Page, Reading};
+use crate::read::reply::Reply;
+use crate::request::resource::Request;
+use crate::resource::{crd, namespace};
+use crate::store::state::State;
+
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// The result of a deletion.
+pub(crate) struct Deleted {
+    pub object: Value,
+    pub is_gone: bool,
+}
+
+impl State {
+    pub(crate) fn delete(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let (options, _) = Options::read(request)?;
+        let key = request.key(&request.path.name);
+        let deleted = self.delete_shown(request.kind, &key, &options)?;
+        Ok(request.deletion_reply(deleted, &options))
+    }
+
+    pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let (options, _) = Options::read(request)?;
+        let page = self.collection(request)?;
+        for item in &page.items {
+            let key = request.key(name(item.object()));
+            if self.store.find(&key).is_some() {
+                self.delete_shown(request.kind, &key, &options)?;
+            }
+        }
+        Ok(self.collection_reply(request.kind, page))
+    }
+
+    /// The objects that the deletion of a collection selects. The real server also reads them in pages if there is no limit, but always to
+    /// the last page.
+    pub(crate) fn collection(&self, request: &Request<'_>) -> Result<Page> {
+        self.page(request, Reading::Paged)
+    }
+
+    /// The deleted objects of a collection, in their last state.
+    pub(crate) fn collection_reply(&self, kind: &Kind, mut page: Page) -> Reply {
+        page.metadata["resourceVersion"] = self.store.version().to_string().into();
+        let list = List::new(kind, page.metadata, page.items);
+        Reply::ok(list.into_value())
+    }
+
+    /// An object that the server itself permits to be deleted.
+    pub(crate) fn deletable(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Arc<Value>> {
+        let Some(live) = self.store.find(key) else {
+            return Err(Failure::not_found(kind, &key.name));
+        };
+        kind.check_stored(&live)?;
+        precondition::check(kind, &live, options)?;
+        if kind.is("", "namespaces") && namespace::may_not_be_deleted(&key.name) {
+            let text = format!(
+                "namespaces {:?} is forbidden: this namespace may not be deleted",
+                key.name
+            );
+            return Err(Failure::forbidden(kind, &key.name, text));
+        }
+        Ok(live)
+    }
+
+    /// Deletes an object, and returns it in the version of the request. Changes nothing if it cannot be converted.
+    pub(crate) fn delete_shown(
+        &mut self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Deleted> {
+        let live = self.deletable(kind, key, options)?;
+        let mut shown = self.present(kind, &live)?;
+        let Deleted { object, is_gone } = self.delete_one(kind, key, options)?;
+        let is_converted = self.converter(kind).is_some();
+        let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
+            // A deletion changes only metadata, and a conversion only labels and annotations.
+            true => {
+                let own = shown["metadata"].take();
+                shown["metadata"] = object["metadata"].clone();
+                for field in ["labels", "annotations"] {
+                    metadata::set(&mut shown, field, own[field].clone());
+                }
+                shown
+            }
+            false => self.present(kind, &object)?,
+        };
+        Ok(Deleted { object, is_gone })
+    }
+
+    /// Removes an object, or marks it as being deleted if something keeps it. Returns the object in its stored form.
+    pub(crate) fn delete_one(
+        &mut self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Deleted> {
+        let live = self.deletable(kind, key, options)?;
+        let mut object = Value::clone(&live);
+        let is_chosen = finalizers(&object)
+            .iter()
+            .any(|name| [FOREGROUND, ORPHAN].contains(name));
+        let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
+        match is_event(kind) {
+            // Foreground deletion does not wait for their dependents.
+            true => propagate(&mut object, Some(Propagation::Background)),
+            false => propagate(&mut object, options.propagation.or(usual)),
+        }
+        if kind.is("", "namespaces") {
+            namespace::terminate(&mut object);
+        }
+        if crd::is_crd(kind) {
+            crd::terminate(&mut object);
+        }
+        let grace = grace(kind, &object, options);
+        let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
+        if !is_held && grace == 0 {
+            if kind.is("", "pods") {
+                mark(&mut object, grace);
+                // Watches report that a pod is being deleted before they report its deletion.
+                if !options.dry_run && !is_deleting(&live) {
+                    self.put(key.clone(), object.clone());
+                }
+            }
+            if !options.dry_run
+                && let Some(last) = self.remove(key)
+            {
+                object["metadata"]["resourceVersion"] = last["metadata"]["resourceVersion"].clone();
+            }
+            return Ok(Deleted {
+                object,
+                is_gone: true,
+            });
+        }
+        if is_deleting(&object) {
+            if kind.is("", "pods") {
+                shorten(&mut object, options.grace);
+            }
+        } else {
+            match kind.is("", "namespaces") || crd::is_crd(kind) {
+                true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
+                false => mark(&mut object, grace),
+            }
+        }
+        if object != *live && !options.dry_run {
+            let marked = match self.converter(kind) {
+                // The server's own controllers delete without a conversion.
+                Some(_) => object,
+                None => {
+                    let object = self.present(kind, &object)?;
+                    self.to_storage(kind, object)?.0
+                }
+            };
+            object = Value::clone(&*self.put(key.clone(), marked));
+            self.unsettled = true;
+        }
+        Ok(Deleted {
+            object,
+            is_gone: false,
+        })
+    }
+
+    /// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
+    pub(crate) fn holds(&self, kind: &Kind, object: &Value) -> bool {
+        kind.is("", "namespaces")
+            && object["spec"]["finalizers"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty())
+    }
+}
+
+impl Request<'_> {
+    /// The response to the deletion of one object.
+    pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
+        let (kind, name) = (self.kind, &self.path.name);
+        if !deleted.is_gone && options.spares_orphans {
+            let object = deleted.object;
+            return Reply::Object { code: 202, object };
+        }
+        if !deleted.is_gone || returns_object(kind) {
+            return Reply::ok(deleted.object);
+        }
+        let mut details = json!({"name": name});
+        if !kind.group.is_empty() {
+            details["group"] = kind.group.as_str().into();
+        }
+        details["kind"] = kind.plural.as_str().into();
+        details["uid"] = text(&deleted.object, "uid").into();
+        Reply::ok(json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }))
+    }
+}
+
+/// Marks an object as being deleted after a grace period in seconds.
+fn mark(object: &mut Value, grace: i64) {
+    if !is_deleting(object)
+        && let Some(generation) = object["metadata"]["generation"].as_i64()
+    {
+        metadata::set(object, "generation", generation + 1);
+    }
+    metadata::set(object, "deletionTimestamp", metadata::after(grace));
+    metadata::set(object, "deletionGracePeriodSeconds", grace);
+}
+
+/// Adds a finalizer for the propagation policy, which the garbage collector reads.
+fn propagate(object: &mut Value, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else {
+        return;
+    };
+    let chosen = match propagation {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    let has = finalizers(object);
+    let is_there = |name: &str| has.contains(&name) == (chosen == Some(name));
+    if is_there(FOREGROUND) && is_there(ORPHAN) {
+        return;
+    }
+    let others = has
+        .into_iter()
+        .filter(|name| ![FOREGROUND, ORPHAN].contains(name));
+    let names: Vec<String> = others.chain(chosen).map(str::to_owned).collect();
+    let value = if names.is_empty() {
+        Value::Null
+    } else {
+        names.into()
+    };
+    metadata::set(object, "finalizers", value);
+}
+
+/// The grace period, which only pods that are assigned to a node have.
+fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
+    let is_running = kind.is("", "pods")
+        && object["spec"]["nodeName"]
+            .as_str()
+            .is_some_and(|node| !node.is_empty())
+        && !matches!(
+            object["status"]["phase"].as_str(),
+            Some("Failed" | "Succeeded")
+        );
+    if !is_running {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
+    match options.grace.or(own).unwrap_or(30) {
+        ..0 => 1,
+        seconds => seconds,
+    }
+}
+
+/// Shortens the grace period of an object that is already being deleted, if the request asks for it.
+fn shorten(object: &mut Value, wanted: Option<i64>) {
+    let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    let (Some(had), Some(wanted)) = (had, wanted.map(|it| if it < 0 { 1 } else { it })) else {
+        return;
+    };
+    let end = text(object, "deletionTimestamp").parse::<Timestamp>();
+    if wanted < had
+        && let Ok(end) = end
+        && let Ok(end) = Timestamp::from_second(end.as_second() - had + wanted)
+    {
+        metadata::set(object, "deletionTimestamp", clock::text(end));
+        metadata::set(object, "deletionGracePeriodSeconds", wanted);
+    }
+}
+
+fn is_event(kind: &Kind) -> bool {
+    kind.is("", "events") || kind.is("events.k8s.io", "events")
+}
+
+/// The built-in kinds for which the response is the deleted object instead of a Status.
+fn returns_object(kind: &Kind) -> bool {
+    match kind.group.as_str() {
+        "" => [
+            "namespaces",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        ]
+        .contains(&kind.plural.as_str()),
+        "storage.k8s.io" => kind.plural != "csistoragecapacities",
+        "resource.k8s.io" => true,
+        _ => false,
+    }
+}

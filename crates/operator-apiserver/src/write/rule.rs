@@ -1,0 +1,114 @@
+//! The validation of objects of all kinds before they are stored.
+
+use serde_json::Value;
+
+use crate::go;
+use crate::model::failure::{Cause, Failure, Result};
+use crate::model::kind::Kind;
+use crate::model::metadata::{self, is_deleting, name, text};
+use crate::request::resource::Request;
+use crate::resource::rule::metadata as metadata_rules;
+use crate::resource::strategy::needs_version;
+use crate::resource::{crd, custom};
+use crate::store::state::State;
+
+impl State {
+    pub(crate) fn check_changed(
+        &self,
+        kind: &Kind,
+        subresource: Option<&str>,
+        live: &Value,
+        object: &Value,
+        immutable: Vec<Cause>,
+    ) -> Result<()> {
+        let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
+        causes.extend(match (subresource, &kind.custom) {
+            (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
+            // Not even that the versions which are stored are there.
+            (Some("status"), None) if crd::is_crd(kind) => Vec::new(),
+            _ => self.kind_violations(kind, Some(live), object),
+        });
+        match causes.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::invalid(kind, name(live), causes)),
+        }
+    }
+
+    /// Rejects an object that violates a rule of its kind.
+    pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
+        let mut causes = metadata_rules::of_new(kind, object);
+        let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
+        match &kind.custom {
+            // Rules are asked of objects in which nothing is absent or too long.
+            Some(custom) if is_incomplete && custom::has_rules(custom) => {
+                causes.extend(custom::violations_without_rules(custom, object));
+            }
+            _ => causes.extend(self.kind_violations(kind, None, object)),
+        }
+        match causes.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::invalid(kind, name(object), causes)),
+        }
+    }
+}
+
+/// Checks that the namespace in the body is that of the path.
+pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
+    let namespace = text(object, "namespace").to_owned();
+    let expected = &request.path.namespace;
+    if !request.kind.namespaced {
+        metadata::set(object, "namespace", Value::Null);
+        return Ok(());
+    }
+    if !namespace.is_empty() && namespace != *expected {
+        return Err(Failure::misplaced());
+    }
+    metadata::set(object, "namespace", expected.as_str());
+    Ok(())
+}
+
+/// Checks that a version in the body is a number.
+pub(crate) fn check_number(object: &Value) -> Result<()> {
+    let version = text(object, "resourceVersion");
+    if !version.is_empty() {
+        go::parse_uint(version).map_err(Failure::internal)?;
+    }
+    Ok(())
+}
+
+/// Checks that an update names the version on which it is based, for kinds that require this.
+pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
+    if matches!(text(object, "resourceVersion"), "" | "0") && needs_version(kind) {
+        let cause = Cause::invalid(
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        );
+        return Err(Failure::invalid_resource(kind, name(object), vec![cause]));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    check_number(object)?;
+    let version = text(object, "resourceVersion");
+    if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
+        return Err(Failure::modified(kind, name(live)));
+    }
+    Ok(())
+}
+
+/// The metadata that no write may change.
+pub(crate) fn immutable(live: &Value, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let (old, new) = (&live["metadata"][field], &object["metadata"][field]);
+        // A time of deletion stays as it is, whatever is sent.
+        let may_change = field == "deletionTimestamp" && is_deleting(live);
+        let is_kept = new.is_null() || *new == "" || new == old || may_change;
+        if !is_kept {
+            let text = format!("Invalid value: {new}: field is immutable");
+            causes.push(Cause::invalid(format!("metadata.{field}"), text));
+        }
+    }
+    causes
+}
