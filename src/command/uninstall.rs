@@ -88,9 +88,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         abandons_finalizers: args.abandon_finalizers,
         timeout: args.timeout,
     };
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(UninstallError::from)?;
     let uninstallation = Uninstallation {
         installation,
         choice,
@@ -98,7 +95,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         deletes: args.yes,
         format: args.format,
     };
-    runtime.block_on(uninstallation.run(terminal))
+    uninstallation.run(terminal)
 }
 
 fn check_crds(names: &[String], installation: &Installation) -> Result<(), UninstallError> {
@@ -125,10 +122,10 @@ struct Uninstallation {
 }
 
 impl Uninstallation {
-    async fn run(self, terminal: &Terminal) -> Result<Exit, Failure> {
+    fn run(self, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.working("reading the cluster");
-        let cluster = Cluster::connect(self.context.as_deref()).await?;
-        let survey = survey(&cluster, &self.installation).await?;
+        let cluster = Cluster::connect(self.context.as_deref())?;
+        let survey = survey(&cluster, &self.installation)?;
         let name = &self.installation.name;
         let mut output = Output::new(name, &cluster, &survey, &self.choice, self.format);
         output.begin(self.deletes, terminal)?;
@@ -167,8 +164,7 @@ impl Uninstallation {
             Step::NamespaceKept { namespace, because } => {
                 output.namespace_kept(&namespace, &because, terminal);
             }
-        })
-        .await;
+        });
         terminal.end_progress();
         // an error of the cluster matters more than one of the output
         let ending = match ending {

@@ -150,7 +150,7 @@ impl<'a> Output<'a> {
     }
 
     fn kind_lines(&self, kind: &SurveyedKind) -> Vec<Line> {
-        let Some(crd) = kind.kind.crd.as_ref().filter(|_| kind.has_crd) else {
+        let Some(crd) = kind.kind.crd.as_ref().filter(|_| kind.crd.is_some()) else {
             return vec![];
         };
         let is_chosen = kind.is_chosen(&self.choice.crds);

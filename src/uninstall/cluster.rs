@@ -1,204 +1,322 @@
-//! The user's cluster: the requests of an uninstallation, with errors that name the request.
+//! The user's cluster: the requests of an uninstallation, each made by the user's kubectl, with errors that name the request.
+//!
+//! Requests for objects name their path, so that they depend neither on what kubectl remembers of the cluster nor on its formats.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions},
-    client::{ClientBuilder, retry::RetryPolicy},
-    config::{KubeConfigOptions, Kubeconfig},
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
 };
-use tower::{buffer::BufferLayer, retry::RetryLayer};
 
-use super::{Object, UninstallError};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{Object, UninstallError, object::collection};
+use crate::project::ResourceType;
 
 /// The objects of a page of a list.
 const PAGE: u32 = 500;
 
-/// A connection to the API server, with the permissions of the user.
+/// What an error of kubectl itself begins with, rather than one of the server or of the connection.
+const OWN: &str = "error: ";
+
+/// An API server, with the permissions of the user.
 pub struct Cluster {
-    pub client: Client,
     /// The URL of the API server.
     pub server: String,
     /// The context of the kubeconfig.
     pub context: String,
 }
 
+/// An object of a list.
+#[derive(Deserialize)]
+pub(super) struct Item {
+    #[serde(default)]
+    pub kind: String,
+    pub metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub name: String,
+    pub namespace: Option<String>,
+    pub uid: String,
+    #[serde(default)]
+    pub finalizers: Vec<String>,
+    pub deletion_timestamp: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    metadata: ListMetadata,
+    items: Vec<Item>,
+}
+
+#[derive(Default, Deserialize)]
+struct ListMetadata {
+    #[serde(default, rename = "continue")]
+    token: String,
+}
+
 impl Cluster {
-    /// Connects to the cluster of a context, or of the current one.
-    pub async fn connect(context: Option<&str>) -> Result<Self, UninstallError> {
-        let failed = |error: &dyn std::fmt::Display| UninstallError::Kubeconfig(error.to_string());
-        let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
-        let chosen = context
-            .map(str::to_owned)
-            .or_else(|| kubeconfig.current_context.clone());
-        let Some(chosen) = chosen.filter(|name| !name.is_empty()) else {
-            return Err(failed(&"it has no current context"));
+    /// The cluster of a context, or of the current one, if its API server answers.
+    pub fn connect(context: Option<&str>) -> Result<Self, UninstallError> {
+        let viewed = kubectl(&["config", "view", "--output=json"], "")?;
+        if !viewed.status.success() {
+            return Err(UninstallError::Kubeconfig(complaint(&viewed)));
+        }
+        let config: Value = serde_json::from_slice(&viewed.stdout)
+            .map_err(|error| UninstallError::Kubeconfig(error.to_string()))?;
+        let cluster = Self::of(&config, context)?;
+        let version = cluster.get::<Value>("get /version".to_owned(), "/version");
+        // nothing else has an answer without these
+        let why = match version {
+            Ok(Some(_)) => return Ok(cluster),
+            Ok(None) => "it is not an API server".to_owned(),
+            Err(UninstallError::Refused { message, .. }) => message,
+            Err(error) => return Err(error),
         };
-        if !kubeconfig.contexts.iter().any(|it| it.name == chosen) {
-            let known = kubeconfig.contexts.iter().map(|it| it.name.as_str());
-            let known: Vec<&str> = known.collect();
+        Err(cluster.unreachable(why))
+    }
+
+    /// What a kubeconfig has about a context.
+    fn of(config: &Value, context: Option<&str>) -> Result<Self, UninstallError> {
+        let named = |field: &str, name: &str| {
+            let entries = config[field].as_array().into_iter().flatten();
+            entries.clone().find(|entry| entry["name"] == name)
+        };
+        let chosen = context.or(config["current-context"].as_str());
+        let Some(chosen) = chosen.filter(|name| !name.is_empty()) else {
+            return Err(UninstallError::Kubeconfig(
+                "it has no current context".to_owned(),
+            ));
+        };
+        let Some(context) = named("contexts", chosen) else {
+            let known = config["contexts"].as_array().into_iter().flatten();
+            let known: Vec<&str> = known.filter_map(|it| it["name"].as_str()).collect();
             return Err(UninstallError::Context {
-                name: chosen,
+                name: chosen.to_owned(),
                 known: match known.as_slice() {
                     [] => "none".to_owned(),
                     known => known.join(", "),
                 },
             });
-        }
-        let options = KubeConfigOptions {
-            context: Some(chosen.clone()),
-            ..KubeConfigOptions::default()
         };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let mut config = config.map_err(|error| failed(&error))?;
-        let server = config.cluster_url.to_string();
-        // by default, a server that is not available is asked for minutes
-        config.default_retry = false;
-        let client = ClientBuilder::try_from(config).map_err(|error| failed(&error))?;
-        let client = client
-            .with_layer(&BufferLayer::new(1))
-            .with_layer(&RetryLayer::new(RetryPolicy::default()))
-            .build();
-        let cluster = Self {
-            client,
-            server: server.trim_end_matches('/').to_owned(),
-            context: chosen,
-        };
-        match cluster.client.apiserver_version().await {
-            Ok(_) => Ok(cluster),
-            // nothing else has an answer without these
-            Err(kube::Error::Api(status)) if ![401, 403].contains(&status.code) => {
-                let why = format!("it answered {} {}", status.code, status.message);
-                Err(UninstallError::Unreachable {
-                    server: cluster.server,
-                    why: why.trim_end().to_owned(),
-                })
-            }
-            Err(error) => Err(cluster.error("get /version".to_owned(), error)),
+        let cluster = context["context"]["cluster"].as_str();
+        let cluster = cluster.and_then(|name| named("clusters", name));
+        match cluster.and_then(|cluster| cluster["cluster"]["server"].as_str()) {
+            Some(server) => Ok(Self {
+                server: server.trim_end_matches('/').to_owned(),
+                context: chosen.to_owned(),
+            }),
+            None => Err(UninstallError::Kubeconfig(format!(
+                "the context `{chosen}` has no cluster"
+            ))),
         }
     }
 
     /// An object, if it exists and its kind is served.
-    pub(super) async fn read(
-        &self,
-        object: &Object,
-    ) -> Result<Option<DynamicObject>, UninstallError> {
-        let result = self.api(object).get(&object.name).await;
-        self.optional(format!("get {object}"), result)
+    pub(super) fn read(&self, object: &Object) -> Result<Option<Value>, UninstallError> {
+        self.get(format!("get {object}"), &object.path())
     }
 
-    /// Deletes the object with this uid. `params` decides about its dependents.
-    pub(super) async fn delete(
+    /// Deletes the object with this uid. The propagation policy decides about its dependents.
+    pub(super) fn delete(
         &self,
         object: &Object,
-        uid: Option<String>,
-        params: DeleteParams,
+        uid: &str,
+        policy: &str,
     ) -> Result<(), UninstallError> {
-        let params = params.preconditions(Preconditions {
-            uid,
-            resource_version: None,
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": policy,
         });
-        let result = self.api(object).delete(&object.name, &params).await;
-        self.optional(format!("delete {object}"), result)?;
+        let arguments = ["delete", "--raw", &object.path(), "--filename=-"];
+        self.run(format!("delete {object}"), &arguments, &options.to_string())?;
         Ok(())
     }
 
-    pub(super) async fn crd(
-        &self,
-        name: &str,
-    ) -> Result<Option<CustomResourceDefinition>, UninstallError> {
-        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let action = format!("get CustomResourceDefinition {name}");
-        self.optional(action, crds.get(name).await)
-    }
-
-    pub(super) async fn delete_crd(&self, name: &str) -> Result<(), UninstallError> {
-        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let action = format!("delete CustomResourceDefinition {name}");
-        self.optional(action, crds.delete(name, &DeleteParams::default()).await)?;
-        Ok(())
-    }
-
-    /// The metadata of all objects of a kind, in all namespaces; none if the kind is not served.
-    pub(super) async fn list(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-    ) -> Result<Vec<PartialObjectMeta<DynamicObject>>, UninstallError> {
-        let api: Api<DynamicObject> = match namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
-            None => Api::all_with(self.client.clone(), resource),
-        };
-        let action = format!("list {}", resource.plural);
-        let mut params = ListParams::default().limit(PAGE);
+    /// All objects of a kind, in all namespaces; none if the kind is not served.
+    pub(super) fn list(&self, resource: &ResourceType) -> Result<Vec<Item>, UninstallError> {
+        let path = collection(resource, None);
         let mut objects = vec![];
+        let mut query = format!("limit={PAGE}");
         loop {
-            let page = api.list_metadata(&params).await;
-            let Some(page) = self.optional(action.clone(), page)? else {
+            let action = format!("list {}", resource.plural);
+            let page = self.get::<List>(action, &format!("{path}?{query}"))?;
+            let Some(page) = page else {
                 return Ok(objects);
             };
             objects.extend(page.items);
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(objects),
+            let token = page.metadata.token;
+            if token.is_empty() {
+                return Ok(objects);
             }
+            let token = form_urlencoded::byte_serialize(token.as_bytes());
+            query = format!("limit={PAGE}&continue={}", String::from_iter(token));
         }
     }
 
-    fn api(&self, object: &Object) -> Api<DynamicObject> {
-        match &object.namespace {
-            Some(namespace) => {
-                Api::namespaced_with(self.client.clone(), namespace, &object.resource)
-            }
-            None => Api::all_with(self.client.clone(), &object.resource),
-        }
+    /// The objects of resources in a namespace. A resource that is no longer served has none.
+    pub(super) fn list_in(
+        &self,
+        namespace: &str,
+        resources: &[String],
+    ) -> Result<Vec<Item>, UninstallError> {
+        let action = format!("list the objects in {namespace}");
+        let arguments = [
+            "get",
+            &resources.join(","),
+            &format!("--namespace={namespace}"),
+            "--ignore-not-found",
+            "--output=json",
+        ];
+        let list = self.run(action, &arguments, "")?;
+        let list = list.filter(|text| !text.is_empty());
+        let list = list.map(|text| self.parsed::<List>(&text)).transpose()?;
+        Ok(list.map(|list| list.items).unwrap_or_default())
     }
 
-    /// The result of a request, or `None` if the object does not exist, or is another one by now.
-    fn optional<T>(
+    /// The resources with namespaces that the cluster serves, such as `deployments.apps`. All API groups must answer.
+    pub(super) fn namespaced(&self) -> Result<Vec<String>, UninstallError> {
+        let context = format!("--context={}", self.context);
+        let arguments = [
+            &context,
+            "api-resources",
+            "--namespaced",
+            "--verbs=list",
+            "--output=name",
+        ];
+        let listed = kubectl(&arguments, "")?;
+        if !listed.status.success() {
+            return Err(UninstallError::Resources(complaint(&listed)));
+        }
+        let names = String::from_utf8_lossy(&listed.stdout);
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    fn get<T: DeserializeOwned>(
         &self,
         action: String,
-        result: Result<T, kube::Error>,
+        path: &str,
     ) -> Result<Option<T>, UninstallError> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(None),
-            Err(error) => Err(self.error(action, error)),
+        let found = self.run(action, &["get", "--raw", path], "")?;
+        found.map(|text| self.parsed(&text)).transpose()
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, UninstallError> {
+        serde_json::from_slice(text)
+            .map_err(|error| self.unreachable(format!("it answers as no API server: {error}")))
+    }
+
+    /// What kubectl prints, or `None` if the object does not exist, or is another one by now.
+    fn run(
+        &self,
+        action: String,
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<Option<Vec<u8>>, UninstallError> {
+        let context = format!("--context={}", self.context);
+        let output = kubectl(&[&[context.as_str()], arguments].concat(), input)?;
+        if output.status.success() {
+            return Ok(Some(output.stdout));
+        }
+        let text = printed(&output);
+        match (refusal(&text), text.strip_prefix(OWN)) {
+            (Some(("NotFound" | "Conflict", _)), _) => Ok(None),
+            (Some((reason, message)), _) => Err(refused(action, reason, message.to_owned())),
+            (None, Some(message)) if message.starts_with("You must be logged in") => {
+                Err(UninstallError::Unauthorized(self.server.clone()))
+            }
+            (None, Some(message)) => Err(refused(action, "", message.to_owned())),
+            (None, None) => Err(self.unreachable(text)),
         }
     }
 
-    pub(super) fn error(&self, action: String, error: kube::Error) -> UninstallError {
-        let status = match error {
-            kube::Error::Api(status) => status,
-            error => {
-                return UninstallError::Unreachable {
-                    server: self.server.clone(),
-                    why: causes(&error),
-                };
-            }
-        };
-        let message = status.message.clone();
-        match status.code {
-            401 => UninstallError::Unauthorized(self.server.clone()),
-            403 => UninstallError::Forbidden { action, message },
-            500.. if message.contains("conversion webhook") => {
-                UninstallError::Conversion { action, message }
-            }
-            _ => UninstallError::Refused { action, message },
+    fn unreachable(&self, why: String) -> UninstallError {
+        UninstallError::Unreachable {
+            server: self.server.clone(),
+            why,
         }
     }
 }
 
-/// The message of an error, and those of its causes that it does not contain.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.contains(&message) {
-            text = format!("{text}: {message}");
+fn refused(action: String, reason: &str, message: String) -> UninstallError {
+    match reason {
+        "Forbidden" => UninstallError::Forbidden { action, message },
+        _ if message.contains("conversion webhook") => {
+            UninstallError::Conversion { action, message }
         }
-        cause = error.source();
+        _ => UninstallError::Refused { action, message },
     }
-    text
+}
+
+/// The reason of an API server, which may be empty, and its message. kubectl prints both as they are, in every language:
+/// `Error from server (NotFound): deployments.apps "shop" not found`.
+fn refusal(text: &str) -> Option<(&str, &str)> {
+    let (reason, message) = text.split_once("Error from server")?.1.split_once(": ")?;
+    Some((reason.trim_matches([' ', '(', ')']), message))
+}
+
+/// What kubectl prints about a failure, without the lines of its log.
+fn printed(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let is_log = |line: &str| {
+        let number = line
+            .strip_prefix(['E', 'I', 'W'])
+            .and_then(|it| it.get(..4));
+        number.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !is_log(line)).collect();
+    lines.join("\n")
+}
+
+/// The same, of a failure of kubectl itself.
+fn complaint(output: &Output) -> String {
+    let text = printed(output);
+    text.strip_prefix(OWN).unwrap_or(&text).to_owned()
+}
+
+/// Runs kubectl, with its own kubeconfig.
+fn kubectl(arguments: &[&str], input: &str) -> Result<Output, UninstallError> {
+    let child = Command::new("kubectl")
+        .args(arguments)
+        // the user's preferences may ask before each deletion
+        .env("KUBECTL_KUBERC", "false")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(UninstallError::Kubectl)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // if kubectl has ended without reading it, it prints why
+        let _unread = stdin.write_all(input.as_bytes());
+    }
+    child.wait_with_output().map_err(UninstallError::Kubectl)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_refusal_is_read() {
+        for (text, read) in [
+            ("Error from server (NotFound): no x", ("NotFound", "no x")),
+            (
+                "Error from server: conversion webhook for x failed: EOF",
+                ("", "conversion webhook for x failed: EOF"),
+            ),
+            (
+                "Warning: old\nError from server (Forbidden): a: b",
+                ("Forbidden", "a: b"),
+            ),
+        ] {
+            assert_eq!(refusal(text), Some(read), "{text}");
+        }
+        assert_eq!(refusal("Unable to connect to the server: EOF"), None);
+    }
 }

@@ -3,6 +3,9 @@
 /// The reason why an uninstallation could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum UninstallError {
+    /// There is no kubectl.
+    #[error("kubectl can't be run: {0}")]
+    Kubectl(std::io::Error),
     /// There is no usable kubeconfig.
     #[error("no usable kubeconfig: {0}")]
     Kubeconfig(String),
@@ -21,9 +24,9 @@ pub enum UninstallError {
     /// A conversion webhook that does not answer.
     #[error("{action}: {message}")]
     Conversion { action: String, message: String },
-    /// An API group of another server, which does not answer, so that its kinds are unknown.
-    #[error("the kinds of the API group `{group}` can't be listed: {message}")]
-    Group { group: String, message: String },
+    /// An API group of another server does not answer, so that its kinds are unknown.
+    #[error("the kinds of all API groups can't be listed: {0}")]
+    Resources(String),
     /// Any other refusal of the API server.
     #[error("{action}: {message}")]
     Refused { action: String, message: String },
@@ -37,15 +40,15 @@ pub enum UninstallError {
     /// A name that is not that of a CRD of the project.
     #[error("`{name}` is not a CRD that this project installs; {known}")]
     UnknownCrd { name: String, known: String },
-    /// Timers or threads could not be set up.
-    #[error("the uninstallation can't run: {0}")]
-    Runtime(#[from] std::io::Error),
 }
 
 impl UninstallError {
     /// The help for the user.
     pub fn help(&self) -> String {
         match self {
+            Self::Kubectl(_) => {
+                "install it, and put it on the PATH: https://kubernetes.io/docs/tasks/tools/".into()
+            }
             Self::Kubeconfig(_) => {
                 "set KUBECONFIG to its path; `kubectl config view` shows what is read".into()
             }
@@ -60,7 +63,7 @@ impl UninstallError {
             Self::Conversion { .. } => {
                 "the objects of the CRD can be read only while the operator converts them: let it run, and try again".into()
             }
-            Self::Group { .. } => {
+            Self::Resources(_) => {
                 "`kubectl get apiservices` shows what is not available: repair or delete it, or keep the namespace by leaving out --delete-namespace".into()
             }
             Self::Refused { .. } => {
@@ -68,7 +71,6 @@ impl UninstallError {
             }
             Self::Namespace { found, .. } => format!("the same command with `--namespace {found}`"),
             Self::UnknownCrd { .. } => "write the full name, as `kubectl get crds` prints it".into(),
-            Self::Runtime(_) => "try again".into(),
         }
     }
 }

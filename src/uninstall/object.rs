@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use kube::{
-    api::{ApiResource, DynamicObject},
-    core::GroupVersionKind,
-};
 use serde_json::Value;
+
+use crate::project::ResourceType;
 
 /// The order in which kinds are deleted: webhooks before their server, permissions after the operator that uses them.
 const ORDER: [&str; 15] = [
@@ -33,7 +31,7 @@ const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// An object to look for.
 #[derive(Clone, Debug)]
 pub struct Object {
-    pub resource: ApiResource,
+    pub resource: ResourceType,
     pub namespace: Option<String>,
     pub name: String,
     mark: Mark,
@@ -97,7 +95,7 @@ impl Object {
         let name = text("/metadata/name")?;
         let kind = text("/kind")?;
         Some(Self {
-            resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)),
+            resource: resource(group, version, kind, text("/metadata/namespace").is_some()),
             namespace: text("/metadata/namespace").map(moved),
             name: match kind {
                 "Namespace" => moved(name),
@@ -116,7 +114,7 @@ impl Object {
         mark: Mark,
     ) -> Self {
         Self {
-            resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind)),
+            resource: resource(group, "v1", kind, true),
             namespace: Some(namespace.to_owned()),
             name,
             mark,
@@ -124,13 +122,25 @@ impl Object {
     }
 
     /// An object of a kind of the operator.
-    pub(super) fn stored(resource: ApiResource, namespace: Option<String>, name: String) -> Self {
+    pub(super) fn stored(resource: ResourceType, namespace: Option<String>, name: String) -> Self {
         Self {
             resource,
             namespace,
             name,
             mark: Mark::Unlabelled,
         }
+    }
+
+    pub(super) fn crd(name: String) -> Self {
+        let group = "apiextensions.k8s.io";
+        let resource = resource(group, "v1", "CustomResourceDefinition", false);
+        Self::stored(resource, None, name)
+    }
+
+    /// Its path in the API.
+    pub(super) fn path(&self) -> String {
+        let collection = collection(&self.resource, self.namespace.as_deref());
+        format!("{collection}/{}", self.name)
     }
 
     pub fn is_namespace(&self) -> bool {
@@ -155,10 +165,9 @@ impl Object {
     }
 
     /// To whom the object belongs that was found for the `operator`.
-    pub(super) fn claim(&self, found: &DynamicObject, operator: &str) -> Claim {
-        let metadata = &found.metadata;
-        let label = |name: &str| metadata.labels.as_ref()?.get(name).map(String::as_str);
-        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
+    pub(super) fn claim(&self, found: &Value, operator: &str) -> Claim {
+        let label = |name: &str| found["metadata"]["labels"][name].as_str();
+        let annotation = |name: &str| found["metadata"]["annotations"][name].as_str();
         let namespace = || self.namespace.clone().unwrap_or_default();
         if let Some(owner) = label("olm.owner") {
             return Claim::Package(Package::Olm {
@@ -175,12 +184,39 @@ impl Object {
             _ if !is_own => Claim::Other,
             Some("Helm") => Claim::Package(Package::Helm {
                 release: annotation("meta.helm.sh/release-name")
-                    .unwrap_or_else(|| operator.to_owned()),
-                namespace: annotation("meta.helm.sh/release-namespace").unwrap_or_else(namespace),
+                    .unwrap_or(operator)
+                    .to_owned(),
+                namespace: annotation("meta.helm.sh/release-namespace")
+                    .map_or_else(namespace, str::to_owned),
             }),
             _ => Claim::Operator,
         }
     }
+}
+
+/// A kind of the manifests, with its regular plural.
+fn resource(group: &str, version: &str, kind: &str, namespaced: bool) -> ResourceType {
+    let singular = kind.to_lowercase();
+    ResourceType {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        plural: match singular.strip_suffix('y') {
+            Some(stem) => format!("{stem}ies"),
+            None => format!("{singular}s"),
+        },
+        namespaced,
+    }
+}
+
+/// The path of a kind in the API, in a namespace or in all.
+pub(super) fn collection(resource: &ResourceType, namespace: Option<&str>) -> String {
+    let root = match resource.group.as_str() {
+        "" => "/api".to_owned(),
+        group => format!("/apis/{group}"),
+    };
+    let namespace = namespace.map_or(String::new(), |name| format!("/namespaces/{name}"));
+    format!("{root}/{}{namespace}/{}", resource.version, resource.plural)
 }
 
 /// `Deployment memcached-operator/memcached-operator`.

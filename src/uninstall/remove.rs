@@ -1,9 +1,11 @@
 //! Removes what a survey found: objects of chosen kinds while the operator runs, their CRDs, then the operator.
 
-use std::time::Duration;
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-use kube::api::DeleteParams;
-use tokio::time::{Instant, sleep};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind, UninstallError, namespace,
@@ -12,6 +14,9 @@ use super::{
 
 /// The time between two looks at what is being deleted.
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// The propagation policy of what has no pods.
+const BACKGROUND: &str = "Background";
 
 /// What happens, in the order in which it happens.
 pub enum Step {
@@ -35,7 +40,7 @@ pub enum Ending {
 }
 
 /// Removes what was found. Objects and CRDs that the user did not choose, and the objects of others and of packages, stay.
-pub async fn remove(
+pub fn remove(
     cluster: &Cluster,
     survey: &Survey,
     choice: &Choice,
@@ -50,43 +55,36 @@ pub async fn remove(
     };
     let deletes_namespace =
         survey.package().is_none() && own().any(|(object, ..)| object.is_namespace());
-    // before anything is deleted, because it can fail
-    let kinds_of_namespaces = match deletes_namespace {
-        true => namespace::kinds(cluster).await?,
-        false => vec![],
-    };
+    if deletes_namespace {
+        // before anything is deleted, because it can fail
+        cluster.namespaced()?;
+    }
     let chosen = || {
         let kinds = survey.kinds.iter();
-        kinds.filter(|kind| kind.has_crd && kind.is_chosen(&choice.crds))
+        kinds.filter(|kind| kind.is_chosen(&choice.crds))
     };
-    let remaining = delete_objects(cluster, chosen(), deadline, &mut step).await?;
+    let remaining = delete_objects(cluster, chosen(), deadline, &mut step)?;
     if !remaining.is_empty() {
         return Ok(Ending::Stuck(remaining));
     }
-    for crd in chosen().filter_map(|kind| kind.kind.crd.as_ref()) {
-        step(Step::Waits("waiting until the CRD is deleted"));
-        cluster.delete_crd(crd).await?;
-        while cluster.crd(crd).await?.is_some() {
-            if Instant::now() >= deadline {
-                return Ok(Ending::StuckAt(format!("CustomResourceDefinition {crd}")));
-            }
-            sleep(PAUSE).await;
+    for (crd, uid) in chosen().filter_map(|kind| kind.crd.as_ref()) {
+        let deletion = delete_object(cluster, crd, uid, deadline, &mut step)?;
+        if let Some(ending) = deletion.ending(crd) {
+            return Ok(ending);
         }
-        step(Step::Deleted(format!("CustomResourceDefinition {crd}")));
     }
     if survey.package().is_some() {
         return Ok(Ending::Done);
     }
     for (object, _, uid) in own() {
         if object.is_namespace()
-            && let Some(because) =
-                namespace::occupant(cluster, &kinds_of_namespaces, &object.name).await?
+            && let Some(because) = namespace::occupant(cluster, &object.name)?
         {
             let namespace = object.name.clone();
             step(Step::NamespaceKept { namespace, because });
             continue;
         }
-        let deletion = delete_object(cluster, object, uid.clone(), deadline, &mut step).await?;
+        let deletion = delete_object(cluster, object, uid, deadline, &mut step)?;
         if let Some(ending) = deletion.ending(object) {
             return Ok(ending);
         }
@@ -95,17 +93,17 @@ pub async fn remove(
 }
 
 /// Deletes the objects of kinds, and those that appear meanwhile, until none are left. Returns what still exists at the deadline.
-async fn delete_objects(
+fn delete_objects<'a>(
     cluster: &Cluster,
-    kinds: impl Iterator<Item = &SurveyedKind> + Clone,
+    kinds: impl Iterator<Item = &'a SurveyedKind> + Clone,
     deadline: Instant,
     step: &mut impl FnMut(Step),
 ) -> Result<Vec<Stored>, UninstallError> {
-    let mut requested: Vec<(String, Option<String>)> = vec![];
+    let mut requested: Vec<(String, String)> = vec![];
     loop {
         let mut remaining = vec![];
         for kind in kinds.clone() {
-            remaining.extend(surveyed(cluster, &kind.kind).await?.objects);
+            remaining.extend(surveyed(cluster, &kind.kind)?.objects);
         }
         requested.retain(|(object, uid)| {
             let exists = remaining.iter().any(|stored| stored.uid == *uid);
@@ -118,17 +116,18 @@ async fn delete_objects(
             return Ok(remaining);
         }
         step(Step::Waits("waiting until the objects are deleted"));
-        for stored in &remaining {
-            let uid = &stored.uid;
-            if stored.deleted_at.is_none() {
-                let params = DeleteParams::background();
-                cluster.delete(&stored.object, uid.clone(), params).await?;
-            }
-            if !requested.iter().any(|(_, known)| known == uid) {
-                requested.push((stored.object.to_string(), uid.clone()));
+        remaining
+            .par_iter()
+            .try_for_each(|stored| match stored.deleted_at {
+                None => cluster.delete(&stored.object, &stored.uid, BACKGROUND),
+                Some(_) => Ok(()),
+            })?;
+        for Stored { object, uid, .. } in remaining {
+            if !requested.iter().any(|(_, known)| *known == uid) {
+                requested.push((object.to_string(), uid));
             }
         }
-        sleep(PAUSE).await;
+        sleep(PAUSE);
     }
 }
 
@@ -151,30 +150,31 @@ impl Deletion {
 }
 
 /// Deletes an object and waits until it is gone: what comes after the Deployment must not go while pods run.
-async fn delete_object(
+fn delete_object(
     cluster: &Cluster,
     object: &Object,
-    uid: Option<String>,
+    uid: &str,
     deadline: Instant,
     step: &mut impl FnMut(Step),
 ) -> Result<Deletion, UninstallError> {
-    let params = match object.is_deployment() {
-        true => DeleteParams::foreground(),
-        false => DeleteParams::background(),
+    let (policy, waits) = match object.resource.kind.as_str() {
+        "Deployment" => ("Foreground", "waiting until the operator has ended"),
+        "CustomResourceDefinition" => (BACKGROUND, "waiting until the CRD is deleted"),
+        _ => (
+            BACKGROUND,
+            "waiting until the objects of the operator are deleted",
+        ),
     };
-    cluster.delete(object, uid.clone(), params).await?;
-    step(Step::Waits(match object.is_deployment() {
-        true => "waiting until the operator has ended",
-        false => "waiting until the objects of the operator are deleted",
-    }));
-    while let Some(found) = cluster.read(object).await? {
-        if found.metadata.uid != uid {
+    cluster.delete(object, uid, policy)?;
+    step(Step::Waits(waits));
+    while let Some(found) = cluster.read(object)? {
+        if found["metadata"]["uid"] != uid {
             return Ok(Deletion::Undone);
         }
         if Instant::now() >= deadline {
             return Ok(Deletion::Late);
         }
-        sleep(PAUSE).await;
+        sleep(PAUSE);
     }
     step(Step::Deleted(object.to_string()));
     Ok(Deletion::Done)

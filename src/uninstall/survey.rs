@@ -2,31 +2,29 @@
 
 use std::fmt;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, ServiceReference,
-};
-use kube::{
-    api::{ApiResource, DynamicObject, PartialObjectMeta},
-    core::GroupVersionKind,
-};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde_json::Value;
 
-use super::{Claim, Cluster, Installation, InstalledKind, Object, Package, UninstallError};
-use crate::uninstall::object::Mark;
+use super::{
+    Claim, Cluster, Installation, InstalledKind, Object, Package, UninstallError,
+    cluster::Metadata, object::Mark,
+};
+use crate::project::ResourceType;
 
 /// What exists.
 pub struct Survey {
     pub kinds: Vec<SurveyedKind>,
     /// The objects of the manifests and of the operator, in the order of deletion, each with its uid.
-    pub objects: Vec<(Object, Claim, Option<String>)>,
+    pub objects: Vec<(Object, Claim, String)>,
 }
 
 /// A kind with its objects.
 pub struct SurveyedKind {
     pub kind: InstalledKind,
-    /// Whether its CRD, if it is the project's own, exists.
-    pub has_crd: bool,
-    /// The Service whose webhook converts its objects.
-    pub converter: Option<ServiceReference>,
+    /// Its CRD and its uid, if it is the project's own and exists.
+    pub crd: Option<(Object, String)>,
+    /// The namespace and the name of the Service whose webhook converts its objects.
+    pub converter: Option<(String, String)>,
     pub objects: Vec<Stored>,
 }
 
@@ -34,7 +32,7 @@ pub struct SurveyedKind {
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub object: Object,
-    pub uid: Option<String>,
+    pub uid: String,
     pub finalizers: Vec<String>,
     /// When its deletion began, if it is being deleted.
     pub deleted_at: Option<String>,
@@ -51,11 +49,11 @@ impl Survey {
 
     /// Whether the operator converts the objects of a kind.
     pub fn converts(&self, kind: &SurveyedKind) -> bool {
-        let Some(converter) = &kind.converter else {
+        let Some((namespace, name)) = &kind.converter else {
             return false;
         };
         let is_converter = |(object, claim, _): &(Object, Claim, _)| {
-            *claim != Claim::Other && object.is_service(&converter.namespace, &converter.name)
+            *claim != Claim::Other && object.is_service(namespace, name)
         };
         self.objects.iter().any(is_converter)
     }
@@ -116,17 +114,16 @@ impl SurveyedKind {
 }
 
 /// Reads what exists of an installation.
-pub async fn survey(
-    cluster: &Cluster,
-    installation: &Installation,
-) -> Result<Survey, UninstallError> {
-    let mut kinds = vec![];
-    for kind in &installation.kinds {
-        kinds.push(surveyed(cluster, kind).await?);
-    }
+pub fn survey(cluster: &Cluster, installation: &Installation) -> Result<Survey, UninstallError> {
+    let kinds = installation.kinds.iter();
+    let kinds: Result<_, _> = kinds.map(|kind| surveyed(cluster, kind)).collect();
+    let kinds = kinds?;
+    let wanted = objects_of(installation);
+    // each kubectl mostly starts
+    let found: Vec<_> = wanted.par_iter().map(|it| cluster.read(it)).collect();
     let mut objects = vec![];
-    for object in objects_of(installation) {
-        if let Some(found) = cluster.read(&object).await? {
+    for (object, found) in wanted.into_iter().zip(found) {
+        if let Some(found) = found? {
             let claim = object.claim(&found, &installation.name);
             let namespace = installed_in(&found);
             if let Some(found) = namespace.filter(|_| claim != Claim::Other)
@@ -138,21 +135,27 @@ pub async fn survey(
                     assumed: installation.namespace.clone(),
                 });
             }
-            objects.push((object, claim, found.metadata.uid));
+            objects.push((object, claim, uid(&found)));
         }
     }
     Ok(Survey { kinds, objects })
 }
 
+/// An object without one cannot be deleted by it.
+fn uid(object: &Value) -> String {
+    let uid = object["metadata"]["uid"].as_str();
+    uid.unwrap_or_default().to_owned()
+}
+
 /// The namespace of the operator that a cluster-scoped object refers to: that of a subject, or of the Service of a webhook.
-fn installed_in(object: &DynamicObject) -> Option<&str> {
+fn installed_in(object: &Value) -> Option<&str> {
     let pointers = [
         "/subjects/0/namespace",
         "/webhooks/0/clientConfig/service/namespace",
     ];
     let mut namespaces = pointers
         .iter()
-        .filter_map(|pointer| object.data.pointer(pointer)?.as_str());
+        .filter_map(|pointer| object.pointer(pointer)?.as_str());
     namespaces.next()
 }
 
@@ -184,69 +187,55 @@ fn objects_of(installation: &Installation) -> Vec<Object> {
 }
 
 /// A kind as the cluster has it.
-pub(super) async fn surveyed(
+pub(super) fn surveyed(
     cluster: &Cluster,
     kind: &InstalledKind,
 ) -> Result<SurveyedKind, UninstallError> {
-    let resource = &kind.resource;
-    let mut version = resource.version.clone();
-    let mut has_crd = false;
-    let mut converter = None;
+    let mut surveyed = SurveyedKind {
+        kind: kind.clone(),
+        crd: None,
+        converter: None,
+        objects: vec![],
+    };
+    let mut resource = kind.resource.clone();
     if let Some(name) = &kind.crd {
-        let crd = cluster.crd(name).await?;
-        has_crd = crd.is_some();
-        converter = crd.as_ref().and_then(converter_of);
+        let object = Object::crd(name.clone());
+        let Some(crd) = cluster.read(&object)? else {
+            return Ok(surveyed);
+        };
+        surveyed.crd = Some((object, uid(&crd)));
+        surveyed.converter = converter_of(&crd);
         // an older release may serve other versions
-        match crd.and_then(served_version) {
-            Some(served) => version = served,
-            None => {
-                return Ok(SurveyedKind {
-                    kind: kind.clone(),
-                    has_crd,
-                    converter,
-                    objects: vec![],
-                });
-            }
+        match served_version(&crd) {
+            Some(served) => resource.version = served,
+            None => return Ok(surveyed),
         }
     }
-    let gvk = GroupVersionKind::gvk(&resource.group, &version, &resource.kind);
-    let resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
-    let objects = cluster.list(&resource, None).await?;
-    Ok(SurveyedKind {
-        kind: kind.clone(),
-        has_crd,
-        converter,
-        objects: objects
-            .into_iter()
-            .map(|object| stored(object, &resource))
-            .collect(),
-    })
+    let objects = cluster.list(&resource)?.into_iter();
+    let objects = objects.map(|object| stored(object.metadata, &resource));
+    surveyed.objects = objects.collect();
+    Ok(surveyed)
 }
 
-fn converter_of(crd: &CustomResourceDefinition) -> Option<ServiceReference> {
-    let conversion = crd.spec.conversion.as_ref();
-    let webhook = conversion?.webhook.as_ref()?;
-    webhook.client_config.as_ref()?.service.clone()
+fn converter_of(crd: &Value) -> Option<(String, String)> {
+    let service = crd.pointer("/spec/conversion/webhook/clientConfig/service")?;
+    let text = |field: &str| service[field].as_str().map(str::to_owned);
+    Some((text("namespace")?, text("name")?))
 }
 
 /// The version to read objects in: the stored one needs no conversion.
-fn served_version(crd: CustomResourceDefinition) -> Option<String> {
-    let versions = crd.spec.versions.into_iter();
-    let mut served: Vec<_> = versions.filter(|version| version.served).collect();
-    served.sort_by_key(|version| !version.storage);
-    served.into_iter().next().map(|version| version.name)
+fn served_version(crd: &Value) -> Option<String> {
+    let versions = crd["spec"]["versions"].as_array()?.iter();
+    let mut served: Vec<_> = versions.filter(|it| it["served"] == true).collect();
+    served.sort_by_key(|version| version["storage"] != true);
+    Some(served.first()?["name"].as_str()?.to_owned())
 }
 
-fn stored(object: PartialObjectMeta<DynamicObject>, resource: &ApiResource) -> Stored {
-    let metadata = object.metadata;
+fn stored(metadata: Metadata, resource: &ResourceType) -> Stored {
     Stored {
-        object: Object::stored(
-            resource.clone(),
-            metadata.namespace,
-            metadata.name.unwrap_or_default(),
-        ),
+        object: Object::stored(resource.clone(), metadata.namespace, metadata.name),
         uid: metadata.uid,
-        finalizers: metadata.finalizers.unwrap_or_default(),
-        deleted_at: metadata.deletion_timestamp.map(|time| time.0.to_string()),
+        finalizers: metadata.finalizers,
+        deleted_at: metadata.deletion_timestamp,
     }
 }

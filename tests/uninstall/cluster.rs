@@ -134,6 +134,7 @@ impl Cluster {
             .current_dir(self.folder.path().join("shop"))
             .env_remove("CARGO_TARGET_DIR")
             .env("KUBECONFIG", self.kubeconfig(kubeconfig))
+            .env("KUBECACHEDIR", self.folder.path().join("cache"))
             .output()
             .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -293,15 +294,6 @@ impl Cluster {
     /// Lets requests with this method and path get 503.
     pub fn refuse(&self, request: &str) {
         *self.unavailable.lock().unwrap() = Some(request.to_owned());
-    }
-
-    /// How many requests of the program have failed.
-    pub fn failures(&self) -> usize {
-        let requests = self.requests.lock().unwrap();
-        requests
-            .iter()
-            .filter(|request| request.code == 503)
-            .count()
     }
 
     /// Makes another object with this name in place of the one that the program is about to delete, as a controller that syncs a repository

