@@ -27,14 +27,12 @@ pub struct Cluster {
     pub context: String,
 }
 
-/// An object of a list.
 #[derive(Deserialize)]
-pub(super) struct Item {
-    #[serde(default)]
-    pub kind: String,
-    pub metadata: Metadata,
+struct Item {
+    metadata: Metadata,
 }
 
+/// What matters of the metadata of an object.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -64,7 +62,9 @@ impl Cluster {
     pub fn connect(context: Option<&str>) -> Result<Self, UninstallError> {
         let viewed = kubectl(&["config", "view", "--output=json"], "")?;
         if !viewed.status.success() {
-            return Err(UninstallError::Kubeconfig(complaint(&viewed)));
+            let text = printed(&viewed);
+            let why = text.strip_prefix(OWN).unwrap_or(&text);
+            return Err(UninstallError::Kubeconfig(why.to_owned()));
         }
         let config: Value = serde_json::from_slice(&viewed.stdout)
             .map_err(|error| UninstallError::Kubeconfig(error.to_string()))?;
@@ -139,9 +139,13 @@ impl Cluster {
         Ok(())
     }
 
-    /// All objects of a kind, in all namespaces; none if the kind is not served.
-    pub(super) fn list(&self, resource: &ResourceType) -> Result<Vec<Item>, UninstallError> {
-        let path = collection(resource, None);
+    /// All objects of a kind, in a namespace or in all; none if the kind is not served.
+    pub(super) fn list(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Metadata>, UninstallError> {
+        let path = collection(resource, namespace);
         let mut objects = vec![];
         let mut query = format!("limit={PAGE}");
         loop {
@@ -150,7 +154,7 @@ impl Cluster {
             let Some(page) = page else {
                 return Ok(objects);
             };
-            objects.extend(page.items);
+            objects.extend(page.items.into_iter().map(|item| item.metadata));
             let token = page.metadata.token;
             if token.is_empty() {
                 return Ok(objects);
@@ -160,45 +164,8 @@ impl Cluster {
         }
     }
 
-    /// The objects of resources in a namespace. A resource that is no longer served has none.
-    pub(super) fn list_in(
-        &self,
-        namespace: &str,
-        resources: &[String],
-    ) -> Result<Vec<Item>, UninstallError> {
-        let action = format!("list the objects in {namespace}");
-        let arguments = [
-            "get",
-            &resources.join(","),
-            &format!("--namespace={namespace}"),
-            "--ignore-not-found",
-            "--output=json",
-        ];
-        let list = self.run(action, &arguments, "")?;
-        let list = list.filter(|text| !text.is_empty());
-        let list = list.map(|text| self.parsed::<List>(&text)).transpose()?;
-        Ok(list.map(|list| list.items).unwrap_or_default())
-    }
-
-    /// The resources with namespaces that the cluster serves, such as `deployments.apps`. All API groups must answer.
-    pub(super) fn namespaced(&self) -> Result<Vec<String>, UninstallError> {
-        let context = format!("--context={}", self.context);
-        let arguments = [
-            &context,
-            "api-resources",
-            "--namespaced",
-            "--verbs=list",
-            "--output=name",
-        ];
-        let listed = kubectl(&arguments, "")?;
-        if !listed.status.success() {
-            return Err(UninstallError::Resources(complaint(&listed)));
-        }
-        let names = String::from_utf8_lossy(&listed.stdout);
-        Ok(names.lines().map(str::to_owned).collect())
-    }
-
-    fn get<T: DeserializeOwned>(
+    /// What the API has at a path; none if that does not exist.
+    pub(super) fn get<T: DeserializeOwned>(
         &self,
         action: String,
         path: &str,
@@ -261,23 +228,10 @@ fn refusal(text: &str) -> Option<(&str, &str)> {
     Some((reason.trim_matches([' ', '(', ')']), message))
 }
 
-/// What kubectl prints about a failure, without the lines of its log.
+/// What kubectl prints about a failure.
 fn printed(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let is_log = |line: &str| {
-        let number = line
-            .strip_prefix(['E', 'I', 'W'])
-            .and_then(|it| it.get(..4));
-        number.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let lines: Vec<&str> = text.lines().filter(|line| !is_log(line)).collect();
-    lines.join("\n")
-}
-
-/// The same, of a failure of kubectl itself.
-fn complaint(output: &Output) -> String {
-    let text = printed(output);
-    text.strip_prefix(OWN).unwrap_or(&text).to_owned()
+    text.trim().to_owned()
 }
 
 /// Runs kubectl, with its own kubeconfig.

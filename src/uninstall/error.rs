@@ -24,9 +24,9 @@ pub enum UninstallError {
     /// A conversion webhook that does not answer.
     #[error("{action}: {message}")]
     Conversion { action: String, message: String },
-    /// An API group of another server does not answer, so that its kinds are unknown.
-    #[error("the kinds of all API groups can't be listed: {0}")]
-    Resources(String),
+    /// An API group of another server, which does not answer, so that its kinds are unknown.
+    #[error("the kinds of the API group `{group}` can't be listed: {message}")]
+    Group { group: String, message: String },
     /// Any other refusal of the API server.
     #[error("{action}: {message}")]
     Refused { action: String, message: String },
@@ -63,7 +63,7 @@ impl UninstallError {
             Self::Conversion { .. } => {
                 "the objects of the CRD can be read only while the operator converts them: let it run, and try again".into()
             }
-            Self::Resources(_) => {
+            Self::Group { .. } => {
                 "`kubectl get apiservices` shows what is not available: repair or delete it, or keep the namespace by leaving out --delete-namespace".into()
             }
             Self::Refused { .. } => {

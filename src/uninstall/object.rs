@@ -211,12 +211,19 @@ fn resource(group: &str, version: &str, kind: &str, namespaced: bool) -> Resourc
 
 /// The path of a kind in the API, in a namespace or in all.
 pub(super) fn collection(resource: &ResourceType, namespace: Option<&str>) -> String {
-    let root = match resource.group.as_str() {
-        "" => "/api".to_owned(),
-        group => format!("/apis/{group}"),
-    };
-    let namespace = namespace.map_or(String::new(), |name| format!("/namespaces/{name}"));
-    format!("{root}/{}{namespace}/{}", resource.version, resource.plural)
+    let root = group_path(&resource.group, &resource.version);
+    match namespace {
+        Some(namespace) => format!("{root}/namespaces/{namespace}/{}", resource.plural),
+        None => format!("{root}/{}", resource.plural),
+    }
+}
+
+/// The path of a version of a group in the API.
+pub(super) fn group_path(group: &str, version: &str) -> String {
+    match group {
+        "" => format!("/api/{version}"),
+        group => format!("/apis/{group}/{version}"),
+    }
 }
 
 /// `Deployment memcached-operator/memcached-operator`.

@@ -55,10 +55,11 @@ pub fn remove(
     };
     let deletes_namespace =
         survey.package().is_none() && own().any(|(object, ..)| object.is_namespace());
-    if deletes_namespace {
-        // before anything is deleted, because it can fail
-        cluster.namespaced()?;
-    }
+    // before anything is deleted, because it can fail
+    let kinds_of_namespaces = match deletes_namespace {
+        true => namespace::kinds(cluster)?,
+        false => vec![],
+    };
     let chosen = || {
         let kinds = survey.kinds.iter();
         kinds.filter(|kind| kind.is_chosen(&choice.crds))
@@ -78,7 +79,7 @@ pub fn remove(
     }
     for (object, _, uid) in own() {
         if object.is_namespace()
-            && let Some(because) = namespace::occupant(cluster, &object.name)?
+            && let Some(because) = namespace::occupant(cluster, &kinds_of_namespaces, &object.name)?
         {
             let namespace = object.name.clone();
             step(Step::NamespaceKept { namespace, because });

@@ -211,8 +211,8 @@ pub(super) fn surveyed(
             None => return Ok(surveyed),
         }
     }
-    let objects = cluster.list(&resource)?.into_iter();
-    let objects = objects.map(|object| stored(object.metadata, &resource));
+    let objects = cluster.list(&resource, None)?.into_iter();
+    let objects = objects.map(|object| stored(object, &resource));
     surveyed.objects = objects.collect();
     Ok(surveyed)
 }

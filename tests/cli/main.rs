@@ -29,6 +29,7 @@ mod scaffolds;
 mod skeletons;
 mod stale_code;
 mod support;
+mod uninstalls;
 mod upgrades;
 mod versions;
 mod webhooks;

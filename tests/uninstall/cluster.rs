@@ -110,8 +110,16 @@ impl Cluster {
         serving.write_kubeconfig_as("nobody", nobody).unwrap();
         let text = std::fs::read_to_string(self.kubeconfig("admin")).unwrap();
         let url = serving.url();
-        let text = text.replace(url.trim_end_matches('/'), "https://127.0.0.1:1");
-        std::fs::write(self.kubeconfig("unreachable"), text).unwrap();
+        for (name, text) in [
+            (
+                "unreachable",
+                text.replace(url.trim_end_matches('/'), "https://127.0.0.1:1"),
+            ),
+            ("stranger", text.replace("token: ", "token: no")),
+            ("broken", "users: [".to_owned()),
+        ] {
+            std::fs::write(self.kubeconfig(name), text).unwrap();
+        }
     }
 
     fn kubeconfig(&self, name: &str) -> PathBuf {

@@ -202,6 +202,27 @@ fn an_operator_that_something_installs_again_keeps_its_roles() {
 }
 
 #[test]
+fn a_crd_that_something_installs_again_keeps_the_operator() {
+    let cluster = Cluster::new();
+    cluster.replace_before_deletion(CRD);
+    let run = cluster.run(ALL);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let words = "CustomResourceDefinition widgets.example.com was deleted, and created again";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    assert!(cluster.exists(CRD) && cluster.exists(DEPLOYMENT));
+}
+
+#[test]
+fn the_objects_of_several_pages_are_counted() {
+    let cluster = Cluster::new();
+    for number in 0..501 {
+        cluster.create_widget(&format!("a{number}"), &[]);
+    }
+    let run = cluster.ok("uninstall");
+    assert!(run.stdout.contains("its objects: 501;"), "{}", run.stdout);
+}
+
+#[test]
 fn finalizers_on_kinds_of_others_are_reported_and_stay() {
     let cluster = Cluster::with("add-controller v1/ConfigMap --as stamps --cleanup");
     cluster.install(
@@ -322,6 +343,16 @@ fn each_failure_has_a_cure() {
             ],
         ),
         (
+            "uninstall",
+            "stranger",
+            ["does not accept the credentials", "kubectl auth whoami"],
+        ),
+        (
+            "uninstall",
+            "broken",
+            ["no usable kubeconfig", "error loading config file"],
+        ),
+        (
             "uninstall --yes --namespace other",
             "admin",
             ["in the namespace shop, not in other", "--namespace shop"],
@@ -388,7 +419,7 @@ fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
     cluster.refuse("GET /apis/policy/v1");
     let run = cluster.run("uninstall --yes --delete-namespace");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    for part in ["policy/v1: ", "kubectl get apiservices"] {
+    for part in ["the API group `policy`", "kubectl get apiservices"] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
