@@ -46,7 +46,6 @@ pub fn remove(
     choice: &Choice,
     mut step: impl FnMut(Step),
 ) -> Result<Ending, UninstallError> {
-    let deadline = Instant::now() + choice.timeout;
     let own = || {
         let own = survey.objects.iter();
         own.filter(|(object, claim, _)| {
@@ -60,6 +59,7 @@ pub fn remove(
         true => namespace::kinds(cluster)?,
         false => vec![],
     };
+    let deadline = Instant::now() + choice.timeout;
     let chosen = || {
         let kinds = survey.kinds.iter();
         kinds.filter(|kind| kind.is_chosen(&choice.crds))

@@ -103,7 +103,7 @@ fn what_is_stuck_is_listed_and_the_operator_stays() {
     let cluster = Cluster::new();
     cluster.create_widget("a", &[FINALIZER, "example.com/backup"]);
     cluster.clean_up_as_the_operator();
-    let stuck = cluster.run(&format!("{ALL} --timeout 2s"));
+    let stuck = cluster.run(&format!("{ALL} --timeout 4s"));
     assert_eq!(stuck.code, 1, "{}", stuck.stderr);
     let line = "Widget default/a: finalizers example.com/backup, being deleted since 20";
     assert!(stuck.stderr.contains(line), "{}", stuck.stderr);
