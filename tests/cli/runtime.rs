@@ -141,7 +141,12 @@ fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/Cargo.lock");
     let lock: toml_edit::DocumentMut = fs::read_to_string(lock).unwrap().parse().unwrap();
     let packages = lock["package"].as_array_of_tables().unwrap();
-    for name in ["operator-runtime", "operator-schema", "operator-testing"] {
+    for name in [
+        "operator-apiserver",
+        "operator-runtime",
+        "operator-schema",
+        "operator-testing",
+    ] {
         let locked = packages.iter().find(|it| it["name"].as_str() == Some(name));
         let locked = locked.unwrap()["dependencies"].as_array().unwrap();
         // with a version where there are several of it
