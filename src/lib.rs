@@ -21,7 +21,6 @@ pub mod plan;
 pub mod project;
 pub mod render;
 pub mod rust;
-mod rustfmt;
 pub mod scaffold;
 mod template;
 mod terminal;

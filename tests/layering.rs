@@ -2,11 +2,10 @@
 
 use std::{fs, path::Path};
 
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 21] = [
     "hash",
     "diagnostic",
     "rust",
-    "rustfmt",
     "crd",
     "evolution",
     "conversion",

@@ -98,6 +98,7 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
     let is_types = |change: &&Change| {
         change.owner == Some(Owner::Tool)
             && change.path.starts_with("src/api/")
+            && change.path.ends_with(".rs")
             && change.path != "src/api/mod.rs"
     };
     let mark = |change: &Change| user_code::mark(change.before.as_ref()?, change.after.as_ref()?);

@@ -14,7 +14,7 @@ use crate::{
     project::{
         Admission, Controller, Namespaces, Project, ResourceError, ResourceType, Source, Table,
     },
-    rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
+    rust::code::{chain, indented, list, literal, untouched},
     template::fill,
 };
 
@@ -52,9 +52,6 @@ struct Test {
     name: String,
     /// The statements that define the sample, and its expected error if there is one.
     sample: String,
-    /// The attribute for each function that rustfmt must skip.
-    skip_faults: &'static str,
-    skip_conforms: &'static str,
     /// The statements that define the resources whose objects may remain, and those of children that are not updated.
     kept: String,
     waiting: String,
@@ -66,7 +63,6 @@ struct Test {
     is_admitted: bool,
     /// Whether the calls of its provider get faults.
     has_provider: bool,
-    skip_provider: &'static str,
 }
 
 /// How a controller is tested.
@@ -144,23 +140,23 @@ impl Case {
         let keeps = (!self.keeps.is_empty()).then_some("keeps(&kept)");
         let waits = (!self.waiting.is_empty()).then_some("waits_for_deletion(&waiting)");
         let history = self.depends_on_history.then_some("depends_on_history()");
+        let calls = [Some(add), keeps, waits, history].into_iter().flatten();
+        let calls: Vec<String> = calls.map(|call| format!(".{call}")).collect();
+        let text = |name: &str, text: &str| format!("    let {name} = {};\n", literal(text));
         let error = self.fails.as_ref();
-        let error = error.map(|error| let_literal("error", error));
+        let error = error.map(|error| text("error", error));
         Some(Test {
-            skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
-            skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
             has_provider: self.has_provider && self.fails.is_none(),
             is_admitted: self.fails.is_none()
                 && admissions.iter().any(|admission| {
                     let mut concerned = self.concerned.iter();
                     concerned.any(|resource| resource.name() == admission.resource.name())
                 }),
-            skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
-            kept: list("kept", &self.keeps),
-            waiting: list("waiting", &self.waiting),
-            followed: chain([Some(add), keeps, waits, history].into_iter().flatten()),
+            kept: names("kept", &self.keeps),
+            waiting: names("waiting", &self.waiting),
+            followed: indented(&chain("trial()", &calls)).trim_start().to_owned(),
             name,
-            sample: let_literal("sample", &format!("manifests/samples/{sample}"))
+            sample: text("sample", &format!("manifests/samples/{sample}"))
                 + &error.unwrap_or_default(),
             add,
         })
@@ -198,7 +194,7 @@ pub fn text(
         let head = format!("const {name}: [&str; {}] = ", names.len());
         match names.is_empty() {
             true => String::new(),
-            false => bracketed(0, &head, ['[', ']'], &names, ";"),
+            false => list(&head, ['[', ']'], &names, ";"),
         }
     };
     let rules = controllers.iter().flat_map(|it| it.rules);
@@ -248,17 +244,12 @@ pub fn text(
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         foreign: !foreign_specs(project, controllers, admissions).is_empty(),
-        declared: bracketed(
-            4,
-            "let declared = ",
-            ['[', ']'],
-            &declared(project, controllers)?,
-            ";",
-        ),
-        rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),
+        declared: variable("declared", &declared(project, controllers)?),
+        rules: variable("unchecked", &rules),
         tests,
     };
-    Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
+    let text = || untouched(&fill("tests/faults.rs.j2", &context));
+    Ok((!context.tests.is_empty()).then(text))
 }
 
 /// The file with what takes the place of cert-manager in tests.
@@ -291,27 +282,23 @@ pub fn foreign_specs(
     let head = format!("pub const CRDS: [&str; {}] = ", specs.len());
     match specs.is_empty() {
         true => String::new(),
-        false => bracketed(0, &head, ['[', ']'], &specs, ";"),
-    }
-}
-
-/// The calls on a trial, as the value of a variable.
-fn chain<'a>(calls: impl Iterator<Item = &'a str>) -> String {
-    let calls: Vec<String> = calls.map(|call| format!(".{call}")).collect();
-    let inline = format!("trial(){}", calls.concat());
-    match inline.len() <= CALL_WIDTH {
-        true => inline,
-        false => format!("trial()\n        {}", calls.join("\n        ")),
+        false => list(&head, ['[', ']'], &specs, ";"),
     }
 }
 
 /// The statement that defines some names; empty if there are none.
-fn list(variable: &str, names: &[String]) -> String {
+fn names(name: &str, names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
     match names.is_empty() {
         true => String::new(),
-        false => bracketed(4, &format!("let {variable} = "), ['[', ']'], &names, ";"),
+        false => variable(name, &names),
     }
+}
+
+/// The statement that defines an array.
+fn variable(name: &str, items: &[String]) -> String {
+    let head = format!("let {name} = ");
+    indented(&list(&head, ['[', ']'], items, ";"))
 }
 
 /// The watched namespaces, as a statement of the test support; empty if all are watched.
@@ -322,7 +309,7 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
         Namespaces::Listed(names) => names.iter().map(|name| literal(name)).collect(),
     };
     let head = format!("pub const NAMESPACES: [&str; {}] = ", names.len());
-    bracketed(0, &head, ['[', ']'], &names, ";")
+    list(&head, ['[', ']'], &names, ";")
 }
 
 /// Each entry of `owns`, `watches` and `reads`, as a JSON literal.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::template::fill;
 use crate::{
     project::Project,
-    rustfmt::{bracketed, include_str, let_literal, literal, skip},
+    rust::code::{indented, list, literal, untouched},
 };
 
 #[derive(Serialize)]
@@ -23,15 +23,12 @@ struct Test {
     name: String,
     module: String,
     version: String,
-    /// The root type, under another name if its own is too long for a call.
-    import: String,
-    statements: String,
-    /// The attribute for a function that rustfmt must skip.
-    skip: &'static str,
+    root: String,
+    /// The path of the CRD, relative to the test.
+    spec: String,
+    /// The path of the sample; empty if there is none.
+    sample: String,
 }
-
-/// A root type with a longer name is imported as `Kind`.
-const LONG_NAME: usize = 40;
 
 /// A version of a kind, for the test.
 pub struct Typed {
@@ -44,35 +41,29 @@ pub struct Typed {
 
 pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> String {
     let tests = typed
-        .map(|typed| {
-            let name = format!(
+        .map(|typed| Test {
+            name: format!(
                 "{}_{}_matches_its_crd",
                 typed.module.trim_end_matches('_'),
                 typed.version
-            );
-            let statements = statements(typed);
-            Test {
-                skip: skip(&format!("fn {name}() {{\n{statements}")),
-                name,
-                module: typed.module.clone(),
-                version: typed.version.clone(),
-                import: match name_in_test(typed) {
-                    "Kind" if typed.root != "Kind" => format!("{} as Kind", typed.root),
-                    root => root.to_owned(),
-                },
-                statements,
-            }
+            ),
+            module: typed.module.clone(),
+            version: typed.version.clone(),
+            root: typed.root.clone(),
+            spec: literal(&format!("../{}", typed.spec)),
+            sample: match &typed.sample {
+                Some(sample) => literal(&format!("manifests/samples/{sample}")),
+                None => String::new(),
+            },
         })
         .collect();
-    fill(
-        "tests/generated.rs.j2",
-        &Context {
-            name: project.state.name.clone(),
-            crate_name: project.state.name.replace('-', "_"),
-            tests,
-            arguments: arguments(&project.state.deployment.args),
-        },
-    )
+    let context = Context {
+        name: project.state.name.clone(),
+        crate_name: project.state.name.replace('-', "_"),
+        tests,
+        arguments: arguments(&project.state.deployment.args),
+    };
+    untouched(&fill("tests/generated.rs.j2", &context))
 }
 
 fn arguments(args: &[String]) -> String {
@@ -81,27 +72,5 @@ fn arguments(args: &[String]) -> String {
         return String::new();
     }
     let args: Vec<String> = args.iter().map(|argument| literal(argument)).collect();
-    bracketed(4, "let arguments = ", ['[', ']'], &args, ";")
-}
-
-fn name_in_test(typed: &Typed) -> &str {
-    match typed.root.len() > LONG_NAME {
-        true => "Kind",
-        false => &typed.root,
-    }
-}
-
-fn statements(typed: &Typed) -> String {
-    let assert = |what: &str, arguments: &[&str]| {
-        let head = format!("operator_testing::{what}::<{}>", name_in_test(typed));
-        let arguments: Vec<String> = arguments.iter().map(|&name| name.to_owned()).collect();
-        bracketed(4, &head, ['(', ')'], &arguments, ";")
-    };
-    let mut text = include_str("spec", &format!("../{}", typed.spec));
-    text += &assert("assert_is_spec", &["spec"]);
-    if let Some(sample) = &typed.sample {
-        text += &let_literal("sample", &format!("manifests/samples/{sample}"));
-        text += &assert("assert_sample_is_valid", &["spec", "sample"]);
-    }
-    text
+    indented(&list("let arguments = ", ['[', ']'], &args, ";"))
 }

@@ -22,8 +22,7 @@ use crate::{
         Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType,
         Source, conversions,
     },
-    rust::version_module,
-    rustfmt::is_wide,
+    rust::{code::untouched, version_module},
     scaffold::{Existing, Scaffold, Subject, existing_files},
     template::fill,
     types,
@@ -57,11 +56,13 @@ pub fn kind_files(
                 kind: kind.kind.clone(),
                 version: version_name.clone(),
             })?;
-        let module_of_version = types::module(api, version, kind.schema);
+        let file = version_module(version_name);
+        let schema_file = format!("{file}.schema.json");
+        let module_of_version = types::module_with_file(api, version, kind.schema, &schema_file);
         say(module_of_version.diagnostics);
         let mut typed = Typed {
             module: module.clone(),
-            version: version_module(version_name),
+            version: file.clone(),
             root: module_of_version.facts.root.clone(),
             spec: kind.spec.clone(),
             sample: None,
@@ -139,17 +140,15 @@ pub fn kind_files(
             }
         }
         made.typed.push(typed);
-        let text = format!("{HEADER}{}", module_of_version.text);
-        if is_wide(&text) {
-            made.wide.push(version_module(version_name));
+        let text = untouched(&format!("{HEADER}\n{}", module_of_version.text));
+        let path = format!("src/api/{module}/{file}.rs");
+        rendered.tree.insert(path, Owner::Tool, text);
+        if let Some(text) = module_of_version.schema_file {
+            let path = format!("src/api/{module}/{schema_file}");
+            rendered.tree.insert(path, Owner::Tool, text);
         }
         rendered.tree.insert(
-            format!("src/api/{module}/{}.rs", version_module(version_name)),
-            Owner::Tool,
-            text,
-        );
-        rendered.tree.insert(
-            format!("{RECORD}{module}/{}", version_module(version_name)),
+            format!("{RECORD}{module}/{file}"),
             Owner::Tool,
             module_of_version.facts.record(),
         );

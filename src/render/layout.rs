@@ -11,8 +11,7 @@ use super::{
     generated_test,
     kind_files::{kind_files, named_files},
     operator::{Samples, made_of, operator},
-    packages,
-    registry::{self, Registry},
+    packages, registry,
     sample::builtin_sample,
     webhook_files::{add_webhook_files, webhook_host},
     workflow,
@@ -24,8 +23,7 @@ use crate::{
     package,
     plan::Tree,
     project::{Controller, Kind, Owner, Project, Rule, Runtime, Source},
-    rust::version_module,
-    rustfmt::version_order,
+    rust::{version_module, version_order},
     scaffold::Scaffold,
     template::{fill, plain},
 };
@@ -78,7 +76,8 @@ struct Whole<'a> {
     /// The methods that controllers of each scaffold have, with a rule for AGENTS.md.
     methods: String,
     rules: Vec<&'static str>,
-    registry: Registry,
+    /// The function with all controllers.
+    registry: String,
     /// Whether the operator serves webhooks, and under which host.
     has_webhooks: bool,
     webhook_host: String,
@@ -91,17 +90,12 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct KindNames {
     module: String,
-    /// Whether the kind has conversions, and whether rustfmt must skip their module.
+    /// `KIND.GROUP`.
+    full_name: String,
+    /// Whether the kind has conversions.
     is_converted: bool,
-    is_skipped: bool,
-    versions: Vec<VersionName>,
-}
-
-#[derive(Serialize)]
-struct VersionName {
-    module: String,
-    /// Whether rustfmt must skip the module.
-    is_skipped: bool,
+    /// The modules of its versions.
+    versions: Vec<String>,
 }
 
 /// Generates all files of a project.
@@ -195,17 +189,13 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .kinds()
             .zip(&made)
             .map(|((kind, _), made)| {
-                let versions = kind.versions.iter().map(|version| {
-                    let module = version_module(version);
-                    let is_skipped = made.wide.contains(&module);
-                    VersionName { module, is_skipped }
-                });
-                let mut versions: Vec<VersionName> = versions.collect();
-                versions.sort_by(|a, b| version_order(&a.module, &b.module));
+                let versions = kind.versions.iter().map(|it| version_module(it));
+                let mut versions: Vec<String> = versions.collect();
+                versions.sort_by(|a, b| version_order(a, b));
                 KindNames {
                     module: kind.module_name(),
+                    full_name: kind.full_name(),
                     is_converted: made.converted.is_some(),
-                    is_skipped: made.converted.as_ref().is_some_and(|it| it.is_wide),
                     versions,
                 }
             })

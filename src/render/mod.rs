@@ -1,7 +1,6 @@
 //! Renders a project to its tree of files. Names, types and decisions are prepared in Rust; templates only place them.
 
 mod cargo_lock;
-mod chain;
 mod conversion;
 mod error;
 mod fault_test;

@@ -21,8 +21,6 @@ use crate::{
 #[derive(Default)]
 pub struct Made {
     pub typed: Vec<Typed>,
-    /// The modules of versions that rustfmt must skip.
-    pub wide: Vec<String>,
     pub sample: Option<Value>,
     pub has_status: bool,
     /// How its controller is tested, if it has one of its own.

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
-
 use super::{
-    chain::{Argument, Call, Chain, chain},
     generated_test::Typed,
     layout::{ensured_crds, migrated_crds},
 };
 use crate::{
     crd::Api,
     project::{Controller, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
-    rust::version_module,
-    rustfmt::{import, literal, skip},
+    rust::{
+        code::{chain, import, indented, lines_of_chain, list, literal},
+        version_module,
+    },
 };
 
 /// The kinds that a controller declares.
@@ -56,18 +55,6 @@ impl Watched {
     }
 }
 
-/// The parts of the registry.
-#[derive(Serialize)]
-pub struct Registry {
-    /// The imports from k8s-openapi.
-    foreign_imports: String,
-    runtime_import: String,
-    /// The imports of the project's own types, after a blank line.
-    own_imports: String,
-    /// The function with all controllers.
-    all: String,
-}
-
 /// The registry of a project; `typed` are the project's types:
 ///
 /// ```text
@@ -80,11 +67,15 @@ pub struct Registry {
 pub fn registry<'a>(
     project: &Project,
     typed: impl Iterator<Item = &'a Typed>,
-) -> Result<Registry, ResourceError> {
+) -> Result<String, ResourceError> {
     let mut types = Types::of(project, typed);
     let mut adds = vec![];
-    let mut has_strategy = false;
-    for controller in project.controllers()? {
+    let controllers = project.controllers()?;
+    let mut owns = controllers.iter().flat_map(|it| it.owns);
+    if owns.any(|owned| owned.update != Update::default()) {
+        types.import("operator_runtime::UpdateStrategy");
+    }
+    for controller in controllers {
         let watched = Watched::of(&controller, &project.apis)?;
         let owns = watched.owns.iter().zip(controller.owns);
         let owns = owns.flat_map(|((resource, _), owned)| {
@@ -95,44 +86,33 @@ pub fn registry<'a>(
             let update = Some(owned.update).filter(|it| *it != Update::default());
             [Some(types.call(method, resource)), update.map(self::update)]
         });
-        let owns: Vec<Call> = owns.flatten().collect();
+        let owns: Vec<String> = owns.flatten().collect();
         let watches = watched.watches.iter();
         let watches = watches.map(|resource| types.call("watches", resource));
-        let calls: Vec<Call> = owns.into_iter().chain(watches).collect();
-        let mut owns = controller.owns.iter();
-        has_strategy |= owns.any(|owned| owned.update != Update::default());
-        adds.push(add(&controller, calls));
+        let calls: Vec<String> = owns.into_iter().chain(watches).collect();
+        adds.push(add(&controller, &calls));
     }
-    let controllers = chain(&Chain {
-        root: "Controllers::new()".into(),
-        calls: adds,
-    });
-    let function = |name: &str, chain: &str| {
-        let text = format!("{name}() -> Controllers {{\n{chain}}}\n");
-        format!("{}{text}", skip(&text))
+    let imports = types.imports();
+    let controllers = lines_of_chain("Controllers::new()", &adds);
+    let function = |name: &str, body: &str| {
+        format!(
+            "#[rustfmt::skip]\n{name}() -> Controllers {{\n{}\n}}\n",
+            indented(body)
+        )
     };
-    let more = Chain {
-        root: "controllers()".into(),
-        calls: more(project),
+    let controllers = match imports.is_empty() {
+        true => controllers,
+        false => format!("{imports}\n{controllers}"),
     };
-    let all = match more.calls.is_empty() {
+    let more = more(project);
+    Ok(match more.is_empty() {
         true => format!("{ALL}{}", function("pub fn all", &controllers)),
         false => format!(
             "{}{}\n{}",
             documentation(project),
-            function("pub fn all", &chain(&more)),
+            function("pub fn all", &lines_of_chain("controllers()", &more)),
             function("fn controllers", &controllers)
         ),
-    };
-    let [foreign_imports, own_imports] = types.imports();
-    Ok(Registry {
-        runtime_import: match has_strategy {
-            true => "use operator_runtime::{Controllers, UpdateStrategy};".into(),
-            false => "use operator_runtime::Controllers;".into(),
-        },
-        foreign_imports,
-        own_imports,
-        all,
     })
 }
 
@@ -164,49 +144,53 @@ fn documentation(project: &Project) -> String {
 }
 
 /// What is added to the controllers.
-fn more(project: &Project) -> Vec<Call> {
+fn more(project: &Project) -> Vec<String> {
     let mut calls = vec![];
     if ensured_crds(project).next().is_some() {
-        let version = "env!(\"CARGO_PKG_VERSION\")".to_owned();
-        let crds = "include_str!(\"crds.json\")".to_owned();
-        calls.push(Call::of_texts("ensure_crds", vec![version, crds]));
+        let version = "env!(\"CARGO_PKG_VERSION\")";
+        calls.push(format!(
+            ".ensure_crds({version}, include_str!(\"crds.json\"))"
+        ));
     }
     let migrated: Vec<String> = migrated_crds(project)
         .map(|api| literal(&api.name()))
         .collect();
     if !migrated.is_empty() {
-        let migrated = vec![Argument::Array(migrated)];
-        calls.push(Call::new("migrate_storage", migrated));
+        let migrated = list("&", ['[', ']'], &migrated, "");
+        calls.push(format!(".migrate_storage({})", migrated.trim_end()));
     }
     if project.has_webhooks() {
-        let all = vec!["webhooks::all()".to_owned()];
-        calls.push(Call::of_texts("webhooks", all));
+        calls.push(".webhooks(webhooks::all())".to_owned());
     }
     calls
 }
 
 /// `.update(UpdateStrategy::Recreate)`.
-fn update(strategy: Update) -> Call {
-    let strategy = format!("UpdateStrategy::{}", strategy.variant());
-    Call::of_texts("update", vec![strategy])
+fn update(strategy: Update) -> String {
+    format!(".update(UpdateStrategy::{})", strategy.variant())
 }
 
 /// The call that adds a controller.
-fn add(controller: &Controller<'_>, calls: Vec<Call>) -> Call {
-    let root = "watches".to_owned();
-    let closure = Argument::Closure(Chain { root, calls });
-    let setup = Argument::Text(format!("{}::setup", controller.module));
+fn add(controller: &Controller<'_>, calls: &[String]) -> String {
+    let setup = format!("{}::setup", controller.module);
+    let closure = closure("watches", calls);
     match controller.named() {
-        Some(named) => {
-            let name = Argument::Text(literal(&named.name));
-            Call::new("add_named", vec![name, setup, closure])
-        }
-        None => Call::new(controller.scaffold.register, vec![setup, closure]),
+        Some(named) => format!(".add_named({}, {setup}, {closure})", literal(&named.name)),
+        None => format!(".{}({setup}, {closure})", controller.scaffold.register),
     }
 }
 
-/// The imports from the runtime.
-const RESERVED: [&str; 2] = ["Controllers", "UpdateStrategy"];
+/// A closure that calls methods of its parameter, whose body is in braces if it is long.
+pub fn closure(parameter: &str, calls: &[String]) -> String {
+    let body = chain(parameter, calls);
+    match body.contains('\n') {
+        true => format!("|{parameter}| {{\n{}\n}}", indented(&body)),
+        false => format!("|{parameter}| {body}"),
+    }
+}
+
+/// The type of the registry, which the file imports.
+const REGISTRY: &str = "operator_runtime::Controllers";
 
 /// The types that the registry uses.
 struct Types {
@@ -232,13 +216,13 @@ impl Types {
         });
         Self {
             own: own.collect(),
-            imported: BTreeMap::new(),
+            imported: BTreeMap::from([("Controllers".to_owned(), REGISTRY.to_owned())]),
         }
     }
 
     /// `owns::<Deployment>` with an import, or with a path if the name is already in use; `owns_named` with the names of a kind without a
     /// type.
-    fn call(&mut self, method: &str, resource: &ResourceType) -> Call {
+    fn call(&mut self, method: &str, resource: &ResourceType) -> String {
         let ResourceType {
             group,
             version,
@@ -256,40 +240,37 @@ impl Types {
             let scope = if *namespaced { "" } else { "_cluster" };
             // the content of such a kind is cached anyway
             let method = method.trim_end_matches("_with_content");
-            let names = names.map(|word| literal(&word)).to_vec();
-            return Call::of_texts(format!("{method}{scope}_named"), names);
+            let names = names.map(|word| literal(&word));
+            let call = list(&format!(".{method}{scope}_named"), ['(', ')'], &names, "");
+            return call.trim_end().to_owned();
         };
-        let name = path.rsplit("::").next().unwrap_or(&path).to_owned();
-        let is_free = !RESERVED.contains(&&*name);
-        let imported = self
-            .imported
-            .entry(name.clone())
-            .or_insert_with(|| path.clone());
-        let shown = if is_free && *imported == path {
-            name
-        } else {
-            path
-        };
-        Call::new(format!("{method}::<{shown}>"), vec![])
+        format!(".{method}::<{}>()", self.import(&path))
     }
 
-    /// The imports from k8s-openapi, and those of the project's types.
-    fn imports(&self) -> [String; 2] {
+    /// Imports a path, unless the name is already in use. Returns the name or the path.
+    fn import<'a>(&mut self, path: &'a str) -> &'a str {
+        let name = path.rsplit("::").next().unwrap_or(path);
+        let imported = self.imported.entry(name.to_owned());
+        match imported.or_insert_with(|| path.to_owned()) == path {
+            true => name,
+            false => path,
+        }
+    }
+
+    /// All imports, those of other crates first.
+    fn imports(&self) -> String {
         let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for path in self.imported.values() {
-            let split = path.rsplit_once("::");
-            if let Some((module, name)) = split.filter(|it| !RESERVED.contains(&it.1)) {
+        for path in self.imported.values().filter(|path| *path != REGISTRY) {
+            if let Some((module, name)) = path.rsplit_once("::") {
                 modules.entry(module).or_default().push(name.to_owned());
             }
         }
-        let of = |root: &str| {
-            let modules = modules
-                .iter()
-                .filter(|(module, _)| module.starts_with(root));
-            modules
-                .map(|(module, names)| import(module, names))
-                .collect()
-        };
-        [of("k8s_openapi"), of("crate")]
+        let (own, others): (Vec<_>, Vec<_>) = modules
+            .iter()
+            .partition(|(module, _)| module.starts_with("crate::"));
+        let imports = others.into_iter().chain(own);
+        imports
+            .map(|(module, names)| import(module, names))
+            .collect()
     }
 }

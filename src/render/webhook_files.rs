@@ -3,19 +3,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    chain::{Argument, Call, Chain, chain},
-    conversion::conversions,
-    kind_files::sample_file,
-    operator::Made,
-};
+use super::{conversion::conversions, kind_files::sample_file, operator::Made, registry::closure};
 use crate::{
     manifests,
     plan::Tree,
     project::{
         Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
     },
-    rustfmt::{literal, skip, version_order},
+    rust::{
+        code::{indented, lines_of_chain, literal},
+        version_order,
+    },
     scaffold::{Admitted, Operations, webhook_files},
     template::fill,
 };
@@ -127,30 +125,22 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         let types = types.into_iter();
         let types = types.filter(|(type_, _)| admission.webhook(*type_).is_some());
         let calls = types.map(|(type_, method)| {
-            Call::of_texts(method, vec![literal(&admission.url_path(type_))])
+            let path = literal(&admission.url_path(type_));
+            format!(".{method}({path})")
         });
-        let closure = Argument::Closure(Chain {
-            root: "webhook".into(),
-            calls: calls.collect(),
-        });
-        let setup = Argument::Text(format!("{}::setup", admission.module));
-        Call::new("add", vec![setup, closure])
+        let calls: Vec<String> = calls.collect();
+        let closure = closure("webhook", &calls);
+        format!(".add({}::setup, {closure})", admission.module)
     });
     let mounted = (project.state.certificates == Certificates::CertManager)
-        .then(|| Call::new("mounted_certificates", vec![]));
+        .then(|| ".mounted_certificates()".to_owned());
     let conversions = conversions(project).into_iter();
-    let conversions = conversions.map(|texts| Call::of_texts("convert_kind", texts.to_vec()));
-    let all = chain(&Chain {
-        root: "Webhooks::new()".into(),
-        calls: add.chain(conversions).chain(mounted).collect(),
-    });
-    let all = format!("pub fn all() -> Webhooks {{\n{all}}}\n");
+    let conversions = conversions.map(|[kind, call]| format!(".convert_kind({kind}, {call})"));
+    let calls: Vec<String> = add.chain(conversions).chain(mounted).collect();
+    let all = indented(&lines_of_chain("Webhooks::new()", &calls));
     let mut modules: Vec<String> = admissions.iter().map(|it| it.module.clone()).collect();
     modules.sort_by(|a, b| version_order(a, b));
-    Context {
-        modules,
-        all: format!("{}{all}", skip(&all)),
-    }
+    Context { modules, all }
 }
 
 /// The webhooks as the manifests see them; `None` where there are none.

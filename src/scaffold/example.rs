@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     crd::{Api, Scope, Version},
-    rustfmt::literal,
+    rust::code::literal,
     types::{Access, KindFacts, StatusFacts, Wrapped},
 };
 

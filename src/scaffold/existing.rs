@@ -8,7 +8,7 @@ use super::{
     names::{Identity, Names, words},
     templates,
 };
-use crate::rustfmt::literal;
+use crate::rust::code::literal;
 
 /// The scaffold's name on the command line.
 pub const EXISTING: &str = "controller";

@@ -7,7 +7,7 @@ use super::{
     names::{Identity, Names, words},
     templates,
 };
-use crate::rustfmt::literal;
+use crate::rust::code::literal;
 
 /// The templates of webhooks, by their paths under `templates/`.
 pub const WEBHOOK_TEMPLATES: &[(&str, &str)] =

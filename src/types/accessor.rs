@@ -15,12 +15,8 @@ use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
-use crate::rustfmt::{impl_head, indent, literal, width};
+use crate::rust::code::{chain, indented, literal};
 
-/// The maximum width of a chain of calls on one line (rustfmt's `chain_width`).
-const CHAIN_WIDTH: usize = 60;
-/// The width of a line inside of a module, so that a type has the same accessors at any nesting.
-const NARROW: usize = 96;
 /// A default with a longer text has no accessor.
 const LONG: usize = 60;
 /// Names of derived and blanket traits, which an inherent method would hide, and of methods that clippy reserves for a trait.
@@ -62,8 +58,8 @@ pub fn accessors(graph: &TypeGraph, definition: &Definition, shape: &Struct) -> 
     if accessors.is_empty() {
         return String::new();
     }
-    let head = impl_head(None, &definition.name);
-    format!("\n{head}\n{}}}\n", accessors.join("\n"))
+    let accessors = indented(&accessors.join("\n"));
+    format!("\nimpl {} {{\n{accessors}}}\n", definition.name)
 }
 
 /// The name of the accessor of a field, if it has one.
@@ -85,92 +81,25 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     let doc = match &field.default {
         Some(default) if !default.to_string().contains('`') => {
             format!(
-                "    /// Returns `{}`, or its default in the schema: `{default}`.\n",
+                "/// Returns `{}`, or its default in the schema: `{default}`.\n",
                 field.ident
             )
         }
         _ => format!(
-            "    /// Returns `{}`, or its default in the schema.\n",
+            "/// Returns `{}`, or its default in the schema.\n",
             field.ident
         ),
     };
     let name = method(&field.ident);
-    let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);
-    let head = match head.len() > width() + 1 {
-        true => broken_head(&name, &reading.type_),
-        false => head,
-    };
-    let (skip, body) = match chain(&field.ident, &reading.calls) {
-        Some(body) => ("", body),
-        None => (
-            "    #[rustfmt::skip]\n",
-            vertical(&field.ident, &reading.calls),
-        ),
-    };
-    Some(doc + skip + &head + &body + "    }\n")
-}
-
-/// The signature of a method that does not fit on a line. To place the brace, rustfmt counts the indent of the method twice.
-fn broken_head(name: &str, type_: &str) -> String {
-    let last = format!("    ) -> {type_}");
-    let brace = match last.len() + " {".len() + indent() + 4 > width() {
-        true => "\n    {",
-        false => " {",
-    };
-    format!("    pub fn {name}(\n        &self,\n{last}{brace}\n")
-}
-
-/// `self.ident.calls`, as the last expression of a method. `None` if rustfmt may give up on it.
-fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> Option<String> {
     let call = |(name, argument): &(&str, Option<String>)| {
         format!(".{name}({})", argument.as_deref().unwrap_or_default())
     };
-    let inline: String = calls.iter().map(call).collect();
-    let inline = format!("self.{ident}{inline}");
-    if inline.len() <= CHAIN_WIDTH && 8 + inline.len() <= width() {
-        return Some(format!("        {inline}\n"));
-    }
-    let vertical = vertical(ident, calls);
-    if vertical.lines().all(|line| line.len() <= width()) {
-        return Some(vertical);
-    }
-    let (last, before) = calls.split_last()?;
-    let (name, Some(argument)) = last else {
-        return None;
-    };
-    // the argument goes on a line of its own: in a block if it is the body of a closure, else with a comma
-    let (open, argument, close) = match argument.strip_prefix("|| ") {
-        Some(body) => (format!(".{name}(|| {{"), body.to_owned(), "})"),
-        None => (format!(".{name}("), format!("{argument},"), ")"),
-    };
-    let head: String = before.iter().map(call).collect();
-    let head = format!("self.{ident}{head}");
-    let text = if head.len() + open.len() <= CHAIN_WIDTH {
-        format!("        {head}{open}\n            {argument}\n        {close}\n")
-    } else {
-        let lines: String = before
-            .iter()
-            .map(|it| format!("            {}\n", call(it)))
-            .collect();
-        format!(
-            "        self.{ident}\n{lines}            {open}\n                {argument}\n            {close}\n"
-        )
-    };
-    text.lines()
-        .all(|line| line.len() <= width())
-        .then_some(text)
-}
-
-/// Puts each call on its own line.
-fn vertical(ident: &str, calls: &[(&str, Option<String>)]) -> String {
-    let lines: String = calls
-        .iter()
-        .map(|(name, argument)| {
-            let argument = argument.as_deref().unwrap_or_default();
-            format!("            .{name}({argument})\n")
-        })
-        .collect();
-    format!("        self.{ident}\n{lines}")
+    let calls: Vec<String> = reading.calls.iter().map(call).collect();
+    let body = indented(&chain(&format!("self.{}", field.ident), &calls));
+    let type_ = reading.type_;
+    Some(format!(
+        "{doc}pub fn {name}(&self) -> {type_} {{\n{body}\n}}\n"
+    ))
 }
 
 /// The return type of an accessor, and the calls on its field.
@@ -186,11 +115,10 @@ impl Reading {
         if !field.optional || field.nullable || default.to_string().len() > LONG {
             return None;
         }
-        let type_ = value(graph, field).inline();
+        let type_ = value(graph, field);
         let new = |type_: String, calls: &[(&'static str, Option<String>)]| {
             let calls = calls.to_vec();
-            // rustfmt does not format code that fits on no line
-            ("    ) ->  {".len() + type_.len() <= NARROW).then_some(Self { type_, calls })
+            Some(Self { type_, calls })
         };
         let or = |value: String| ("unwrap_or", Some(value));
         let or_else = |value: String| ("unwrap_or_else", Some(format!("|| {value}")));
@@ -222,7 +150,7 @@ impl Reading {
                 new(type_, &[clone, or(format!("IntOrString::Int({value})"))])
             }
             (Type::Vec(inner), Value::Array(items)) if items.is_empty() => {
-                let item = write(graph, inner).inline();
+                let item = write(graph, inner);
                 new(format!("&[{item}]"), &[as_deref, zero])
             }
             (Type::Map(_), Value::Object(entries)) if entries.is_empty() => {

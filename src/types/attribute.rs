@@ -7,7 +7,7 @@
 use serde_json::{Number, Value};
 
 use super::graph::Type;
-use crate::rustfmt::{Meta, deep_attribute, literal, width};
+use crate::rust::code::{attribute, bracketed, literal, meta};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
@@ -40,146 +40,68 @@ pub struct Bounds {
     pub max: Option<Number>,
 }
 
-/// Formats the attribute at an indent, with a line feed after it; empty without arguments.
-pub fn schemars(indent: usize, arguments: &[Argument], write: &impl Fn(&Type) -> String) -> String {
-    let meta = |argument: &Argument| argument.meta(indent + 4, write);
-    match arguments {
-        [] => String::new(),
-        // rustfmt does not format attributes with an `extend`
-        [Argument::Extend(pairs)] => {
-            let extend = extend(indent, pairs, "#[schemars()]".len());
-            format!("{}#[schemars({extend})]\n", " ".repeat(indent))
-        }
-        _ => deep_attribute(indent, "schemars", arguments.iter().map(meta).collect()),
-    }
+/// Formats the attribute, with a line feed after it; empty without arguments.
+pub fn schemars(arguments: &[Argument], write: &impl Fn(&Type) -> String) -> String {
+    attribute("schemars", &texts(arguments, write))
+}
+
+fn texts(arguments: &[Argument], write: &impl Fn(&Type) -> String) -> Vec<String> {
+    arguments.iter().map(|it| it.text(write)).collect()
 }
 
 impl Argument {
-    fn meta(&self, indent: usize, write: &impl Fn(&Type) -> String) -> Meta {
-        let leaf = |name: &str, value: &str| Meta::Leaf(format!("{name} = {}", literal(value)));
+    fn text(&self, write: &impl Fn(&Type) -> String) -> String {
+        let leaf = |name: &str, value: &str| format!("{name} = {}", literal(value));
         match self {
             Self::With(type_) => leaf("with", &write(type_)),
-            Self::Required => Meta::Leaf("required".into()),
-            Self::Closed => Meta::Leaf("transform = closed".into()),
+            Self::Required => "required".into(),
+            Self::Closed => "transform = closed".into(),
             Self::Description(text) => leaf("description", text),
-            Self::Range(bounds) => Meta::List("range", bounds.metas()),
-            Self::Length(bounds) => Meta::List("length", bounds.metas()),
-            Self::Pattern(pattern) => Meta::List("regex", vec![leaf("pattern", pattern)]),
-            Self::Inner(arguments) => {
-                let metas = arguments
-                    .iter()
-                    .map(|argument| argument.meta(indent, write));
-                Meta::List("inner", metas.collect())
+            Self::Range(bounds) => meta("range", &bounds.texts()),
+            Self::Length(bounds) => meta("length", &bounds.texts()),
+            Self::Pattern(pattern) => meta("regex", &[leaf("pattern", pattern)]),
+            Self::Inner(arguments) => meta("inner", &texts(arguments, write)),
+            Self::Extend(pairs) => {
+                let pair = |(keyword, value): &(String, Extension)| {
+                    let value = match value {
+                        Extension::Json(value) => json(value),
+                        Extension::Call(function) => format!("{function}()"),
+                    };
+                    format!("{} = {value}", literal(keyword))
+                };
+                meta("extend", &pairs.iter().map(pair).collect::<Vec<_>>())
             }
-            Self::Extend(pairs) => Meta::Leaf(extend(indent, pairs, 0)),
         }
     }
 }
 
 impl Bounds {
-    fn metas(&self) -> Vec<Meta> {
+    fn texts(&self) -> Vec<String> {
         let bounds = [("min", &self.min), ("max", &self.max)];
         let bound = |(name, bound): (&str, &Option<Number>)| {
             let bound = number(bound.as_ref()?);
-            Some(Meta::Leaf(format!("{name} = {bound}")))
+            Some(format!("{name} = {bound}"))
         };
         bounds.into_iter().filter_map(bound).collect()
     }
 }
 
-fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String {
-    let most = width().saturating_sub(indent + before + "extend())]".len());
-    let mut inline = String::new();
-    for (index, (keyword, value)) in pairs.iter().enumerate() {
-        inline += if index == 0 { "" } else { ", " };
-        inline += &literal(keyword);
-        inline += " = ";
-        match value {
-            Extension::Json(value) => put_inline(&mut inline, value, most),
-            Extension::Call(function) => inline += &format!("{function}()"),
-        }
-    }
-    if inline.len() <= most {
-        return format!("extend({inline})");
-    }
-    let pad = " ".repeat(indent + 4);
-    let lines: Vec<String> = pairs
-        .iter()
-        .map(|(keyword, value)| {
-            let head = format!("{pad}{} = ", literal(keyword));
-            let value = match value {
-                Extension::Json(value) => json(value, indent + 4, head.len()),
-                Extension::Call(function) => format!("{function}()"),
-            };
-            head + &value
-        })
-        .collect();
-    format!("extend(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
-}
-
-/// Formats a value as the macro `json!` reads it, after `before` columns of a line at an indent.
-pub fn json(value: &Value, indent: usize, before: usize) -> String {
-    let most = width().saturating_sub(before);
-    let mut inline = String::new();
-    put_inline(&mut inline, value, most);
-    if inline.len() < most {
-        return inline;
-    }
-    let pad = " ".repeat(indent + 4);
-    let end = " ".repeat(indent);
+/// Formats a value as the macro `json!` reads it.
+pub fn json(value: &Value) -> String {
     match value {
+        Value::Null => "null".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(value) => literal(value),
         Value::Array(items) => {
-            let lines: Vec<String> = items
-                .iter()
-                .map(|item| pad.clone() + &json(item, indent + 4, indent + 4))
-                .collect();
-            format!("[\n{}\n{end}]", lines.join(",\n"))
+            let items: Vec<String> = items.iter().map(json).collect();
+            bracketed("[", &items, "]")
         }
         Value::Object(entries) => {
-            let lines: Vec<String> = entries
-                .iter()
-                .map(|(key, value)| {
-                    let head = format!("{pad}{}: ", literal(key));
-                    let value = json(value, indent + 4, head.len());
-                    head + &value
-                })
-                .collect();
-            format!("{{\n{}\n{end}}}", lines.join(",\n"))
-        }
-        _ => inline,
-    }
-}
-
-/// Appends a value to `text` on one line. Stops after `most` bytes, because a longer value is broken into lines instead.
-fn put_inline(text: &mut String, value: &Value, most: usize) {
-    match value {
-        Value::Null => *text += "null",
-        Value::Bool(value) => *text += if *value { "true" } else { "false" },
-        Value::Number(value) => *text += &number(value),
-        Value::String(value) => *text += &literal(value),
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if text.len() > most {
-                    return;
-                }
-                *text += if index == 0 { "" } else { ", " };
-                put_inline(text, item, most);
-            }
-            text.push(']');
-        }
-        Value::Object(entries) => {
-            text.push('{');
-            for (index, (key, value)) in entries.iter().enumerate() {
-                if text.len() > most {
-                    return;
-                }
-                *text += if index == 0 { "" } else { ", " };
-                *text += &literal(key);
-                *text += ": ";
-                put_inline(text, value, most);
-            }
-            text.push('}');
+            let entry =
+                |(key, value): (&String, &Value)| format!("{}: {}", literal(key), json(value));
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            bracketed("{", &entries, "}")
         }
     }
 }

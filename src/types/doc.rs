@@ -26,12 +26,10 @@ impl Doc {
         }
     }
 
-    /// `/// description`, with a line feed after each line.
+    /// `/// description`, with a line feed after each line and without the indent.
     pub fn comment(&self) -> String {
-        let pad = " ".repeat(self.indent);
         let mut comment = String::new();
         let mut put = |line: &str| {
-            comment += &pad;
             comment += "/// ";
             comment += line;
             comment.truncate(comment.trim_end().len());

@@ -42,7 +42,7 @@ pub fn record(graph: &TypeGraph) -> String {
     };
     let fields = |fields: &[Field]| -> String {
         let line = |field: &Field| {
-            let type_ = writer.written(field).inline();
+            let type_ = writer.written(field);
             format!("  {}: {type_}\n", escaped(&field.wire))
         };
         fields.iter().map(line).collect()

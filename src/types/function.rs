@@ -12,9 +12,10 @@ use super::{
 };
 
 /// The names of functions that modules define themselves.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
     "as_defined",
     "closed",
+    "in_file",
     "present",
     "put_parts",
     "unknown_fields",

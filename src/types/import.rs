@@ -7,11 +7,9 @@ use super::{
     root::Root,
     schema,
     schema_attributes::Supplement,
+    schema_file::SchemaFile,
 };
-use crate::{
-    rustfmt::{import, width},
-    types::SchemaMode,
-};
+use crate::{rust::code::import, types::SchemaMode};
 
 /// The imports that the module uses.
 pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
@@ -73,16 +71,17 @@ pub fn support(
     root: &Root,
     mode: SchemaMode,
     supplement: &Supplement,
+    file: &mut Option<SchemaFile<'_>>,
 ) -> String {
     let mut text = String::new();
     if graph.fields().any(Field::keeps_null) {
         text += PRESENT;
     }
     if graph.root_keeps_unknown && matches!(root, Root::Plain(_)) {
-        text += &unknown_fields();
+        text += UNKNOWN_FIELDS;
     }
     match mode {
-        SchemaMode::Derive => text + &schema::support(graph, supplement),
+        SchemaMode::Derive => text + &schema::support(graph, supplement, file),
         SchemaMode::Embed => text,
     }
 }
@@ -98,24 +97,14 @@ where
 }
 ";
 
-fn unknown_fields() -> String {
-    let mut head = UNKNOWN_FIELDS.to_owned();
-    if head.len() > width() {
-        head = head.replace("(deserializer: D)", "(\n    deserializer: D,\n)");
-    }
-    format!(
-        "
+const UNKNOWN_FIELDS: &str = "
 /// Reads the remaining fields of an object, without `apiVersion` and `kind`.
-{head}
+fn unknown_fields<'de, D>(deserializer: D) -> Result<BTreeMap<String, serde_json::Value>, D::Error>
 where
     D: serde::Deserializer<'de>,
-{{
+{
     let mut fields = BTreeMap::deserialize(deserializer)?;
     fields.retain(|name: &String, _| name != \"apiVersion\" && name != \"kind\");
     Ok(fields)
-}}
-"
-    )
 }
-
-const UNKNOWN_FIELDS: &str = "fn unknown_fields<'de, D>(deserializer: D) -> Result<BTreeMap<String, serde_json::Value>, D::Error>";
+";

@@ -23,6 +23,7 @@ mod render;
 mod root;
 mod schema;
 mod schema_attributes;
+mod schema_file;
 mod share;
 mod size;
 mod unique_name;
@@ -35,6 +36,7 @@ pub use mode::{SchemaMode, mode};
 pub use value_type::ValueType;
 
 use schema_attributes::Supplement;
+use schema_file::SchemaFile;
 
 use crate::{
     crd::{Api, Version},
@@ -44,16 +46,33 @@ use crate::{
 /// The types of one version of a kind.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The Rust code, laid out as rustfmt does.
+    /// The Rust code.
     pub text: String,
+    /// The text of the file beside the module that its code includes, if there is one.
+    pub schema_file: Option<String>,
     pub facts: KindFacts,
     pub diagnostics: Vec<Diagnostic>,
     /// JSON pointers to the parts of the schema that no attribute expresses in `derive` mode.
     pub parts: Vec<String>,
 }
 
-/// Generates the module of a version. In `derive` mode, attributes define the schema of `crd()`; in `embed` mode, the module contains it.
+/// Generates the module of a version, with its schema in the code. In `derive` mode, attributes define the schema of `crd()`; in `embed`
+/// mode, the module contains it.
 pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
+    generate(api, version, mode, None)
+}
+
+/// Like [`module`], but large schemas are in a file of this name beside the module.
+pub fn module_with_file(api: &Api, version: &Version, mode: SchemaMode, name: &str) -> Module {
+    generate(api, version, mode, Some(SchemaFile::new(name)))
+}
+
+fn generate(
+    api: &Api,
+    version: &Version,
+    mode: SchemaMode,
+    mut file: Option<SchemaFile<'_>>,
+) -> Module {
     let mut graph = lower::lower(api, version);
     let schema =
         serde_json::to_value(&version.schema).expect("a schema that was read can be written");
@@ -68,7 +87,8 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     };
     let root = root::Root::of(api, version, schema, &graph, mode, &supplement);
     Module {
-        text: render::module(&graph, &root, mode, &supplement),
+        text: render::module(&graph, &root, mode, &supplement, &mut file),
+        schema_file: file.and_then(SchemaFile::into_text),
         diagnostics: feature::diagnostics(version, &graph, &supplement),
         facts: KindFacts::of(graph, version),
         parts: supplement.parts.into_keys().collect(),

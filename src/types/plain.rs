@@ -2,25 +2,25 @@
 
 use super::{
     graph::{Field, TypeGraph},
-    render::{Writer, comment, renames_all, unknown_ident},
+    render::{Writer, comment, derive, renames_all, unknown_ident},
     root::Plain,
     schema,
     schema_attributes::Supplement,
+    schema_file::SchemaFile,
 };
 use crate::{
-    rustfmt::{associated, bracketed, derive, head, impl_head, into, literal, put_json},
+    rust::code::{indented, joined, json_literal, list, literal},
     types::SchemaMode,
 };
 
-/// Appends the root to `text`, as a plain struct with the impls that kube-derive would generate. Its definition may be most of the module,
-/// so it is copied to its place directly.
+/// The root, as a plain struct with the impls that kube-derive would generate.
 pub fn plain_root(
-    text: &mut String,
     graph: &TypeGraph,
     plain: &Plain,
     mode: SchemaMode,
     supplement: &Supplement,
-) {
+    file: &mut Option<SchemaFile<'_>>,
+) -> String {
     let name = &graph.root_name;
     let writer = Writer { graph, mode };
     let has_default = graph.root.iter().all(|field| {
@@ -38,34 +38,38 @@ pub fn plain_root(
         names.push("JsonSchema");
     }
     let renames = renames_all(&graph.root);
-    text.push('\n');
-    *text += &comment(plain.doc.as_ref());
-    *text += &derive(&names);
+    let mut text = format!("\n{}{}", comment(plain.doc.as_ref()), derive(&names));
     if renames {
-        *text += "#[serde(rename_all = \"camelCase\")]\n";
+        text += "#[serde(rename_all = \"camelCase\")]\n";
     }
-    *text += &writer.schemars(0, &graph.root_schemars);
-    *text += &head(format!("pub struct {name}"));
-    *text += "    #[serde(default)]\n";
-    *text += writer.skip();
-    *text += "    pub metadata: kube::core::ObjectMeta,\n";
+    text += &writer.schemars(&graph.root_schemars);
+    let skip = writer.skip();
+    let mut fields = format!("#[serde(default)]\n{skip}pub metadata: kube::core::ObjectMeta,\n");
     for field in &graph.root {
-        *text += &format!("\n{}", writer.field(field, renames));
+        fields += &format!("\n{}", writer.field(field, renames));
     }
     if graph.root_keeps_unknown {
-        let (ident, skip) = (unknown_ident(&graph.root), writer.skip());
-        *text += &format!(
-            "\n    /// Fields that are not in the schema.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+        let ident = unknown_ident(&graph.root);
+        fields += &format!(
+            "\n/// Fields that are not in the schema.\n#[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}pub {ident}: BTreeMap<String, serde_json::Value>,\n"
         );
     }
-    *text += "}\n";
-    *text += &serialize(graph, plain);
-    *text += &resource(name, plain);
-    *text += &custom_resource(graph, plain, mode, supplement);
-    *text += "\nconst DEFINITION: &str = ";
-    put_json(text, &plain.definition);
-    *text += ";\n";
-    *text += &has(graph);
+    text += &format!("pub struct {name} {{\n{}}}\n", indented(&fields));
+    text += &serialize(graph, plain);
+    text += &resource(name, plain);
+    text += &custom_resource(graph, plain, mode, supplement);
+    text += &format!(
+        "\nconst DEFINITION: &str = {};\n",
+        json_literal(&plain.definition)
+    );
+    if let Some(schema) = &plain.schema {
+        let included = match file {
+            Some(file) => file.put(schema.clone()),
+            None => json_literal(schema),
+        };
+        text += &format!("\nconst SCHEMA: &str = {included};\n");
+    }
+    text + &has(graph)
 }
 
 fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
@@ -100,7 +104,7 @@ fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
     }}
 }}
 ",
-        head = impl_head(Some("Serialize"), &graph.root_name),
+        head = head("Serialize", &graph.root_name),
         envelope = entry("apiVersion", &literal(&api_version))
             + &entry("kind", &literal(&plain.kind))
             + &entry("metadata", "&self.metadata"),
@@ -109,13 +113,18 @@ fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
 }
 
 fn entry(wire: &str, value: &str) -> String {
-    bracketed(
-        8,
+    let arguments = [literal(wire), value.to_owned()];
+    indented(&indented(&list(
         "map.serialize_entry",
         ['(', ')'],
-        &[literal(wire), value.into()],
+        &arguments,
         "?;",
-    )
+    )))
+}
+
+/// `impl trait for name {`.
+fn head(trait_: &str, name: &str) -> String {
+    joined(&format!("impl {trait_}"), &format!("for {name} {{"))
 }
 
 fn resource(name: &str, plain: &Plain) -> String {
@@ -132,11 +141,11 @@ fn resource(name: &str, plain: &Plain) -> String {
     ]
     .into_iter()
     .map(|(function, value)| {
-        let value = into(value);
-        format!("\n    fn {function}(_: &()) -> std::borrow::Cow<'_, str> {{\n{value}    }}\n")
+        let value = literal(value);
+        format!("\n    fn {function}(_: &()) -> std::borrow::Cow<'_, str> {{\n        {value}.into()\n    }}\n")
     })
     .collect();
-    let head = impl_head(Some("kube::Resource"), name);
+    let head = head("kube::Resource", name);
     format!(
         "
 {head}
@@ -161,13 +170,10 @@ fn custom_resource(
     mode: SchemaMode,
     supplement: &Supplement,
 ) -> String {
-    let head = impl_head(Some("kube::CustomResourceExt"), &graph.root_name);
+    let head = head("kube::CustomResourceExt", &graph.root_name);
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
     let crd = match mode {
-        SchemaMode::Embed => {
-            "        serde_json::from_str(DEFINITION).expect(\"the constant is a valid CRD\")\n"
-                .to_owned()
-        }
+        SchemaMode::Embed => EMBEDDED.to_owned(),
         SchemaMode::Derive => {
             schema::generate(graph, supplement)
                 + "        let mut definition: serde_json::Value =
@@ -196,8 +202,21 @@ fn custom_resource(
 }}
 ",
         crd_name = format!("{}.{}", plain.plural, plain.group),
-        short_names = bracketed(8, "&", ['[', ']'], &short_names, ""),
+        short_names = indented(&indented(&list("&", ['[', ']'], &short_names, ""))),
     )
+}
+
+const EMBEDDED: &str = "        let mut definition: CustomResourceDefinition =
+            serde_json::from_str(DEFINITION).expect(\"the constant is a valid CRD\");
+        let schema = serde_json::from_str(SCHEMA).expect(\"the constant is a valid schema\");
+        let validation = &mut definition.spec.versions[0].schema;
+        validation.get_or_insert_default().open_api_v3_schema = Some(schema);
+        definition
+";
+
+/// `type name = target;`.
+fn associated(name: &str, target: &str) -> String {
+    indented(&joined(&format!("type {name} ="), &format!("{target};\n")))
 }
 
 /// The accessors that generic code requires.
@@ -210,7 +229,7 @@ fn has(graph: &TypeGraph) -> String {
     let name = &graph.root_name;
     if let Some(spec) = graph.root.iter().find(|field| field.wire == "spec") {
         let type_ = associated("Spec", &writer.written(spec));
-        let head = impl_head(Some("kube::core::object::HasSpec"), name);
+        let head = head("kube::core::object::HasSpec", name);
         text += &format!(
             "
 {head}
@@ -237,7 +256,7 @@ fn has(graph: &TypeGraph) -> String {
             ..status.clone()
         };
         let type_ = associated("Status", &writer.written(&status));
-        let head = impl_head(Some("kube::core::object::HasStatus"), name);
+        let head = head("kube::core::object::HasStatus", name);
         text += &format!(
             "
 {head}

@@ -22,19 +22,27 @@ use super::{
     root::Root,
     schema::derived_schema,
     schema_attributes::Supplement,
+    schema_file::SchemaFile,
     unique_name::UNRECOGNIZED,
 };
 use crate::{
-    rustfmt::{Written, alias, attribute, derive, empty_struct, head, literal},
+    rust::code::{attribute, indented, joined, literal},
     types::SchemaMode,
 };
 
-pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, supplement: &Supplement) -> String {
+/// Schemas go to `file` if it is given.
+pub fn module(
+    graph: &TypeGraph,
+    root: &Root,
+    mode: SchemaMode,
+    supplement: &Supplement,
+    file: &mut Option<SchemaFile<'_>>,
+) -> String {
     let mut text = imports(graph, root, mode);
     let writer = Writer { graph, mode };
     let mut definitions = graph.definitions.iter();
     match root {
-        Root::Plain(plain) => plain_root(&mut text, graph, plain, mode, supplement),
+        Root::Plain(plain) => text += &plain_root(graph, plain, mode, supplement, file),
         Root::Derived(derived) => {
             let spec = definitions.next().map(|spec| writer.definition(spec, root));
             text += &format!("\n{}", spec.unwrap_or_default());
@@ -45,7 +53,7 @@ pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, supplement: &Sup
         text.push('\n');
         text += &writer.definition(definition, root);
     }
-    text + &support(graph, root, mode, supplement)
+    text + &support(graph, root, mode, supplement, file)
 }
 
 pub struct Writer<'a> {
@@ -57,7 +65,10 @@ impl Writer<'_> {
     fn definition(&self, definition: &Definition, root: &Root) -> String {
         let doc = || comment(definition.doc.as_ref());
         match &definition.shape {
-            Shape::Alias(first) => alias(&definition.name, &self.graph.get(*first).name),
+            Shape::Alias(first) => {
+                let target = format!("{};\n", self.graph.get(*first).name);
+                joined(&format!("pub type {} =", definition.name), &target)
+            }
             Shape::Enum(variants) => doc() + &self.enumeration(definition, variants),
             Shape::Struct(shape) => {
                 let kube = match root {
@@ -98,16 +109,15 @@ impl Writer<'_> {
             names.push("JsonSchema");
         }
         names.push("Serialize");
-        let mut text = derive(&names) + &attribute(0, "kube", kube.unwrap_or_default());
+        let mut text = derive(&names) + &attribute("kube", kube.unwrap_or_default());
         let renames = renames_all(&shape.fields);
         if renames {
             text += "#[serde(rename_all = \"camelCase\")]\n";
         }
-        text += &self.schemars(0, &definition.schemars);
+        text += &self.schemars(&definition.schemars);
         if shape.fields.is_empty() && !shape.keeps_unknown {
-            return text + &empty_struct(name);
+            return text + &format!("pub struct {name} {{}}\n");
         }
-        text += &head(format!("pub struct {name}"));
         let mut parts: Vec<String> = shape
             .fields
             .iter()
@@ -117,10 +127,12 @@ impl Writer<'_> {
             let ident = unknown_ident(&shape.fields);
             let skip = self.skip();
             parts.push(format!(
-                "    /// Fields that are not in the schema.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+                "/// Fields that are not in the schema.\n#[serde(flatten)]\n{skip}pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
         }
-        text + &parts.join("\n") + "}\n" + &accessors(self.graph, definition, shape)
+        let fields = indented(&parts.join("\n"));
+        text += &format!("pub struct {name} {{\n{fields}}}\n");
+        text + &accessors(self.graph, definition, shape)
     }
 
     pub fn field(&self, field: &Field, renames: bool) -> String {
@@ -142,32 +154,33 @@ impl Writer<'_> {
         if field.keeps_null() {
             serde.push("deserialize_with = \"present\"".into());
         }
-        let text = comment(field.doc.as_ref()) + &attribute(4, "serde", &serde);
-        text + &self.schemars(4, &field.schemars) + &self.written(field).field(&field.ident)
+        let head = format!("pub {}:", field.ident);
+        comment(field.doc.as_ref())
+            + &attribute("serde", &serde)
+            + &self.schemars(&field.schemars)
+            + &joined(&head, &format!("{},\n", self.written(field)))
     }
 
     /// The attributes for the parts that the derived schema lacks.
-    pub fn schemars(&self, indent: usize, arguments: &[Argument]) -> String {
-        schemars(indent, arguments, &|type_| {
-            write(self.graph, type_).inline()
-        })
+    pub fn schemars(&self, arguments: &[Argument]) -> String {
+        schemars(arguments, &|type_| write(self.graph, type_))
     }
 
     /// The comment of a field or variant that is not in the schema.
     pub fn skip(&self) -> &'static str {
         match self.mode {
-            SchemaMode::Derive => "    #[schemars(skip)]\n",
+            SchemaMode::Derive => "#[schemars(skip)]\n",
             SchemaMode::Embed => "",
         }
     }
 
-    pub fn written(&self, field: &Field) -> Written {
+    pub fn written(&self, field: &Field) -> String {
         self.wrapped(field, value(self.graph, field))
     }
 
     /// Wraps the type in an `Option` if the value may be absent or null, and twice if these are distinguished. A `Value` has its own null.
-    fn wrapped(&self, field: &Field, written: Written) -> Written {
-        let option = |written| Written::Generic("Option", vec![written]);
+    fn wrapped(&self, field: &Field, written: String) -> String {
+        let option = |written: String| format!("Option<{written}>");
         if field.tells_null_from_absent() {
             option(option(written))
         } else if field.optional || (field.nullable && field.type_ != Type::Any) {
@@ -189,18 +202,21 @@ impl Writer<'_> {
             .map(|variant| {
                 let rename = (variant.ident != variant.wire)
                     .then(|| format!("rename = {}", literal(&variant.wire)));
-                attribute(4, "serde", rename.as_slice()) + &format!("    {},\n", variant.ident)
+                attribute("serde", rename.as_slice()) + &format!("{},\n", variant.ident)
             })
             .collect();
-        let head = head(format!("pub enum {name}"));
-        let schemars = self.schemars(0, &definition.schemars);
+        let schemars = self.schemars(&definition.schemars);
         let skip = self.skip();
-        derive(&names)
-            + &schemars
-            + &format!(
-                "{head}{variants}    /// A value that is not in this version of the schema.\n    #[serde(untagged)]\n{skip}    {UNRECOGNIZED}(String),\n}}\n"
-            )
+        let variants = indented(&format!(
+            "{variants}/// A value that is not in this version of the schema.\n#[serde(untagged)]\n{skip}{UNRECOGNIZED}(String),\n"
+        ));
+        derive(&names) + &schemars + &format!("pub enum {name} {{\n{variants}}}\n")
     }
+}
+
+/// `#[derive(names)]`.
+pub fn derive(names: &[&str]) -> String {
+    format!("#[derive({})]\n", names.join(", "))
 }
 
 /// The doc comment of a description; empty if there is none.
@@ -225,33 +241,33 @@ pub fn unknown_ident(fields: &[Field]) -> String {
 }
 
 /// The type in a field, without its `Option`s.
-pub fn value(graph: &TypeGraph, field: &Field) -> Written {
+pub fn value(graph: &TypeGraph, field: &Field) -> String {
     let type_ = write(graph, &field.type_);
     match field.boxed {
-        true => Written::Generic("Box", vec![type_]),
+        true => format!("Box<{type_}>"),
         false => type_,
     }
 }
 
 /// Formats a type.
-pub fn write(graph: &TypeGraph, type_: &Type) -> Written {
-    let leaf = |name: &str| Written::Leaf(name.to_owned());
-    match type_ {
-        Type::String => leaf("String"),
-        Type::Bool => leaf("bool"),
-        Type::I32 => leaf("i32"),
-        Type::I64 => leaf("i64"),
-        Type::Number => leaf("serde_json::Number"),
-        Type::Any => leaf("serde_json::Value"),
-        Type::IntOrString => leaf("IntOrString"),
+pub fn write(graph: &TypeGraph, type_: &Type) -> String {
+    let name = match type_ {
+        Type::String => "String",
+        Type::Bool => "bool",
+        Type::I32 => "i32",
+        Type::I64 => "i64",
+        Type::Number => "serde_json::Number",
+        Type::Any => "serde_json::Value",
+        Type::IntOrString => "IntOrString",
         Type::Kubernetes(foreign) if graph.has_name(foreign.name()) => {
-            leaf(&format!("k8s_openapi::{}", foreign.path()))
+            return format!("k8s_openapi::{}", foreign.path());
         }
-        Type::Kubernetes(foreign) => leaf(foreign.name()),
-        Type::Quantity => leaf("Quantity"),
-        Type::Vec(inner) => Written::Generic("Vec", vec![write(graph, inner)]),
-        Type::Map(inner) => Written::Generic("BTreeMap", vec![leaf("String"), write(graph, inner)]),
-        Type::Nullable(inner) => Written::Generic("Option", vec![write(graph, inner)]),
-        Type::Named(id) => Written::Leaf(graph.get(*id).name.clone()),
-    }
+        Type::Kubernetes(foreign) => foreign.name(),
+        Type::Quantity => "Quantity",
+        Type::Vec(inner) => return format!("Vec<{}>", write(graph, inner)),
+        Type::Map(inner) => return format!("BTreeMap<String, {}>", write(graph, inner)),
+        Type::Nullable(inner) => return format!("Option<{}>", write(graph, inner)),
+        Type::Named(id) => &graph.get(*id).name,
+    };
+    name.to_owned()
 }

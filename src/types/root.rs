@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     crd::{Api, Deprecation, PrinterColumn, Scope, Version},
-    rustfmt::{call, literal},
+    rust::code::{literal, meta},
     types::SchemaMode,
 };
 
@@ -45,8 +45,10 @@ pub struct Plain {
     pub namespaced: bool,
     pub short_names: Vec<String>,
     pub doc: Option<Doc>,
-    /// The CRD as JSON, with the schema in `embed` mode and without it in `derive` mode.
+    /// The CRD as JSON, without the schema.
     pub definition: String,
+    /// The schema as JSON, in `embed` mode.
+    pub schema: Option<String>,
 }
 
 impl Root {
@@ -81,12 +83,8 @@ impl Root {
                     .description
                     .as_ref()
                     .map(|text| Doc::new(0, text)),
-                definition: serde_json::to_string_pretty(&definition(
-                    api,
-                    version,
-                    (mode == SchemaMode::Embed).then_some(schema),
-                ))
-                .expect("a value can be written"),
+                definition: pretty(&definition(api, version)),
+                schema: (mode == SchemaMode::Embed).then(|| pretty(&schema)),
             })
         }
     }
@@ -232,7 +230,7 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
                 .iter()
                 .map(|path| set("label_selector_path", path)),
         );
-        arguments.push(call(4, "scale", &paths, 1));
+        arguments.push(meta("scale", &paths));
     }
     // the form in JSON: of the other, clippy takes two columns of one type for a duplicate
     let columns = version.printer_columns.iter().map(printer_column);
@@ -257,8 +255,13 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
     arguments
 }
 
-/// The CRD with only this version.
-fn definition(api: &Api, version: &Version, schema: Option<Value>) -> Value {
+/// Formats a value as JSON with a line for each keyword.
+pub fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("a value can be written")
+}
+
+/// The CRD with only this version, without its schema.
+fn definition(api: &Api, version: &Version) -> Value {
     let mut names = json!({
         "kind": api.names.kind, "listKind": api.names.list_kind, "plural": api.names.plural, "singular": api.names.singular,
     });
@@ -310,9 +313,6 @@ fn definition(api: &Api, version: &Version, schema: Option<Value>) -> Value {
         "selectableFields",
         (!selectable.is_empty()).then_some(Value::Array(selectable)),
     );
-    // the macro copies its input, and a schema may be large
-    let schema = schema.map(|schema| Map::from_iter([("openAPIV3Schema".to_owned(), schema)]));
-    put(&mut entry, "schema", schema.map(Value::Object));
     let mut definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

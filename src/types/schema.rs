@@ -8,10 +8,11 @@ use super::{
     difference::fits_json,
     doc::UNWRAPPED,
     graph::{Definition, TypeGraph},
-    root::Derived,
+    root::{Derived, pretty},
     schema_attributes::Supplement,
+    schema_file::SchemaFile,
 };
-use crate::rustfmt::{impl_head, into, literal, put_json, width};
+use crate::rust::code::{bracketed, indented, joined, json_literal, literal};
 
 /// The statements in `crd()` of a plain root that create the whole schema.
 pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
@@ -37,52 +38,39 @@ pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
 
 /// The schema of a root with kube-derive's `CustomResource`, which cannot express all of it.
 pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement) -> String {
-    let name = &graph.root_name;
-    let pad = " ".repeat(12);
-    let mut entries: Vec<String> = root
-        .schema
-        .iter()
-        .map(|(keyword, value)| {
-            let head = format!("{pad}{}: ", literal(keyword));
-            let value = json(value, 12, head.len());
-            head + &value
-        })
-        .collect();
-    let properties: Vec<String> = root
-        .properties
-        .iter()
-        .map(|(wire, type_)| {
-            format!(
-                "{pad}    {}: generator.subschema_for::<{type_}>()",
-                literal(wire)
-            )
-        })
-        .collect();
+    let entry =
+        |(keyword, value): (&String, &Value)| format!("{}: {}", literal(keyword), json(value));
+    let mut entries: Vec<String> = root.schema.iter().map(entry).collect();
+    let property = |(wire, type_): &(&str, String)| {
+        format!("{}: generator.subschema_for::<{type_}>()", literal(wire))
+    };
+    let properties: Vec<String> = root.properties.iter().map(property).collect();
     entries.push(format!(
-        "{pad}\"properties\": {{\n{}\n{pad}}}",
-        properties.join(",\n")
+        "\"properties\": {}",
+        bracketed("{", &properties, "}")
     ));
-    let entries = entries.join(",\n");
+    let schema = format!("schemars::json_schema!({})", bracketed("{", &entries, "}"));
     let mut then = String::new();
     if differs(graph, supplement) {
-        then += "        as_defined(&mut schema);\n";
+        then += "as_defined(&mut schema);\n";
     }
     if !supplement.parts.is_empty() {
-        then += "        put_parts(&mut schema);\n";
+        then += "put_parts(&mut schema);\n";
     }
     let body = match then.is_empty() {
-        true => format!("        schemars::json_schema!({{\n{entries}\n        }})\n"),
-        false => format!(
-            "        let mut schema = schemars::json_schema!({{\n{entries}\n        }});\n{then}        schema\n"
-        ),
+        true => format!("{schema}\n"),
+        false => format!("let mut schema = {schema};\n{then}schema\n"),
     };
-    let head = impl_head(Some("JsonSchema"), name);
-    let own = into(name);
+    let name = &graph.root_name;
+    let head = joined("impl JsonSchema", &format!("for {name} {{"));
+    let body = indented(&indented(&body));
+    let own = literal(name);
     format!(
         "
 {head}
     fn schema_name() -> std::borrow::Cow<'static, str> {{
-{own}    }}
+        {own}.into()
+    }}
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {{
 {body}    }}
@@ -97,29 +85,32 @@ fn differs(graph: &TypeGraph, supplement: &Supplement) -> bool {
 }
 
 /// The private items that attributes and [`generate`] or [`derived_schema`] refer to.
-pub fn support(graph: &TypeGraph, supplement: &Supplement) -> String {
+pub fn support(
+    graph: &TypeGraph,
+    supplement: &Supplement,
+    file: &mut Option<SchemaFile<'_>>,
+) -> String {
     let mut text = String::new();
+    let mut in_file = serde_json::Map::new();
     for (name, value) in &supplement.functions {
-        let value = match fits_json(value) {
-            true => {
-                let value = json(value, 4, "    serde_json::json!()".len());
-                format!("serde_json::json!({value})")
-            }
-            false => format!(
-                "serde_json::from_str(\n        {},\n    )\n    .expect(\"the literal is valid JSON\")",
-                raw(value)
-            ),
-        };
-        let head = format!("fn {name}() -> serde_json::Value");
-        let head = if head.len() > width() + 1 {
-            // rustfmt breaks too long a head before the arrow
-            head.replace(" ->", "\n->") + " {"
-        } else if head.len() + " {".len() > width() {
-            head + "\n{"
+        let is_large = file.is_some() && pretty(value).lines().count() > LARGE;
+        let value = if is_large {
+            in_file.insert(name.clone(), value.clone());
+            format!("in_file({})", literal(name))
+        } else if fits_json(value) {
+            format!("serde_json::json!({})", json(value))
         } else {
-            head + " {"
+            let json = json_literal(&pretty(value));
+            format!("serde_json::from_str({json}).expect(\"the literal is valid JSON\")")
         };
-        text += &format!("\n{head}\n    {value}\n}}\n");
+        let value = indented(&value);
+        text += &format!("\nfn {name}() -> serde_json::Value {{\n{value}\n}}\n");
+    }
+    if let Some(file) = file.as_mut().filter(|_| !in_file.is_empty()) {
+        let included = file.put(pretty(&in_file.into()));
+        text += &format!(
+            "\n/// The schemas that functions return, by their names.\nconst SCHEMAS: &str = {included};\n{IN_FILE}"
+        );
     }
     let is_closed = |definition: &Definition| definition.schemars.contains(&Argument::Closed);
     if graph.definitions.iter().any(is_closed) {
@@ -159,16 +150,19 @@ fn parts(supplement: &Supplement) -> String {
     let parts: Value = parts
         .map(|(pointer, part)| (pointer.clone(), part.value.clone()))
         .collect();
-    format!("\nconst PARTS: &str = {};\n", raw(&parts))
+    format!("\nconst PARTS: &str = {};\n", json_literal(&pretty(&parts)))
 }
 
-/// Formats a value as a literal of its JSON.
-fn raw(value: &Value) -> String {
-    let json = serde_json::to_string_pretty(value).expect("a value can be written");
-    let mut text = String::new();
-    put_json(&mut text, &json);
-    text
+/// A value with more lines of JSON than this goes to the file beside the module.
+const LARGE: usize = 40;
+
+const IN_FILE: &str = "
+/// Returns the schema of this name in the file.
+fn in_file(name: &str) -> serde_json::Value {
+    let mut schemas: serde_json::Value = serde_json::from_str(SCHEMAS).expect(\"the file is valid JSON\");
+    schemas[name].take()
 }
+";
 
 const CLOSED: &str = "
 /// Removes the `anyOf` that schemars derives for the variant of unknown values, so that the schema is the

@@ -8,6 +8,7 @@ use std::{
 
 use cargo_operator::{
     crd::{self, Api, Version},
+    rust::code::untouched,
     types,
     types::SchemaMode,
 };
@@ -111,15 +112,20 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
         }
         count += 1;
         for version in &api.versions {
-            let module = types::module(api, version, mode);
-            size += module.text.len();
             let name = format!("{}_{}", api.name(), version.name).replace(['.', '-'], "_");
+            let file = format!("{name}.schema.json");
+            let module = types::module_with_file(api, version, mode, &file);
+            size += module.text.len() + module.schema_file.as_ref().map_or(0, String::len);
             let case = json!({
                 "definition": serde_yaml::from_str::<Value>(&api.text).unwrap(),
                 "version": version.name,
                 "objects": objects(api, version),
             });
-            fs::write(source.join(format!("{name}.rs")), &module.text).unwrap();
+            let text = untouched(&module.text);
+            fs::write(source.join(format!("{name}.rs")), text).unwrap();
+            if let Some(text) = &module.schema_file {
+                fs::write(source.join(file), text).unwrap();
+            }
             fs::write(source.join(format!("{name}.json")), case.to_string()).unwrap();
             library += &format!("pub mod {name};\n");
             let kind = format!("corpus_{member}::{name}::{}", module.facts.root);

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::{
     conversion::{End, Path, Place, Question},
     crd::{Api, Version},
+    rust::code::literal,
     rust::is_keyword,
-    rustfmt::literal,
     types::{KindFacts, ValueType},
 };
 

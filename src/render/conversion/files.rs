@@ -13,8 +13,10 @@ use crate::{
     crd::Api,
     plan::Tree,
     project::{Conversions, Kind, Owner, Project},
-    rust::version_module,
-    rustfmt::{bracketed, head, import, is_wide, let_literal, let_value, literal, skip},
+    rust::{
+        code::{import, indented, joined, list, literal, untouched},
+        version_module,
+    },
     template::fill,
     types::KindFacts,
 };
@@ -32,8 +34,6 @@ pub struct Converted {
     pub full_name: String,
     pub hub: String,
     pub spokes: Vec<SpokeAnswers>,
-    /// Whether rustfmt must skip the generated file.
-    pub is_wide: bool,
 }
 
 /// The answers about a version and the hub.
@@ -137,18 +137,16 @@ pub fn conversion_files(
         }
     });
     let module = kind.module_name();
-    let mut converted = Converted {
+    let converted = Converted {
         path: format!("src/api/{module}/conversion.rs"),
         spec: kind.spec.clone(),
         kind: kind.kind.clone(),
         full_name: kind.full_name(),
         hub: hub.name.clone(),
         spokes: spokes.collect(),
-        is_wide: false,
         module,
     };
     let text = versions_file(api, conversions, &converted);
-    converted.is_wide = is_wide(&text);
     tree.insert(converted.versions_path(), Owner::Tool, text);
     tree.insert_skeleton(converted.path.as_str(), answers_file(&converted));
     converted
@@ -181,8 +179,7 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
         imports = format!("use operator_runtime::Result;\n{imports}");
     }
     let arguments = [literal(&api.name()), literal(&converted.hub)];
-    let mut conversion = bracketed(
-        4,
+    let mut conversion = list(
         "let conversion = Conversion::new",
         ['(', ')'],
         &arguments,
@@ -190,22 +187,14 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
     );
     for (version, path) in &conversions.sensitive {
         let arguments = [literal(version), literal(&path.to_string())];
-        conversion += &bracketed(
-            4,
-            "let conversion = conversion.sensitive",
-            ['(', ')'],
-            &arguments,
-            ";",
-        );
+        let head = "let conversion = conversion.sensitive";
+        conversion += &list(head, ['(', ')'], &arguments, ";");
     }
     let (last, earlier) = converted.spokes.split_last().expect("there are spokes");
     for spoke in earlier {
-        conversion += &format!(
-            "    let conversion = conversion.spoke({}());\n",
-            spoke.function
-        );
+        conversion += &format!("let conversion = conversion.spoke({}());\n", spoke.function);
     }
-    conversion += &format!("    conversion.spoke({}())\n", last.function);
+    conversion += &format!("conversion.spoke({}())\n", last.function);
     let spokes = converted.spokes.iter().map(|spoke| SpokeContext {
         version: &spoke.version,
         function: &spoke.function,
@@ -215,10 +204,9 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
             .answers
             .iter()
             .map(|it| {
-                format!(
-                    "    /// {}\n    pub {}: {},\n",
-                    it.question, it.ident, it.type_
-                )
+                let head = format!("pub {}:", it.ident);
+                let field = joined(&head, &format!("{},\n", it.type_));
+                indented(&format!("/// {}\n{field}", it.question))
             })
             .collect(),
     });
@@ -226,11 +214,11 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
         kind: &converted.kind,
         hub: &converted.hub,
         imports,
-        conversion,
+        conversion: indented(&conversion),
         spokes: spokes.collect(),
         uses_empty,
     };
-    fill("src/api/versions.rs.j2", &context)
+    untouched(&fill("src/api/versions.rs.j2", &context))
 }
 
 /// The user's file, which does not compile until all questions are answered.
@@ -268,28 +256,23 @@ pub fn conversions(project: &Project) -> Vec<[String; 2]> {
 /// The proofs of all conversions of a project; `None` if there are none.
 pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<String> {
     #[derive(Serialize)]
-    struct Context {
-        tests: Vec<Test>,
+    struct Context<'a> {
+        tests: Vec<Test<'a>>,
     }
     #[derive(Serialize)]
-    struct Test {
-        skip: &'static str,
-        /// `fn widget_loses_nothing() {`, and the first statement.
-        head: String,
+    struct Test<'a> {
+        module: &'a str,
+        path: String,
         spec: String,
     }
-    let tests = converted.iter().map(|Converted { module, spec, .. }| {
-        let path = format!("{crate_name}::api::{module}::conversion()");
-        let head = head(format!("fn {module}_loses_nothing()"));
-        let head = head + &let_value("conversion", &path);
-        Test {
-            skip: skip(&head),
-            head,
-            spec: let_literal("spec", spec),
-        }
+    let tests = converted.iter().map(|Converted { module, spec, .. }| Test {
+        module,
+        path: format!("{crate_name}::api::{module}::conversion()"),
+        spec: literal(spec),
     });
     let context = Context {
         tests: tests.collect(),
     };
-    (!converted.is_empty()).then(|| fill("tests/conversions.rs.j2", &context))
+    let text = || untouched(&fill("tests/conversions.rs.j2", &context));
+    (!converted.is_empty()).then(text)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::answer::Answer;
 use crate::{
     conversion::{Derivation, End, Path, Place, Question, Rule},
-    rustfmt::{bracketed, literal},
+    rust::code::{indented, list, literal},
 };
 
 /// The statements for all rules and answers, each on lines of its own.
@@ -97,14 +97,14 @@ pub fn uses_values(derivation: &Derivation) -> bool {
 fn call(method: &str, arguments: impl IntoIterator<Item = String>) -> String {
     let arguments: Vec<String> = arguments.into_iter().collect();
     let head = format!("let spoke = spoke.{method}");
-    bracketed(4, &head, ['(', ')'], &arguments, ";")
+    indented(&list(&head, ['(', ')'], &arguments, ";"))
 }
 
 fn values(place: &Place, start: &str, pairs: &[(Value, Value)]) -> String {
     let mut text = format!("    let values = {start};\n");
     for (spoke, hub) in pairs {
         let pair = [expression(spoke), expression(hub)];
-        text += &bracketed(4, "let values = values.both", ['(', ')'], &pair, ";");
+        text += &indented(&list("let values = values.both", ['(', ')'], &pair, ";"));
     }
     text + &call(
         "values",
@@ -136,7 +136,7 @@ fn expression(value: &Value) -> String {
     }
 }
 
-/// A JSON value with the blanks that rustfmt sets.
+/// A JSON value as the macro `json!` reads it, on one line.
 fn json(value: &Value) -> String {
     match value {
         Value::Array(items) => {

@@ -1,0 +1,227 @@
+//! Writes the code of modules that belong to the tool. rustfmt leaves them alone, so the layout follows a few rules of our own: a list
+//! that is long has a line for each item, and a line that is long is broken once.
+//!
+//! All functions return text without an indent; [`indented`] places it one level deeper.
+
+use std::borrow::Cow;
+
+/// A list whose items are longer than this together has a line for each.
+const LIST: usize = 80;
+/// A line that is longer than this is broken if there is a place for it.
+const LINE: usize = 110;
+
+/// What a module of the tool begins with, after its comments: rustfmt, rustc and clippy leave it alone, whichever settings and lints the
+/// workspace has in which it is. The restriction lints of clippy contradict each other, so nobody enables all of them; the modules call
+/// `expect` on literals that are known to be valid.
+const ATTRIBUTES: &str = "#![cfg_attr(rustfmt, rustfmt::skip)]
+#![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+#![allow(missing_docs, unreachable_pub, unused_qualifications)]
+";
+
+/// Puts the attributes of the tool's modules below the comments at the start of a module. They also apply to the modules that it declares,
+/// so a module with modules of the user must not have them.
+pub fn untouched(module: &str) -> String {
+    let is_comment = |line: &&str| line.starts_with("//");
+    let lines = module.split_inclusive('\n').take_while(is_comment);
+    let (comments, code) = module.split_at(lines.map(str::len).sum());
+    let blank = match code.starts_with('\n') || code.is_empty() {
+        true => "",
+        false => "\n",
+    };
+    format!("{comments}{ATTRIBUTES}{blank}{code}")
+}
+
+/// The text, one level deeper.
+pub fn indented(text: &str) -> String {
+    let mut inside = String::with_capacity(text.len() + text.len() / 8);
+    for line in text.split_inclusive('\n') {
+        if line != "\n" {
+            inside += "    ";
+        }
+        inside += line;
+    }
+    inside
+}
+
+/// `pub mod name { text }`.
+pub fn module(name: &str, text: &str) -> String {
+    format!("pub mod {name} {{\n{}}}\n", indented(text))
+}
+
+/// `head rest`, with the rest on its own line if the line is long.
+pub fn joined(head: &str, rest: &str) -> String {
+    match head.len() + rest.len() < LINE {
+        true => format!("{head} {rest}"),
+        false => format!("{head}\n    {}", indented(rest).trim_start()),
+    }
+}
+
+/// `head(items)tail`, or with other brackets, with a line feed.
+pub fn list(head: &str, brackets: [char; 2], items: &[String], tail: &str) -> String {
+    let [open, close] = brackets;
+    let inline = items.join(", ");
+    let is_short = inline.len() <= LIST || items.len() == 1;
+    if is_short && head.len() + inline.len() + tail.len() < LINE && !inline.contains('\n') {
+        return format!("{head}{open}{inline}{close}{tail}\n");
+    }
+    format!("{head}{open}\n{}{close}{tail}\n", lines(items, ",\n"))
+}
+
+/// `#[name(arguments)]` with a line feed; empty without arguments.
+pub fn attribute(name: &str, arguments: &[String]) -> String {
+    match arguments {
+        [] => String::new(),
+        arguments => format!("#[{}]\n", meta(name, arguments)),
+    }
+}
+
+/// `name(arguments)` in an attribute. A single argument stays on the line of its name.
+pub fn meta(name: &str, arguments: &[String]) -> String {
+    bracketed(&format!("{name}("), arguments, ")")
+}
+
+/// Items between brackets, without a comma after the last one.
+pub fn bracketed(open: &str, items: &[String], close: &str) -> String {
+    let inline = items.join(", ");
+    if items.len() == 1 || (inline.len() <= LIST && !inline.contains('\n')) {
+        return format!("{open}{inline}{close}");
+    }
+    let lines = lines(items, ",\n");
+    let lines = lines.trim_end_matches(",\n");
+    format!("{open}\n{lines}\n{close}")
+}
+
+fn lines(items: &[String], end: &str) -> String {
+    let line = |item: &String| indented(item) + end;
+    items.iter().map(line).collect()
+}
+
+/// `root.call()`, or a line for each call.
+pub fn chain(root: &str, calls: &[String]) -> String {
+    let inline = format!("{root}{}", calls.concat());
+    match inline.len() <= LIST && !inline.contains('\n') {
+        true => inline,
+        false => lines_of_chain(root, calls),
+    }
+}
+
+/// A line for the root of a chain and for each of its calls.
+pub fn lines_of_chain(root: &str, calls: &[String]) -> String {
+    let line = |call: &String| format!("\n{}", indented(call));
+    format!("{root}{}", calls.iter().map(line).collect::<String>())
+}
+
+/// `use module::{names};`, with as many names on a line as fit.
+pub fn import(module: &str, names: &[String]) -> String {
+    if let [one] = names {
+        return format!("use {module}::{one};\n");
+    }
+    let mut lines = vec![String::new()];
+    for name in names {
+        match lines.last_mut() {
+            Some(line) if line.len() + name.len() < LIST => *line += &format!("{name}, "),
+            _ => lines.push(format!("{name}, ")),
+        }
+    }
+    match lines.as_slice() {
+        [one] => format!("use {module}::{{{}}};\n", one.trim_end_matches(", ")),
+        lines => {
+            let lines = lines
+                .iter()
+                .map(|line| format!("    {}\n", line.trim_end()));
+            format!("use {module}::{{\n{}}};\n", lines.collect::<String>())
+        }
+    }
+}
+
+/// Whether a character changes the writing direction, which rustc rejects in a literal.
+fn turns(char: char) -> bool {
+    matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Formats a JSON text as a raw literal. rustc rejects characters that change the writing direction, so they are written as JSON escapes.
+pub fn json_literal(json: &str) -> String {
+    let mut json = Cow::Borrowed(json);
+    if !json.is_ascii() && json.contains(turns) {
+        let escaped = |char: char| match turns(char) {
+            true => format!("\\u{:04x}", u32::from(char)),
+            false => char.to_string(),
+        };
+        json = json.chars().map(escaped).collect();
+    }
+    let mut hashes = "#".to_owned();
+    // a long text is soon searched for a character
+    while json.contains('#') && json.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    format!("r{hashes}\"{json}\"{hashes}")
+}
+
+/// A string literal.
+pub fn literal(text: &str) -> String {
+    // most are
+    let is_bare = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if text.bytes().all(is_bare) {
+        return format!("\"{text}\"");
+    }
+    let is_plain = |char: char| !char.is_control() && !turns(char);
+    if text.contains(['"', '\\']) && !text.contains("\"#") && text.chars().all(is_plain) {
+        if text.contains('"') {
+            format!("r#\"{text}\"#")
+        } else {
+            format!("r\"{text}\"")
+        }
+    } else {
+        format!("{text:?}").replace("\\'", "'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<const COUNT: usize>(texts: [&str; COUNT]) -> Vec<String> {
+        texts.map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn the_attributes_are_below_the_comments() {
+        let text = untouched("// Generated.\n//! Types.\n\nuse a;\n");
+        let expected = format!("// Generated.\n//! Types.\n{ATTRIBUTES}\nuse a;\n");
+        assert_eq!(text, expected);
+        assert_eq!(untouched("use a;\n"), format!("{ATTRIBUTES}\nuse a;\n"));
+    }
+
+    #[test]
+    fn a_long_list_has_a_line_for_each_item() {
+        let short = list("call", ['(', ')'], &texts(["a", "b"]), ";");
+        assert_eq!(short, "call(a, b);\n");
+        let (a, b) = ("a".repeat(60), "b".repeat(60));
+        let long = list("call", ['(', ')'], &texts([&a, &b]), ";");
+        assert_eq!(long, format!("call(\n    {a},\n    {b},\n);\n"));
+    }
+
+    #[test]
+    fn the_only_argument_of_an_attribute_stays_on_its_line() {
+        let (a, b) = ("a".repeat(60), "b".repeat(60));
+        let inner = meta("extend", &texts([&a, &b]));
+        assert_eq!(
+            attribute("schemars", &[inner]),
+            format!("#[schemars(extend(\n    {a},\n    {b}\n))]\n")
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_broken_once() {
+        let long = "a".repeat(60);
+        assert_eq!(joined("type A =", "B;"), "type A = B;");
+        assert_eq!(joined(&long, &long), format!("{long}\n    {long}"));
+    }
+
+    #[test]
+    fn bidirectional_control_characters_are_escaped() {
+        assert_eq!(json_literal("\"a\u{202e}\""), r##"r#""a\u202e""#"##);
+        assert_eq!(json_literal("\"\"#"), "r##\"\"\"#\"##");
+        assert_eq!(literal("\\ \u{2066}"), r#""\\ \u{2066}""#);
+    }
+}
