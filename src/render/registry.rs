@@ -10,7 +10,7 @@ use crate::{
     crd::Api,
     project::{Controller, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
     rust::{
-        code::{chain, import, indented, lines_of_chain, list, literal},
+        code::{OF_FUNCTION, chain, import, indented, lines_of_chain, list, literal},
         version_module,
     },
 };
@@ -96,7 +96,7 @@ pub fn registry<'a>(
     let controllers = lines_of_chain("Controllers::new()", &adds);
     let function = |name: &str, body: &str| {
         format!(
-            "#[rustfmt::skip]\n{name}() -> Controllers {{\n{}\n}}\n",
+            "{OF_FUNCTION}{name}() -> Controllers {{\n{}\n}}\n",
             indented(body)
         )
     };
@@ -173,11 +173,27 @@ fn update(strategy: Update) -> String {
 /// The call that adds a controller.
 fn add(controller: &Controller<'_>, calls: &[String]) -> String {
     let setup = format!("{}::setup", controller.module);
-    let closure = closure("watches", calls);
-    match controller.named() {
-        Some(named) => format!(".add_named({}, {setup}, {closure})", literal(&named.name)),
-        None => format!(".{}({setup}, {closure})", controller.scaffold.register),
+    let (method, mut arguments) = match controller.named() {
+        Some(named) => ("add_named", vec![literal(&named.name)]),
+        None => (controller.scaffold.register, vec![]),
+    };
+    arguments.extend([setup, closure("watches", calls)]);
+    register(method, &arguments)
+}
+
+/// `.method(arguments)`, with a line for each argument if the line is long. The body of a closure in braces begins on the line of the
+/// method.
+pub fn register(method: &str, arguments: &[String]) -> String {
+    match arguments.last().is_some_and(|last| last.ends_with('}')) {
+        true => format!(".{method}({})", arguments.join(", ")),
+        false => call(method, arguments),
     }
+}
+
+/// `.method(arguments)`, with a line for each argument if the line is long.
+fn call(method: &str, arguments: &[String]) -> String {
+    let call = list(&format!(".{method}"), ['(', ')'], arguments, "");
+    call.trim_end().to_owned()
 }
 
 /// A closure that calls methods of its parameter, whose body is in braces if it is long.
@@ -241,8 +257,7 @@ impl Types {
             // the content of such a kind is cached anyway
             let method = method.trim_end_matches("_with_content");
             let names = names.map(|word| literal(&word));
-            let call = list(&format!(".{method}{scope}_named"), ['(', ')'], &names, "");
-            return call.trim_end().to_owned();
+            return call(&format!("{method}{scope}_named"), &names);
         };
         format!(".{method}::<{}>()", self.import(&path))
     }

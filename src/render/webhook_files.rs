@@ -3,7 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{conversion::conversions, kind_files::sample_file, operator::Made, registry::closure};
+use super::{
+    conversion::conversions,
+    kind_files::sample_file,
+    operator::Made,
+    registry::{closure, register},
+};
 use crate::{
     manifests,
     plan::Tree,
@@ -11,7 +16,7 @@ use crate::{
         Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
     },
     rust::{
-        code::{indented, lines_of_chain, literal},
+        code::{OF_FUNCTION, indented, lines_of_chain, literal},
         version_order,
     },
     scaffold::{Admitted, Operations, webhook_files},
@@ -130,14 +135,16 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         });
         let calls: Vec<String> = calls.collect();
         let closure = closure("webhook", &calls);
-        format!(".add({}::setup, {closure})", admission.module)
+        let setup = format!("{}::setup", admission.module);
+        register("add", &[setup, closure])
     });
     let mounted = (project.state.certificates == Certificates::CertManager)
         .then(|| ".mounted_certificates()".to_owned());
     let conversions = conversions(project).into_iter();
-    let conversions = conversions.map(|[kind, call]| format!(".convert_kind({kind}, {call})"));
+    let conversions = conversions.map(|[kind, call]| register("convert_kind", &[kind, call]));
     let calls: Vec<String> = add.chain(conversions).chain(mounted).collect();
     let all = indented(&lines_of_chain("Webhooks::new()", &calls));
+    let all = format!("{OF_FUNCTION}pub fn all() -> Webhooks {{\n{all}\n}}");
     let mut modules: Vec<String> = admissions.iter().map(|it| it.module.clone()).collect();
     modules.sort_by(|a, b| version_order(a, b));
     Context { modules, all }

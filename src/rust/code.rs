@@ -10,12 +10,11 @@ const LIST: usize = 80;
 /// A line that is longer than this is broken if there is a place for it.
 const LINE: usize = 110;
 
-/// What a module of the tool begins with, after its comments: rustfmt, rustc and clippy leave it alone, whichever settings and lints the
-/// workspace has in which it is. The restriction lints of clippy contradict each other, so nobody enables all of them; the modules call
-/// `expect` on literals that are known to be valid.
+/// What a module of the tool begins with, after its comments: rustfmt, rustc and clippy leave it alone, whichever settings and lints its
+/// workspace has. Of the lints of rustc, these are off by default and concern the modules.
 const ATTRIBUTES: &str = "#![cfg_attr(rustfmt, rustfmt::skip)]
 #![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
-#![allow(missing_docs, unreachable_pub, unused_qualifications)]
+#![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
 ";
 
 /// Puts the attributes of the tool's modules below the comments at the start of a module. They also apply to the modules that it declares,
@@ -30,6 +29,9 @@ pub fn untouched(module: &str) -> String {
     };
     format!("{comments}{ATTRIBUTES}{blank}{code}")
 }
+
+/// The same for a function in a module that declares modules of the user.
+pub const OF_FUNCTION: &str = "#[rustfmt::skip]\n#[allow(clippy::pedantic)]\n";
 
 /// The text, one level deeper.
 pub fn indented(text: &str) -> String {
@@ -50,7 +52,8 @@ pub fn module(name: &str, text: &str) -> String {
 
 /// `head rest`, with the rest on its own line if the line is long.
 pub fn joined(head: &str, rest: &str) -> String {
-    match head.len() + rest.len() < LINE {
+    let first = rest.lines().next().unwrap_or_default();
+    match head.len() + first.len() < LINE {
         true => format!("{head} {rest}"),
         false => format!("{head}\n    {}", indented(rest).trim_start()),
     }

@@ -15,7 +15,7 @@ use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
-use crate::rust::code::{chain, indented, literal};
+use crate::rust::code::{chain, indented, joined, literal};
 
 /// A default with a longer text has no accessor.
 const LONG: usize = 60;
@@ -96,10 +96,11 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     };
     let calls: Vec<String> = reading.calls.iter().map(call).collect();
     let body = indented(&chain(&format!("self.{}", field.ident), &calls));
-    let type_ = reading.type_;
-    Some(format!(
-        "{doc}pub fn {name}(&self) -> {type_} {{\n{body}\n}}\n"
-    ))
+    let head = joined(
+        &format!("pub fn {name}(&self)"),
+        &format!("-> {} {{", reading.type_),
+    );
+    Some(format!("{doc}{head}\n{body}\n}}\n"))
 }
 
 /// The return type of an accessor, and the calls on its field.

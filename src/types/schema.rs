@@ -154,7 +154,7 @@ fn parts(supplement: &Supplement) -> String {
 }
 
 /// A value with more lines of JSON than this goes to the file beside the module.
-const LARGE: usize = 40;
+const LARGE: usize = 100;
 
 const IN_FILE: &str = "
 /// Returns the schema of this name in the file.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{
     conversion::{End, Path, Place, Question},
     crd::{Api, Version},
-    rust::code::literal,
+    rust::code::{list, literal},
     rust::is_keyword,
     types::{KindFacts, ValueType},
 };
@@ -250,7 +250,12 @@ pub const FIXED: [&str; 2] = ["rules", "declared"];
 
 /// `Both` of function pointers: two types for the way to the hub, and two for the way back.
 fn functions([a, b, c, d]: [&str; 4]) -> String {
-    format!("Both<fn({a}) -> Result<{b}>, fn({c}) -> Result<{d}>>")
+    let functions = [
+        format!("fn({a}) -> Result<{b}>"),
+        format!("fn({c}) -> Result<{d}>"),
+    ];
+    let both = list("Both", ['<', '>'], &functions, "");
+    both.trim_end().to_owned()
 }
 
 /// The name of an answer, from the paths of its question.
