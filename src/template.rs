@@ -43,13 +43,14 @@ templates! {
     "src/lib.rs.j2",
     "src/main.rs.j2",
     "src/webhooks/mod.rs.j2",
-    "tests/config_map.rs.j2",
-    "tests/conversions.rs.j2",
-    "tests/deployment.rs.j2",
-    "tests/generated.rs.j2",
-    "tests/faults.rs.j2",
-    "tests/support/flags.rs",
-    "tests/support/mod.rs.j2",
+    "tests/all/config_map.rs.j2",
+    "tests/all/conversions.rs.j2",
+    "tests/all/deployment.rs.j2",
+    "tests/all/generated.rs.j2",
+    "tests/all/faults.rs.j2",
+    "tests/all/main.rs.j2",
+    "tests/all/support/flags.rs",
+    "tests/all/support/mod.rs.j2",
 }
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -1,4 +1,4 @@
-//! `tests/faults.rs`: tests the whole operator with each sample, under every fault, without its lease, and with its permissions.
+//! `tests/all/faults.rs`: tests the whole operator with each sample, under every fault, without its lease, and with its permissions.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
@@ -248,15 +248,15 @@ pub fn text(
         rules: variable("unchecked", &rules),
         tests,
     };
-    let text = || untouched(&fill("tests/faults.rs.j2", &context));
+    let text = || untouched(&fill("tests/all/faults.rs.j2", &context));
     Ok((!context.tests.is_empty()).then(text))
 }
 
 /// The file with what takes the place of cert-manager in tests.
-pub const CERT_MANAGER: &str = "tests/support/cert-manager.yaml";
+pub const CERT_MANAGER: &str = "tests/all/support/cert-manager.yaml";
 
 /// The file with what takes the place of the Prometheus operator in tests.
-pub const PROMETHEUS_OPERATOR: &str = "tests/support/prometheus-operator.yaml";
+pub const PROMETHEUS_OPERATOR: &str = "tests/all/support/prometheus-operator.yaml";
 
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
 pub fn foreign_specs(

@@ -1,4 +1,4 @@
-//! `tests/generated.rs`: tests that the types match the specs, and that the samples are valid.
+//! `tests/all/generated.rs`: tests that the types match the specs, and that the samples are valid.
 
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
             module: typed.module.clone(),
             version: typed.version.clone(),
             root: typed.root.clone(),
-            spec: literal(&format!("../{}", typed.spec)),
+            spec: literal(&format!("../../{}", typed.spec)),
             sample: match &typed.sample {
                 Some(sample) => literal(&format!("manifests/samples/{sample}")),
                 None => String::new(),
@@ -63,7 +63,7 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
         tests,
         arguments: arguments(&project.state.deployment.args),
     };
-    untouched(&fill("tests/generated.rs.j2", &context))
+    untouched(&fill("tests/all/generated.rs.j2", &context))
 }
 
 fn arguments(args: &[String]) -> String {

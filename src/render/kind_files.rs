@@ -136,7 +136,7 @@ pub fn kind_files(
             if made.sample.is_some() {
                 rendered
                     .tree
-                    .insert(format!("tests/{module}.rs"), Owner::User, files.test);
+                    .insert(format!("tests/all/{module}.rs"), Owner::User, files.test);
             }
         }
         made.typed.push(typed);
@@ -266,7 +266,7 @@ pub fn named_files(
     });
     tree.insert(controller.path(), Owner::User, files.controller);
     if let Some(test) = files.test {
-        let path = format!("tests/{}.rs", controller.module);
+        let path = format!("tests/all/{}.rs", controller.module);
         tree.insert(path, Owner::User, test);
     }
     let watched = Watched::of(controller, &project.apis)?;

@@ -87,6 +87,12 @@ struct Whole<'a> {
     watched_namespaces: String,
 }
 
+/// The modules of `tests/all/main.rs`.
+#[derive(Serialize)]
+struct Tests {
+    tests: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct KindNames {
     module: String,
@@ -215,7 +221,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         foreign_specs: fault_test::foreign_specs(project, &all, &admissions),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         tool: &state.tool,
-        flags: !project.removed.contains("tests/support/flags.rs"),
+        flags: !project.removed.contains("tests/all/support/flags.rs"),
         watched_namespaces: fault_test::watched_namespaces(&state.namespaces),
     };
     for (path, owner) in [
@@ -255,21 +261,21 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(&state.name));
     }
     tree.insert(
-        "tests/generated.rs",
+        "tests/all/generated.rs",
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
     let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
     if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
-        tree.insert("tests/conversions.rs", Owner::Tool, text);
+        tree.insert("tests/all/conversions.rs", Owner::Tool, text);
     }
     if let Some(text) = fault_test::text(project, &all, &admissions, cases)? {
-        tree.insert("tests/faults.rs", Owner::Tool, text);
+        tree.insert("tests/all/faults.rs", Owner::Tool, text);
     }
     if has_samples {
-        let path = "tests/support/mod.rs";
+        let path = "tests/all/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
-        let path = "tests/support/flags.rs";
+        let path = "tests/all/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
         if project.mounts_certificates() {
             let objects = manifests::test_objects(&operator);
@@ -282,6 +288,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             tree.insert(PROMETHEUS_OPERATOR, Owner::Tool, text);
         }
     }
+    let path = "tests/all/main.rs";
+    let text = fill(&format!("{path}.j2"), &tests(tree, project));
+    tree.insert(path, Owner::Tool, text);
     let manifests = manifests::manifests(&operator);
     rendered.objects.clone_from(&manifests.objects);
     let lacking = packages::add(tree, project, &operator, manifests)?;
@@ -292,6 +301,19 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
     Ok(rendered)
+}
+
+/// The modules of the test program: all its files but those that the user deleted.
+fn tests(tree: &Tree, project: &Project) -> Tests {
+    let paths = tree.0.keys().filter(|path| !project.removed.contains(*path));
+    let modules = paths.filter_map(|path| {
+        let file = path.strip_prefix("tests/all/")?.strip_suffix(".rs")?;
+        let module = file.strip_suffix("/mod").unwrap_or(file);
+        (!module.contains('/')).then(|| module.to_owned())
+    });
+    let mut tests: Vec<String> = modules.collect();
+    tests.sort_by(|a, b| version_order(a, b));
+    Tests { tests }
 }
 
 /// The CRDs that the operator applies itself.

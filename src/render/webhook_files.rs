@@ -72,7 +72,7 @@ pub fn add_webhook_files(
         });
         tree.insert(admission.path(), Owner::User, files.webhook);
         if let Some(test) = files.test {
-            let path = format!("tests/{}_webhook.rs", admission.module);
+            let path = format!("tests/all/{}_webhook.rs", admission.module);
             tree.insert(path, Owner::User, test);
         }
     }

@@ -5,10 +5,12 @@ use heck::ToSnakeCase;
 use super::is_keyword;
 
 /// Names that the module of a kind cannot have, because the files that declare it use them.
-pub const USED_MODULES: [&str; 6] = [
+pub const USED_MODULES: [&str; 8] = [
+    "conversions",
     "faults",
     "generated",
     "k8s_openapi",
+    "main",
     "operator_runtime",
     "support",
     "webhooks",

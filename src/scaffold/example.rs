@@ -229,7 +229,7 @@ pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
         let context = json!(context(subject, style, names));
         let fill = |path: &str| (subject.fill)(&format!("{path}{}", child.template()), &context);
         let controller = format!("src/controllers/{}", style.prefix);
-        (fill(&controller), fill("tests/"))
+        (fill(&controller), fill("tests/all/"))
     };
     // with names that are none of the kind's, the texts have those of the templates alone
     let (controller, test) = fill_both(Names::placeholders());

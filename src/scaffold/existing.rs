@@ -19,7 +19,7 @@ pub const EXISTING_ABOUT: &str =
 
 /// The templates of such controllers, by their paths under `templates/`.
 pub const EXISTING_TEMPLATES: &[(&str, &str)] =
-    templates!["src/controllers/existing.rs.j2", "tests/existing.rs.j2"];
+    templates!["src/controllers/existing.rs.j2", "tests/all/existing.rs.j2"];
 
 /// A controller of an existing kind, with what its files depend on.
 pub struct Existing<'a> {
@@ -52,7 +52,7 @@ pub struct Existing<'a> {
 pub struct ExistingFiles {
     /// `src/controllers/<controller>.rs`.
     pub controller: String,
-    /// `tests/<controller>.rs`, where there is a sample and the example records events.
+    /// `tests/all/<controller>.rs`, where there is a sample and the example records events.
     pub test: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub fn existing_files(subject: &Existing<'_>) -> ExistingFiles {
         let fill = |path: &str| (subject.fill)(path, &context);
         (
             fill("src/controllers/existing.rs.j2"),
-            fill("tests/existing.rs.j2"),
+            fill("tests/all/existing.rs.j2"),
         )
     };
     // with names that are none of the kind's, the texts have those of the templates alone

@@ -28,7 +28,7 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     depends_on_history: false,
     templates: templates![
         "src/controllers/external_remote.rs.j2",
-        "tests/remote.rs.j2",
+        "tests/all/remote.rs.j2",
     ],
     example_child: |_| None,
     files: |subject| example::files(subject, &STYLE),

@@ -28,7 +28,7 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     depends_on_history: true,
     templates: templates![
         "src/controllers/handlers_events.rs.j2",
-        "tests/events.rs.j2",
+        "tests/all/events.rs.j2",
     ],
     example_child: |_| None,
     files: |subject| example::files(subject, &STYLE),

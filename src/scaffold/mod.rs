@@ -110,7 +110,7 @@ pub struct Subject<'a> {
 pub struct Files {
     /// `src/controllers/<kind>.rs`.
     pub controller: String,
-    /// `tests/<kind>.rs`.
+    /// `tests/all/<kind>.rs`.
     pub test: String,
     /// Whether the example writes the status of its objects.
     pub writes_status: bool,

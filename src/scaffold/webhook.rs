@@ -11,7 +11,7 @@ use crate::rust::code::literal;
 
 /// The templates of webhooks, by their paths under `templates/`.
 pub const WEBHOOK_TEMPLATES: &[(&str, &str)] =
-    templates!["src/webhooks/webhook.rs.j2", "tests/webhook.rs.j2"];
+    templates!["src/webhooks/webhook.rs.j2", "tests/all/webhook.rs.j2"];
 
 /// What a webhook is called for: the operations that decide its example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Admitted<'a> {
 pub struct WebhookFiles {
     /// `src/webhooks/<module>.rs`.
     pub webhook: String,
-    /// `tests/<module>_webhook.rs`, where there is a sample.
+    /// `tests/all/<module>_webhook.rs`, where there is a sample.
     pub test: Option<String>,
 }
 
@@ -104,7 +104,7 @@ pub fn webhook_files(subject: &Admitted<'_>) -> WebhookFiles {
         let fill = |path: &str| (subject.fill)(path, &context);
         (
             fill("src/webhooks/webhook.rs.j2"),
-            fill("tests/webhook.rs.j2"),
+            fill("tests/all/webhook.rs.j2"),
         )
     };
     // with names that are none of the kind's, the texts have those of the templates alone

@@ -273,6 +273,6 @@ pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<St
     let context = Context {
         tests: tests.collect(),
     };
-    let text = || untouched(&fill("tests/conversions.rs.j2", &context));
+    let text = || untouched(&fill("tests/all/conversions.rs.j2", &context));
     (!converted.is_empty()).then(text)
 }
