@@ -12,6 +12,7 @@ use operator_runtime::{Settings, ShutdownHandle};
 use operator_testing::{Server, sample_file};
 use tokio::time::sleep;
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 /// Which replica reconciled which pod.

@@ -13,6 +13,7 @@ use operator_runtime::Settings;
 use operator_testing::{Server, sample_file};
 use tokio::{net::TcpListener, task::spawn_blocking};
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 /// The page of the metrics.

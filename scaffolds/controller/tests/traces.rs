@@ -22,6 +22,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 type Spans = Arc<Mutex<Vec<Span>>>;

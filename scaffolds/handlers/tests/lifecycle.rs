@@ -18,6 +18,7 @@ use operator_runtime::{Hook, Operator, Settings, Shared};
 use operator_testing::Server;
 use serde_json::json;
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 /// An operator with a log of its own.

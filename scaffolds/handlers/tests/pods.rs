@@ -11,6 +11,7 @@ use operator_runtime::{Settings, Shared};
 use operator_testing::Server;
 use serde_json::json;
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 fn pod(name: &str, lifetime: &str) -> Result<Pod> {

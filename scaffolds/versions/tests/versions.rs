@@ -11,6 +11,7 @@ use kube::{
 use serde_json::{Value, json};
 use versions::api::database::{v1, v1alpha1, v1beta1};
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 /// An object as a client of the first version writes it.
