@@ -305,7 +305,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
 
 /// The modules of the test program: all its files but those that the user deleted.
 fn tests(tree: &Tree, project: &Project) -> Tests {
-    let paths = tree.0.keys().filter(|path| !project.removed.contains(*path));
+    let paths = tree
+        .0
+        .keys()
+        .filter(|path| !project.removed.contains(*path));
     let modules = paths.filter_map(|path| {
         let file = path.strip_prefix("tests/all/")?.strip_suffix(".rs")?;
         let module = file.strip_suffix("/mod").unwrap_or(file);

@@ -84,7 +84,7 @@ fn a_changed_scope_is_reported_where_objects_are_requested() {
         text.replace("scope: Namespaced", "scope: Cluster")
     });
     let affected = affected_code(&p, "regenerate --allow-breaking");
-    let expected = "tests/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
+    let expected = "tests/all/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
                     Widget is now cluster-scoped, so `Api::namespaced` cannot be used for it";
     assert_eq!(affected, [expected]);
 }
@@ -137,7 +137,7 @@ fn the_import_of_an_outdated_version_is_reported_once() {
                 "src/controllers/widget.rs",
                 "use crate::api::widget::v1::Widget;",
             ),
-            ("tests/widget.rs", "use p::api::widget::v1::Widget;"),
+            ("tests/all/widget.rs", "use p::api::widget::v1::Widget;"),
         ]
         .map(|(file, line)| format!("{file}: {line}: {message}"))
     };
@@ -209,7 +209,7 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
     append(&p, "src/controllers/widget.rs", "// mine\n");
     assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
     // a test that stays is
-    append(&p, "tests/widget.rs", "// mine\n");
+    append(&p, "tests/all/widget.rs", "// mine\n");
     append(
         &p,
         "src/lib.rs",
@@ -218,7 +218,7 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
     let affected = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is removed",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is removed",
-        "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is removed",
+        "tests/all/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is removed",
     ];
     assert_eq!(affected_code(&p, "remove Widget"), affected);
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -232,7 +232,7 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
     let affected = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is now `api::gadget`",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is now `controllers::gadget`",
-        "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is now `api::gadget`",
+        "tests/all/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is now `api::gadget`",
     ];
     assert_eq!(affected_code(&p, "regenerate"), affected);
 }
@@ -252,7 +252,7 @@ fn the_former_name_of_a_renamed_project_is_reported() {
         format!(
             "src/main.rs: let connected = Operator::connect(\"my-operator\", args.settings).await?;: {text}"
         ),
-        format!("tests/widget.rs: use my_operator::api::widget::v1::Widget;: {krate}"),
+        format!("tests/all/widget.rs: use my_operator::api::widget::v1::Widget;: {krate}"),
         "Cargo.lock: name = \"my-operator\": the package `my-operator` is now `other-one`, so `--locked` fails".into(),
     ];
     assert_eq!(affected_code(&p, "regenerate"), expected);

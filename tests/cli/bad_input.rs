@@ -228,12 +228,12 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
     fs::write(folder.path().join("none.yaml"), none).unwrap();
     ok(folder.path(), "init q --crd none.yaml");
     let q = folder.path().join("q");
-    assert!(!q.join("tests/widget.rs").exists());
+    assert!(!q.join("tests/all/widget.rs").exists());
     for (path, text) in super::support::files(&q.join("tests")) {
         assert!(!text.contains("manifests/samples"), "{path}");
     }
     // what the user edited stays, and is told
-    super::support::edit(&p.join("tests/widget.rs"), |text| text + "// mine\n");
+    super::support::edit(&p.join("tests/all/widget.rs"), |text| text + "// mine\n");
     let run = ok(&p, "add-crd ../none.yaml --allow-breaking");
     assert!(
         run.stderr.contains("warning[no-valid-sample]"),
@@ -241,7 +241,7 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("tests/widget.rs is kept"),
+        run.stderr.contains("tests/all/widget.rs is kept"),
         "{}",
         run.stderr
     );

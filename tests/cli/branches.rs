@@ -85,7 +85,7 @@ fn a_lock_without_a_kind_recognizes_its_initial_files() {
     fs::write(p.join("operator.lock"), one).unwrap();
     ok(
         &p,
-        "regenerate --reset src/api --reset src/controllers/mod.rs --reset tests/generated.rs --reset manifests --reset crds/kustomization.yaml --reset README.md",
+        "regenerate --reset src/api --reset src/controllers/mod.rs --reset tests/all/generated.rs --reset manifests --reset crds/kustomization.yaml --reset README.md",
     );
     assert_eq!(fs::read_to_string(p.join("operator.lock")).unwrap(), two);
     ok(&p, "remove Zed");

@@ -89,11 +89,11 @@ fn several_controllers_of_a_kind_share_its_sample() {
     ok(&p, "add-controller v1/Node");
     ok(&p, "regenerate --check");
     let made = files(&p);
-    let faults = &made["tests/faults.rs"];
+    let faults = &made["tests/all/faults.rs"];
     assert!(faults.contains("const KINDS: [&str; 2] = [\"Pod\", \"Node\"];"));
     assert!(faults.contains("fn pod_printer_conforms"), "{faults}");
     assert!(!faults.contains("pod_counter_conforms"), "{faults}");
-    assert!(made.contains_key("tests/pod_counter.rs"));
+    assert!(made.contains_key("tests/all/pod_counter.rs"));
     let before = files(&p);
     let taken = run(&p, "add-controller v1/Pod --as pod-counter");
     assert_eq!(taken.code, 2);
@@ -125,8 +125,8 @@ fn a_foreign_kind_gets_types_and_a_controller_and_is_not_installed() {
     assert!(!made.contains_key("crds/kustomization.yaml"));
     assert!(!made["manifests/kustomization.yaml"].contains("../crds"));
     let crds = "pub const CRDS: [&str; 1] = [\"crds/widgets.example.com.yaml\"];";
-    assert!(made["tests/support/mod.rs"].contains(crds));
-    assert!(made["tests/faults.rs"].contains(".crds(&support::CRDS)"));
+    assert!(made["tests/all/support/mod.rs"].contains(crds));
+    assert!(made["tests/all/faults.rs"].contains(".crds(&support::CRDS)"));
     let controller = &made["src/controllers/widget_watcher.rs"];
     assert!(
         controller.contains("use crate::api::widget::v1::Widget;"),

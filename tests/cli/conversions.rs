@@ -68,7 +68,7 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
         made["src/webhooks/mod.rs"]
             .contains(".convert_kind(\"Widget\", crate::api::widget::conversion())")
     );
-    assert!(made["tests/conversions.rs"].contains("p::api::widget::conversion()"));
+    assert!(made["tests/all/conversions.rs"].contains("p::api::widget::conversion()"));
     let kustomization = &made["crds/kustomization.yaml"];
     for part in [
         "path: /spec/conversion",

@@ -485,7 +485,7 @@ fn unusual_names_are_refused_or_mapped() {
 fn a_kind_that_is_a_word_of_rust_has_tests_without_its_underscore() {
     let folder = folder();
     ok(folder.path(), "init p --kind Box --group example.com");
-    let test = fs::read_to_string(folder.path().join("p/tests/box_.rs")).unwrap();
+    let test = fs::read_to_string(folder.path().join("p/tests/all/box_.rs")).unwrap();
     assert!(test.contains("async fn box_"), "{test}");
     assert!(!test.contains("fn box__"), "{test}");
 }

@@ -72,7 +72,7 @@ fn remaining_objects_are_declared_for_the_test_of_deletions() {
         text + "keeps = [\"v1/ConfigMap\", \"apps/v1/StatefulSet\", \"example.com/v1/Widget\"]\n"
     });
     ok(&p, "regenerate");
-    let test = fs::read_to_string(p.join("tests/faults.rs")).unwrap();
+    let test = fs::read_to_string(p.join("tests/all/faults.rs")).unwrap();
     let test = test.split("fn widget_conforms").nth(1).unwrap();
     let test = test.split("#[test]").next().unwrap();
     assert!(

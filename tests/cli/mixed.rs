@@ -43,7 +43,7 @@ fn all_scaffolds_are_in_one_project() {
     for (module, implements) in MODULES {
         let controller = &made[&format!("src/controllers/{module}.rs")];
         assert!(controller.contains(implements), "{module}: {controller}");
-        let faults = &made["tests/faults.rs"];
+        let faults = &made["tests/all/faults.rs"];
         let trial = format!("fn {module}_survives_every_fault()");
         assert!(faults.contains(&trial), "{trial}: {faults}");
     }
@@ -81,7 +81,7 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
     let mut edited: Vec<String> = ["src/lib.rs", "src/main.rs"].map(Into::into).into();
     for (module, _) in MODULES {
         edited.push(format!("src/controllers/{module}.rs"));
-        edited.push(format!("tests/{module}.rs"));
+        edited.push(format!("tests/all/{module}.rs"));
     }
     for path in &edited {
         edit(&p.join(path), |text| format!("// mine\n{text}"));

@@ -68,7 +68,7 @@ fn a_deleted_manifest_is_listed_nowhere_and_restored_on_request() {
     ok(&p, "regenerate");
     ok(&p, "regenerate --check");
     assert!(!text(&p, "manifests/kustomization.yaml").contains("network"));
-    assert!(!text(&p, "tests/generated.rs").contains("manifests/samples"));
+    assert!(!text(&p, "tests/all/generated.rs").contains("manifests/samples"));
     assert!(!p.join("manifests/network").exists());
     ok(&p, "regenerate --reset manifests");
     assert!(files(&p) == before);
@@ -413,7 +413,7 @@ fn a_file_of_the_user_that_a_new_controller_takes_is_named() {
     let p = folder.path().join("p");
     let controller = "src/controllers/node.rs";
     let mine = "// mine\n";
-    let notes = [controller, "tests/cluster.rs"].map(|path| {
+    let notes = [controller, "tests/all/cluster.rs"].map(|path| {
         fs::write(p.join(path), mine).unwrap();
         format!("note: {path} exists and is kept: it is used as it is; to get the generated one, move it elsewhere and run `cargo operator regenerate --reset {path}`\n")
     });

@@ -47,7 +47,7 @@ fn edited_files_are_kept_and_reported() {
     );
     assert!(p.join("src/controllers/widget.rs").exists());
     for path in [
-        "tests/widget.rs",
+        "tests/all/widget.rs",
         "src/api/widget/v1.rs",
         "crds/widgets.example.com.yaml",
         ".operator/types/widget/v1",

@@ -37,7 +37,7 @@ fn kinds_of_two_scaffolds_are_in_one_project() {
     let registry = &made["src/controllers/mod.rs"];
     assert!(registry.contains(".add(widget::setup"), "{registry}");
     assert!(registry.contains(".add_declarative("), "{registry}");
-    let faults = &made["tests/faults.rs"];
+    let faults = &made["tests/all/faults.rs"];
     assert!(faults.contains("const PRUNED: [&str; 2]"), "{faults}");
     assert!(faults.contains("trial.prunes(&PRUNED)"), "{faults}");
     let controller = made
@@ -181,7 +181,7 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
     ] {
         assert_eq!(verbs(resource), expected, "{resource}");
     }
-    let faults = &made["tests/faults.rs"];
+    let faults = &made["tests/all/faults.rs"];
     let expected = r#"let waiting = ["serviceaccounts", "jobs.batch"];
     let trial = trial().sample_file(sample).waits_for_deletion(&waiting);"#;
     assert!(faults.contains(expected), "{faults}");
@@ -189,7 +189,7 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
         text + "keeps = [\"v1/ConfigMap\"]\n"
     });
     ok(&p, "regenerate");
-    let faults = fs::read_to_string(p.join("tests/faults.rs")).unwrap();
+    let faults = fs::read_to_string(p.join("tests/all/faults.rs")).unwrap();
     let expected = "    let trial = trial()
         .sample_file(sample)
         .keeps(&kept)
@@ -258,7 +258,7 @@ fn an_external_kind_owns_nothing_and_the_calls_of_its_provider_get_faults() {
     );
     let registry = &made["src/controllers/mod.rs"];
     assert!(registry.contains(".add_external("), "{registry}");
-    let faults = &made["tests/faults.rs"];
+    let faults = &made["tests/all/faults.rs"];
     let trials = faults.matches("_survives_every_provider_fault()").count();
     assert_eq!(trials, 2, "{faults}");
     assert!(!faults.contains("widget_survives_every_provider_fault"));

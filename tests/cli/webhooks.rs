@@ -276,8 +276,8 @@ fn webhooks_are_added_inspected_and_removed() {
     assert!(made["src/webhooks/pod.rs"].contains("impl Mutate for PodWebhook"));
     assert!(!made["src/webhooks/pod.rs"].contains("Validate"));
     for path in [
-        "tests/widget_webhook.rs",
-        "tests/pod_webhook.rs",
+        "tests/all/widget_webhook.rs",
+        "tests/all/pod_webhook.rs",
         "manifests/samples/pods.yaml",
         "manifests/rbac/webhook.yaml",
         "manifests/webhook/service.yaml",
@@ -343,7 +343,7 @@ fn a_kind_of_another_operator_has_webhooks_without_a_controller() {
     ok(&p, "add-crd ../widget.yaml --types-only");
     ok(&p, "add-webhook Widget --validate");
     let made = files(&p);
-    assert!(made["tests/support/mod.rs"].contains("crds/widgets.example.com.yaml"));
+    assert!(made["tests/all/support/mod.rs"].contains("crds/widgets.example.com.yaml"));
     assert!(made["src/webhooks/widget.rs"].contains("use crate::api::widget::v1::Widget;"));
     assert!(made.contains_key("manifests/samples/widgets.example.com.yaml"));
     assert!(!made["manifests/kustomization.yaml"].contains("../crds"));
@@ -365,9 +365,9 @@ fn cert_manager_is_chosen_for_the_whole_project() {
     assert!(made["src/webhooks/mod.rs"].contains(".mounted_certificates()"));
     assert!(made["manifests/webhook/certificates.yaml"].contains("kind: Issuer"));
     assert!(!made.contains_key("manifests/rbac/webhook.yaml"));
-    assert!(made["tests/support/mod.rs"].contains("tests/support/cert-manager.yaml"));
-    assert!(made["tests/support/cert-manager.yaml"].contains("name: issuers.cert-manager.io"));
-    let faults = &made["tests/faults.rs"];
+    assert!(made["tests/all/support/mod.rs"].contains("tests/all/support/cert-manager.yaml"));
+    assert!(made["tests/all/support/cert-manager.yaml"].contains("name: issuers.cert-manager.io"));
+    let faults = &made["tests/all/faults.rs"];
     assert!(!faults.contains("\"secrets\""), "{faults}");
 }
 

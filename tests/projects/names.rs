@@ -155,7 +155,7 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     };
     let root = between(controller, "type Resource = ", ";").expect("it has a kind");
     let test = files
-        .get(&format!("tests/{module}.rs"))
+        .get(&format!("tests/all/{module}.rs"))
         .map_or("", String::as_str);
     // handlers take calls, and not objects
     let of_sample = || {
@@ -311,7 +311,10 @@ fn clashes(kinds: &BTreeSet<(String, String)>, body: Body) -> Vec<String> {
                 format!("src/controllers/{}.rs", names.module),
                 "src/controllers/zyzzyva.rs",
             ),
-            (format!("tests/{}.rs", names.module), "tests/zyzzyva.rs"),
+            (
+                format!("tests/all/{}.rs", names.module),
+                "tests/all/zyzzyva.rs",
+            ),
         ] {
             let Some(text) = files.get(&own) else {
                 faults.push(format!("{kind}: no {own}"));

@@ -59,30 +59,19 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
     render::render(&project).unwrap().tree
 }
 
-/// Writes the files of a project, and a test `all` that has the tests of all kinds and [`generated`](cargo_operator) in one program.
+/// Writes the files of a project.
 pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
     let _ = fs::remove_dir_all(folder);
-    let mut all = "#[path = \"../generated.rs\"]\nmod generated;\n".to_owned();
     for (path, file) in &tree.0 {
         let to = folder.join(path);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::write(to, &file.text).unwrap();
-        let test = path
-            .strip_prefix("tests/")
-            .and_then(|it| it.strip_suffix(".rs"))
-            // a folder has what the tests share
-            .filter(|it| !it.contains('/') && !["generated", "faults"].contains(it));
-        if let Some(module) = test {
-            all += &format!("#[path = \"../{module}.rs\"]\nmod {module};\n");
-        }
     }
     for api in apis {
         let spec = folder.join(format!("crds/{}.yaml", api.name()));
         fs::create_dir_all(spec.parent().unwrap()).unwrap();
         fs::write(spec, &api.text).unwrap();
     }
-    fs::create_dir_all(folder.join("tests/all")).unwrap();
-    fs::write(folder.join("tests/all/main.rs"), all).unwrap();
     crate::cargo::share(folder);
     // a flag for the compiler would be one for the dependencies as well, and compile them again
     let manifest = folder.join("Cargo.toml");
@@ -90,10 +79,19 @@ pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
     fs::write(&manifest, text + "\n[lints.rust]\nwarnings = \"deny\"\n").unwrap();
 }
 
-/// Runs the test `all` of a project.
+/// Runs the tests of a project but for the trials.
 pub fn test(folder: &Path) {
     let status = crate::cargo::command()
-        .args(["test", "--quiet", "--offline", "--test", "all"])
+        .args([
+            "test",
+            "--quiet",
+            "--offline",
+            "--test",
+            "all",
+            "--",
+            "--skip",
+            "faults::",
+        ])
         .current_dir(folder)
         // that of the tests, which has most dependencies already
         .env(

@@ -335,8 +335,8 @@ fn as_new(folder: &Path, p: &Path, revision: &Path) {
         let of_tool = [
             "src/api/",
             "src/controllers/mod.rs",
-            "tests/generated.rs",
-            "tests/faults.rs",
+            "tests/all/generated.rs",
+            "tests/all/faults.rs",
             "manifests/",
             ".operator/types/",
             ".operator/scaffolds/",

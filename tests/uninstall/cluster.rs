@@ -82,7 +82,7 @@ impl Cluster {
         }
         let created = async {
             for name in ["cert-manager", "prometheus-operator"] {
-                let crds = project.join(format!("tests/support/{name}.yaml"));
+                let crds = project.join(format!("tests/all/support/{name}.yaml"));
                 if crds.exists() {
                     cluster.server.install_file(crds).await.unwrap();
                 }
