@@ -2,8 +2,8 @@
 //! Runs the operator with each sample, and checks that it succeeds and stops making requests, even if
 //! any one of its requests fails, and that it needs all its permissions.
 //!
-//! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test --test all faults` runs
-//! only this schedule.
+//! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
+//! schedule.
 
 use std::time::Duration;
 
