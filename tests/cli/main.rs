@@ -489,3 +489,16 @@ fn a_kind_that_is_a_word_of_rust_has_tests_without_its_underscore() {
     assert!(test.contains("async fn box_"), "{test}");
     assert!(!test.contains("fn box__"), "{test}");
 }
+
+#[test]
+fn a_kind_does_not_take_the_place_of_a_generated_test() {
+    let folder = folder();
+    for kind in ["Main", "Faults", "Generated", "Conversions", "Support"] {
+        let name = kind.to_lowercase();
+        let args = format!("init p-{name} --kind {kind} --group example.com");
+        ok(folder.path(), &args);
+        let made = files(&folder.path().join(format!("p-{name}")));
+        let test = format!("tests/all/{name}_.rs");
+        assert!(made.contains_key(&test), "{test}");
+    }
+}

@@ -75,6 +75,20 @@ fn a_deleted_manifest_is_listed_nowhere_and_restored_on_request() {
 }
 
 #[test]
+fn a_deleted_test_is_no_module() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let main = "tests/all/main.rs";
+    let before = text(&p, main);
+    assert!(before.contains("\nmod support;\nmod widget;\n"), "{before}");
+    fs::remove_file(p.join("tests/all/widget.rs")).unwrap();
+    ok(&p, "regenerate");
+    assert_eq!(text(&p, main), before.replace("mod widget;\n", ""));
+    ok(&p, "regenerate --reset tests/all/widget.rs");
+    assert_eq!(text(&p, main), before);
+}
+
+#[test]
 fn a_failed_merge_stops_the_plan_until_the_user_decides() {
     let folder = project();
     let p = folder.path().join("p");
