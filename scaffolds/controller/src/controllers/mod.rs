@@ -12,6 +12,8 @@ pub mod stateful_set_announcer;
 pub mod steady;
 
 /// All controllers, to register with an `Operator`.
+#[rustfmt::skip]
+#[allow(clippy::pedantic)]
 pub fn all() -> Controllers {
     Controllers::new()
         .add(pod_terminator::setup, |watches| watches)
@@ -19,14 +21,6 @@ pub fn all() -> Controllers {
         .add_named("pod-echo", pod_echo::setup, |watches| watches)
         .add_named("steady", steady::setup, |watches| watches)
         .add_named("slow", slow::setup, |watches| watches)
-        .add_named(
-            "deployment-announcer",
-            deployment_announcer::setup,
-            |watches| watches,
-        )
-        .add_named(
-            "stateful-set-announcer",
-            stateful_set_announcer::setup,
-            |watches| watches,
-        )
+        .add_named("deployment-announcer", deployment_announcer::setup, |watches| watches)
+        .add_named("stateful-set-announcer", stateful_set_announcer::setup, |watches| watches)
 }

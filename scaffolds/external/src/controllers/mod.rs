@@ -7,6 +7,8 @@ pub mod bucket;
 pub mod machine;
 
 /// All controllers, to register with an `Operator`.
+#[rustfmt::skip]
+#[allow(clippy::pedantic)]
 pub fn all() -> Controllers {
     Controllers::new()
         .add_external(bucket::setup, |watches| watches)

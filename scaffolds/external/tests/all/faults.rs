@@ -4,6 +4,9 @@
 //!
 //! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
 //! schedule; `PROVIDER_FAULTS="1:fail-after"`, one of faults in the calls of a provider.
+#![cfg_attr(rustfmt, rustfmt::skip)]
+#![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+#![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
 
 use std::time::Duration;
 
@@ -14,10 +17,7 @@ use operator_testing::{Outcomes, ProviderFaults, Trial};
 use crate::support;
 
 const NAME: &str = "external";
-const KINDS: [&str; 2] = [
-    "Bucket.programs.example.com",
-    "Machine.programs.example.com",
-];
+const KINDS: [&str; 2] = ["Bucket.programs.example.com", "Machine.programs.example.com"];
 
 #[test]
 fn bucket_survives_every_fault() {

@@ -4,6 +4,9 @@
 //!
 //! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
 //! schedule.
+#![cfg_attr(rustfmt, rustfmt::skip)]
+#![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+#![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
 
 use std::time::Duration;
 
@@ -65,9 +68,7 @@ fn errand_survives_every_fault() {
 fn errand_conforms() {
     let sample = "manifests/samples/errands.programs.example.com.yaml";
     let error = "nobody can do this";
-    let trial = trial()
-        .sample_file_that_fails(sample, error)
-        .depends_on_history();
+    let trial = trial().sample_file_that_fails(sample, error).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 

@@ -4,6 +4,9 @@
 //!
 //! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
 //! schedule.
+#![cfg_attr(rustfmt, rustfmt::skip)]
+#![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+#![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
 
 use std::time::Duration;
 

@@ -7,6 +7,8 @@ pub mod database;
 pub mod pod;
 
 /// All webhooks, which `controllers::all` adds to the operator.
+#[rustfmt::skip]
+#[allow(clippy::pedantic)]
 pub fn all() -> Webhooks {
     Webhooks::new()
         .add(database::setup, |webhook| {
@@ -14,10 +16,9 @@ pub fn all() -> Webhooks {
                 .validates("/validate-programs-example-com-v1-database")
                 .mutates("/mutate-programs-example-com-v1-database")
         })
-        .add(pod::setup, |webhook| {
-            webhook
-                .validates("/validate--v1-pod")
-                .mutates("/mutate--v1-pod")
-        })
+        .add(
+            pod::setup,
+            |webhook| webhook.validates("/validate--v1-pod").mutates("/mutate--v1-pod"),
+        )
         .convert_kind("Database", crate::api::database::conversion())
 }

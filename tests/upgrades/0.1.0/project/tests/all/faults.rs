@@ -4,6 +4,9 @@
 //!
 //! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
 //! schedule; `PROVIDER_FAULTS="1:fail-after"`, one of faults in the calls of a provider.
+#![cfg_attr(rustfmt, rustfmt::skip)]
+#![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+#![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
 
 use std::time::Duration;
 
@@ -23,10 +26,7 @@ const KINDS: [&str; 6] = [
     "Pod",
 ];
 const EXISTING: [&str; 1] = ["Pod"];
-const PRUNED: [&str; 2] = [
-    "Database.programs.example.com",
-    "Bundle.programs.example.com",
-];
+const PRUNED: [&str; 2] = ["Database.programs.example.com", "Bundle.programs.example.com"];
 
 #[test]
 fn database_survives_every_fault() {
