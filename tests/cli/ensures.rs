@@ -27,9 +27,12 @@ fn an_operator_that_ensures_its_crds_has_them_and_the_permissions() {
     let made = files(&p);
     let registry = &made["src/controllers/mod.rs"];
     let all = "pub fn all() -> Controllers {
-    controllers().ensure_crds(env!(\"CARGO_PKG_VERSION\"), include_str!(\"crds.json\"))
+    controllers()
+        .ensure_crds(env!(\"CARGO_PKG_VERSION\"), include_str!(\"crds.json\"))
 }
 
+#[rustfmt::skip]
+#[allow(clippy::pedantic)]
 fn controllers() -> Controllers {
 ";
     assert!(registry.contains(all), "{registry}");

@@ -149,19 +149,19 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
     assert!(shown.contains(expected), "{shown}");
     let made = files(&p);
     let registry = &made["src/controllers/mod.rs"];
-    let expected = "        watches
-            .owns::<Pod>()
-            .update(UpdateStrategy::Recreate)
-            .owns::<Service>()
-            .update(UpdateStrategy::Replace)
-            .owns::<ServiceAccount>()
-            .update(UpdateStrategy::OnDelete)
-            .owns::<Job>()
-            .update(UpdateStrategy::CreateOnly)
-            .owns::<Secret>()
+    let expected = "            watches
+                .owns::<Pod>()
+                .update(UpdateStrategy::Recreate)
+                .owns::<Service>()
+                .update(UpdateStrategy::Replace)
+                .owns::<ServiceAccount>()
+                .update(UpdateStrategy::OnDelete)
+                .owns::<Job>()
+                .update(UpdateStrategy::CreateOnly)
+                .owns::<Secret>()
 ";
     assert!(registry.contains(expected), "{registry}");
-    assert!(registry.contains("use operator_runtime::{Controllers, UpdateStrategy};\n"));
+    assert!(registry.contains("    use operator_runtime::UpdateStrategy;\n"));
     let verbs = |resource: &str| {
         let role = &made["manifests/rbac/cluster-role.yaml"];
         let rules = role.split("- apiGroups:");
@@ -342,7 +342,7 @@ fn a_kind_with_handlers_owns_nothing_and_its_objects_may_be_annotated() {
     );
     let registry = &made["src/controllers/mod.rs"];
     assert!(
-        registry.contains("Controllers::new().add_handlers(widget::setup, |watches| watches)"),
+        registry.contains(".add_handlers(widget::setup, |watches| watches)\n"),
         "{registry}"
     );
     let controller = &made[CONTROLLER];

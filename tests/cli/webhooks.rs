@@ -267,7 +267,11 @@ fn webhooks_are_added_inspected_and_removed() {
     ] {
         assert!(registry.contains(part), "{part}: {registry}");
     }
-    assert!(made["src/controllers/mod.rs"].contains("controllers().webhooks(webhooks::all())"));
+    let controllers = &made["src/controllers/mod.rs"];
+    assert!(
+        controllers.contains("        .webhooks(webhooks::all())\n"),
+        "{controllers}"
+    );
     let manifest = &made["Cargo.toml"];
     assert!(
         manifest.contains("/crates/operator-runtime\", features = [\"webhook\"] }"),
