@@ -190,10 +190,8 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
     });
     ok(&p, "regenerate");
     let faults = fs::read_to_string(p.join("tests/all/faults.rs")).unwrap();
-    let expected = "    let trial = trial()
-        .sample_file(sample)
-        .keeps(&kept)
-        .waits_for_deletion(&waiting);";
+    let expected =
+        "    let trial = trial().sample_file(sample).keeps(&kept).waits_for_deletion(&waiting);";
     assert!(faults.contains(expected), "{faults}");
 }
 
