@@ -75,8 +75,9 @@ pub fn join(
     name: &str,
     write: impl FnOnce() -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    disk::join_workspace(project, name)?;
-    let written = write();
+    let written = disk::join_workspace(project, name)
+        .map_err(Failure::from)
+        .and_then(|()| write());
     if !matches!(written, Ok(Exit::Clean)) {
         disk::leave_workspace(workspace)?;
     }

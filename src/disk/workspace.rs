@@ -32,6 +32,20 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
 
 /// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
 pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let missing = folder.ancestors().take_while(|path| !path.exists());
+    let missing: Vec<&Path> = missing.collect();
+    let joined = added_by_cargo(&folder, name);
+    if joined.is_err() {
+        // an empty folder that a glob of the members names would be an error of the workspace
+        for folder in missing {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    joined
+}
+
+fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["init", "--vcs", "none", "--quiet", "--name", name])
@@ -39,20 +53,32 @@ pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .output();
-    let failed = |message: String| DiskError::Join(message);
-    let output = output.map_err(|error| failed(error.to_string()))?;
+    let output = output.map_err(|error| DiskError::Join(error.to_string()))?;
     if !output.status.success() {
-        return Err(failed(
-            String::from_utf8_lossy(&output.stderr).trim().into(),
-        ));
+        let text = String::from_utf8_lossy(&output.stderr);
+        let text = text.trim().trim_start_matches("error: ");
+        return Err(DiskError::Join(text.into()));
     }
+    // cargo also makes packages that cannot be built, for example with the name of another member
+    let built = MetadataCommand::new()
+        .manifest_path(folder.join("Cargo.toml"))
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec();
     // only the members are wanted of it
     for file in ["Cargo.toml", "src/main.rs"] {
         let path = folder.join(file);
         fs::remove_file(&path).map_err(DiskError::at(&path))?;
     }
     let source = folder.join("src");
-    fs::remove_dir(&source).map_err(DiskError::at(&source))
+    fs::remove_dir(&source).map_err(DiskError::at(&source))?;
+    match built {
+        Ok(_) => Ok(()),
+        Err(cargo_metadata::Error::CargoMetadata { stderr }) => Err(DiskError::Join(
+            stderr.trim().trim_start_matches("error: ").into(),
+        )),
+        Err(error) => Err(DiskError::Join(error.to_string())),
+    }
 }
 
 /// Reverts [`join_workspace`].

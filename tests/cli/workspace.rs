@@ -112,8 +112,18 @@ fn a_workspace_that_cannot_have_the_project_stays_as_it_is() {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
     assert!(files(root) == before);
-    // cargo adds no member to a manifest that it cannot read
+    // two members of one name
     fs::write(&library, text).unwrap();
+    let before = files(root);
+    let refused = run(root, "init operators/lib --name lib --crd widget.yaml");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("two packages named `lib`"),
+        "{}",
+        refused.stderr
+    );
+    assert!(files(root) == before);
+    // cargo adds no member to a manifest that it cannot read
     fs::write(
         root.join("Cargo.toml"),
         ROOT.replace("members = [", "members = [7, "),
