@@ -1,6 +1,9 @@
 //! Opens the project that a command works on: the state, the lock and the specs, as values.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
@@ -14,7 +17,7 @@ use crate::{
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
-    project::{Kind, Lock, ResourceType, StateFile},
+    project::{Kind, Lock, ResourceType, StateError, StateFile, is_workspace_of},
     render::{RECORD, SPECS},
     rust::version_module,
     terminal::Terminal,
@@ -73,6 +76,18 @@ pub struct OpenProject {
     pub _guard: Option<Guard>,
 }
 
+/// Checks that a member has a workspace, before the files that a workspace has once are removed from the project.
+fn check_workspace(root: &Path, workspace: &str) -> Result<Result<(), StateError>, DiskError> {
+    let folder = root.join(workspace);
+    let manifest = disk::read(&folder, "Cargo.toml")?;
+    let project = disk::relative(&folder, root);
+    let is_above = manifest.is_some_and(|text| is_workspace_of(&text, &project.to_string_lossy()));
+    Ok(match is_above && Path::new(workspace).is_relative() {
+        true => Ok(()),
+        false => Err(StateError::NoWorkspace(workspace.to_owned())),
+    })
+}
+
 impl OpenProject {
     /// Finds the project and reads it.
     pub fn at(
@@ -97,6 +112,9 @@ impl OpenProject {
         state
             .check_tool(env!("CARGO_PKG_VERSION"))
             .map_err(failed)?;
+        if let Some(workspace) = &state.state.workspace {
+            check_workspace(&root, workspace)?.map_err(failed)?;
+        }
         // an error of a spec, at the place where the state names it
         let named = |error: KindError| {
             let (KindError::NoSpec { spec, .. } | KindError::OtherKind { spec, .. }) = &error

@@ -30,11 +30,18 @@ impl FromStr for RuntimeArg {
             None => (text, None),
         };
         match (source, place) {
-            ("version", version) => Ok(Self::Version(version.map(str::to_owned))),
+            ("version", None) => Ok(Self::Version(None)),
+            ("version", Some(version)) => {
+                Runtime::version(version)?;
+                Ok(Self::Version(Some(version.to_owned())))
+            }
             ("path", path) => Ok(Self::Path(path.map(PathBuf::from))),
             ("git", None) => Ok(Self::Git(None)),
             ("git", Some(place)) => match place.rsplit_once('#') {
-                Some((url, rev)) => Ok(Self::Git(Some((url.to_owned(), rev.to_owned())))),
+                Some((url, rev)) => {
+                    Runtime::git(url, rev)?;
+                    Ok(Self::Git(Some((url.to_owned(), rev.to_owned()))))
+                }
                 None => Err("a git repository needs a revision: git=URL#REV"),
             },
             _ => Err("write `version`, `git`, `git=URL#REV`, `path` or `path=FOLDER`"),
@@ -162,7 +169,14 @@ mod tests {
             read("git=https://example.com/x#v1"),
             Ok(RuntimeArg::Git(git))
         );
-        for wrong in ["", "vendored", "git=https://example.com/x"] {
+        for wrong in [
+            "",
+            "vendored",
+            "version=banana",
+            "git=https://example.com/x",
+            "git=git@example.com:me/x.git#v1",
+            "git=https://me:secret@example.com/x#v1",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

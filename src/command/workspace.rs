@@ -89,8 +89,8 @@ pub fn report(workspace: &Workspace, project: &Path, name: &str, terminal: &Term
     let manifest = disk::shown(&workspace.root.join("Cargo.toml"));
     let path = path_in(workspace, project);
     terminal.status(&format!(
-        "note: {manifest} gets `{path}` as a member of its workspace; Cargo.lock, profiles, deny.toml and .github/ are those of the workspace\n\
-         help: in its CI, run `cargo test --locked --package {name}` and `cargo operator regenerate --check --manifest-path {path}`\n\
+        "note: `{path}` becomes a member of the workspace in {manifest}; Cargo.lock, profiles, deny.toml and .github/ are those of the workspace\n\
+         help: build it once and commit Cargo.lock; in its CI, run `cargo test --locked --package {name}` and `cargo operator regenerate --check --manifest-path {path}`\n\
          help: build the image in the workspace: `docker build --file {path}/Dockerfile .`\n\
          help: for a project that is no member, pass --no-workspace"
     ));

@@ -39,21 +39,18 @@ pub fn runtime_version(checkout: &Path) -> Option<String> {
 
 /// The path to `folder` from the folder `from`, which need not exist yet; absolute if there is none.
 pub fn relative(from: &Path, folder: &Path) -> PathBuf {
-    let absolute = |path: &Path| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // the part that exists, as the operating system resolves `..` in a path of cargo
-        let existing = path
-            .ancestors()
-            .find_map(|it| Some((it, it.canonicalize().ok()?)));
-        match existing {
-            Some((existing, real)) => {
-                real.join(path.strip_prefix(existing).unwrap_or(Path::new("")))
-            }
-            None => path,
-        }
-    };
-    let (from, folder) = (absolute(from), absolute(folder));
+    let (from, folder) = (real(from), real(folder));
     pathdiff::diff_paths(&folder, &from).unwrap_or(folder)
+}
+
+/// The absolute path of a folder that need not exist yet, without the links in its existing part.
+pub fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = |existing: &Path| {
+        let rest = path.strip_prefix(existing).ok()?;
+        Some(existing.canonicalize().ok()?.join(rest))
+    };
+    path.ancestors().find_map(real).unwrap_or(path.clone())
 }
 
 /// Lets cargo add the missing packages to the lock file of a project; the error is cargo's message.

@@ -8,7 +8,10 @@ use std::{
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
-use super::{error::DiskError, install::runtime_version};
+use super::{
+    error::DiskError,
+    install::{real, runtime_version},
+};
 
 /// The root of a workspace, and its manifest.
 #[derive(Clone, Debug)]
@@ -19,7 +22,7 @@ pub struct Workspace {
 
 /// The manifests of the folders above a project, the nearest first, without those of checkouts of this tool.
 pub fn manifests_above(project: &Path) -> Vec<Workspace> {
-    let project = std::path::absolute(project).unwrap_or_else(|_| project.to_owned());
+    let project = real(project);
     let folders = project.ancestors().skip(1);
     let folders = folders.filter(|folder| runtime_version(folder).is_none());
     let read = |root: &Path| {
@@ -32,7 +35,7 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
 
 /// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
 pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = real(folder);
     let missing = folder.ancestors().take_while(|path| !path.exists());
     let missing: Vec<&Path> = missing.collect();
     let joined = added_by_cargo(&folder, name);

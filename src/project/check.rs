@@ -92,6 +92,8 @@ pub enum StateError {
     Newer(String),
     #[error("`{0}` is not a version of cargo-operator")]
     Tool(String),
+    #[error("there is no Cargo.toml of a cargo workspace for this project in the folder `{0}`")]
+    NoWorkspace(String),
     #[error("the spec `{0}` of {1} is outside of the folder crds/")]
     SpecPath(String, String),
 }
@@ -141,6 +143,7 @@ impl StateError {
             | Self::OlmName { image: word, .. }
             | Self::Newer(word)
             | Self::Tool(word)
+            | Self::NoWorkspace(word)
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
@@ -215,6 +218,9 @@ impl StateError {
             Self::Newer(_) => "install that version, or change `tool` if you mean to go back",
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
+            }
+            Self::NoWorkspace(_) => {
+                "write the relative path of the folder, or remove the key for a project that is no member"
             }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }

@@ -43,13 +43,13 @@ impl TryFrom<RawRuntime> for Runtime {
                 git: None,
                 rev: None,
                 path: None,
-            } => Ok(Self::Version(version)),
+            } => Self::version(&version),
             RawRuntime {
                 version: None,
                 git: Some(url),
                 rev: Some(rev),
                 path: None,
-            } => Ok(Self::Git { url, rev }),
+            } => Self::git(&url, &rev),
             RawRuntime {
                 version: None,
                 git: None,
@@ -75,6 +75,34 @@ impl fmt::Display for Runtime {
 }
 
 impl Runtime {
+    /// A version of crates.io.
+    pub fn version(version: &str) -> Result<Self, &'static str> {
+        match semver::VersionReq::parse(version) {
+            Ok(_) => Ok(Self::Version(version.to_owned())),
+            Err(_) => {
+                Err("the version of the runtime is not a version of a crate, such as \"0.1.0\"")
+            }
+        }
+    }
+
+    /// A revision of a git repository, at an address that cargo reads and that has no secret.
+    pub fn git(url: &str, rev: &str) -> Result<Self, &'static str> {
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let login = rest.split('/').next().and_then(|host| host.split_once('@'));
+        match (scheme, login) {
+            ("https" | "http" | "file", None) | ("ssh", _) => Ok(Self::Git {
+                url: url.to_owned(),
+                rev: rev.to_owned(),
+            }),
+            ("https" | "http", Some(_)) => {
+                Err("the address of the repository has a login, which would be committed")
+            }
+            _ => Err(
+                "write the repository as https://HOST/PATH, ssh://git@HOST/PATH or file:///PATH",
+            ),
+        }
+    }
+
     /// The value of one of its crates in `[dependencies]`: `{ path = "../cargo-operator/crates/operator-runtime" }`.
     pub fn dependency(&self, name: &str, features: &[&str]) -> String {
         let source = match self {

@@ -31,7 +31,7 @@ fn a_new_project_becomes_a_member() {
     let before = files(root);
     let shown = ok(root, "init operators/widget --crd widget.yaml --dry-run").stderr;
     assert!(
-        shown.contains("Cargo.toml gets `operators/widget` as a member"),
+        shown.contains("`operators/widget` becomes a member of the workspace in Cargo.toml"),
         "{shown}"
     );
     assert!(files(root) == before);
@@ -138,4 +138,50 @@ fn a_workspace_that_cannot_have_the_project_stays_as_it_is() {
         refused.stderr
     );
     assert!(files(root) == before);
+}
+
+#[test]
+fn a_workspace_that_is_not_there_is_an_error_before_files_are_removed() {
+    let folder = folder();
+    let root = folder.path();
+    ok(root, "init p --crd widget.yaml");
+    let p = root.join("p");
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    for path in ["..", "/nowhere", "../nowhere"] {
+        let text = state.replace("tool = ", &format!("workspace = {path:?}\ntool = "));
+        fs::write(p.join("operator.toml"), text).unwrap();
+        let before = files(&p);
+        let refused = run(&p, "regenerate");
+        assert_eq!(refused.code, 2, "{path}");
+        assert!(
+            refused
+                .stderr
+                .contains("no Cargo.toml of a cargo workspace"),
+            "{}",
+            refused.stderr
+        );
+        assert!(
+            refused.stderr.contains("operator.toml:5:13"),
+            "{}",
+            refused.stderr
+        );
+        assert!(files(&p) == before);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_behind_a_link_is_where_the_link_leads() {
+    let folder = workspace();
+    let root = folder.path();
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir(root.join("inside")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), root.join("out")).unwrap();
+    std::os::unix::fs::symlink("inside", root.join("in")).unwrap();
+    ok(root, "init out/first --kind First --group example.com");
+    assert_eq!(fs::read_to_string(root.join("Cargo.toml")).unwrap(), ROOT);
+    assert!(outside.path().join("first/deny.toml").exists());
+    ok(root, "init in/second --kind Second --group example.com");
+    let members = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    assert!(members.contains("\"inside/second\""), "{members}");
 }
