@@ -115,7 +115,7 @@ pub fn runtime(arg: Option<RuntimeArg>, root: &Path) -> Result<Runtime, OriginEr
 }
 
 /// A path as manifests write it on all systems.
-fn slashed(path: &Path) -> String {
+pub fn slashed(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
 

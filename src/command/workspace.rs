@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Exit, failure::Failure};
+use super::{Exit, failure::Failure, origin::slashed};
 use crate::{
     disk::{self, Workspace},
     plan::Plan,
@@ -54,10 +54,6 @@ pub fn path_in(workspace: &Workspace, project: &Path) -> String {
 /// The path from a project to the root of its workspace, for `operator.toml`.
 pub fn path_to(workspace: &Workspace, project: &Path) -> String {
     slashed(&disk::relative(project, &workspace.root))
-}
-
-fn slashed(path: &Path) -> String {
-    path.display().to_string().replace('\\', "/")
 }
 
 /// Inherits what the workspace has, as an edit of the user: a later merge keeps it.
