@@ -51,6 +51,7 @@ templates! {
     "tests/all/main.rs.j2",
     "tests/all/support/flags.rs",
     "tests/all/support/mod.rs.j2",
+    "tests/dev.rs",
 }
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum;
+use operator_schema::dev::{self as protocol, Change, Event, Resource};
 
 use super::{
     Exit, dev_log,
@@ -20,6 +21,7 @@ use crate::{
     dev::{self, DevEvent, Options, Project},
     diagnostic::Report,
     disk::{DiskError, RecoveryMode},
+    manifests::conversion_stanza,
     project::{Namespaces, ResourceType, resolve},
     terminal::Terminal,
 };
@@ -115,11 +117,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     // other commands are to work beside the session
     drop(open);
     let options = Options {
-        cluster: args.cluster,
-        take_over: args.take_over,
-        webhook_url: args.webhook_url,
-        samples: !args.no_samples,
-        apply: args.apply,
+        server: protocol::Options {
+            cluster: args.cluster,
+            take_over: args.take_over,
+            webhook_url: args.webhook_url,
+            samples: !args.no_samples,
+            apply: args.apply,
+        },
         binary: args.bin,
         release: args.release,
         no_operator: args.no_operator,
@@ -224,12 +228,14 @@ impl Screen {
 
 impl Category {
     fn contains(self, event: &DevEvent) -> bool {
-        let is_condition = |change: &dev::Change| matches!(change, dev::Change::Condition { .. });
+        let is_condition = |change: &Change| matches!(change, Change::Condition { .. });
         match event {
-            DevEvent::Request { .. } => self == Self::Requests,
-            DevEvent::Object { change, .. } if is_condition(change) => self == Self::Conditions,
-            DevEvent::Object { .. } => self == Self::Objects,
-            DevEvent::Event { .. } => self == Self::Events,
+            DevEvent::Cluster(Event::Request(_)) => self == Self::Requests,
+            DevEvent::Cluster(Event::Object { change, .. }) => match is_condition(change) {
+                true => self == Self::Conditions,
+                false => self == Self::Objects,
+            },
+            DevEvent::Cluster(Event::Event { .. }) => self == Self::Events,
             DevEvent::Reconciled { .. } => self == Self::Reconciles,
             DevEvent::Log { .. } => self == Self::Logs,
             _ => false,
@@ -274,26 +280,39 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
     let mut specs: Vec<String> = state.kinds.iter().map(|kind| kind.spec.clone()).collect();
     specs.dedup();
     Ok(Project {
-        root: open.root.clone(),
-        name: state.name.clone(),
-        specs,
-        kinds,
-        own,
-        namespaces: match &state.namespaces {
-            Namespaces::All => vec![],
-            Namespaces::Own => vec![state.name.clone()],
-            Namespaces::Listed(names) => names.clone(),
+        // the server has another folder, perhaps
+        root: std::path::absolute(&open.root).unwrap_or_else(|_| open.root.clone()),
+        served: protocol::Project {
+            name: state.name.clone(),
+            specs,
+            kinds: kinds.iter().map(resource).collect(),
+            own,
+            namespaces: match &state.namespaces {
+                Namespaces::All => vec![],
+                Namespaces::Own => vec![state.name.clone()],
+                Namespaces::Listed(names) => names.clone(),
+            },
+            converted: project
+                .kinds()
+                .filter(|(kind, api)| kind.is_converted(api))
+                .map(|(_, api)| api.name())
+                .collect(),
+            conversion: conversion_stanza(&state.name, &state.name),
+            has_webhooks: project.has_webhooks(),
+            mounts_certificates: project.mounts_certificates(),
         },
-        converted: project
-            .kinds()
-            .filter(|(kind, api)| kind.is_converted(api))
-            .map(|(_, api)| api.name())
-            .collect(),
-        has_webhooks: project.has_webhooks(),
-        mounts_certificates: project.mounts_certificates(),
         is_stale: {
             let plan = open.plan(open.render(terminal)?.tree)?;
             !plan.changes.is_empty() || !plan.conflicts.is_empty()
         },
     })
+}
+
+fn resource(kind: &ResourceType) -> Resource {
+    Resource {
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        kind: kind.kind.clone(),
+        plural: kind.plural.clone(),
+    }
 }

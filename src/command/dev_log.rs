@@ -2,7 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::dev::{Change, DevEvent};
+use operator_schema::dev::{Change, Event};
+
+use crate::dev::DevEvent;
 
 /// Formats an event as lines, with colors.
 pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
@@ -32,10 +34,10 @@ fn is_command(c: char) -> bool {
 /// The help for a rejected request or a hot loop, which is printed once.
 pub fn help(event: &DevEvent) -> Option<String> {
     let (request, refusal) = match event {
-        DevEvent::Request {
-            request,
-            refusal: Some(refusal),
-        } => (request, refusal),
+        DevEvent::Cluster(Event::Request(request)) => match &request.refusal {
+            Some(refusal) => (request, refusal),
+            None => return None,
+        },
         DevEvent::HotLoop { .. } => {
             return Some(
                 "help: a reconciliation must not make a change that triggers the next one, such as a status with the current time, a list whose order varies, or a child with a random value"
@@ -44,11 +46,11 @@ pub fn help(event: &DevEvent) -> Option<String> {
         }
         _ => return None,
     };
-    match (request.code, request.verb) {
+    match (request.code, request.verb.as_str()) {
         // a `403` without this word means that the namespace is being deleted
         (403, _) if refusal.contains(" cannot ") => Some(format!(
             "help: the operator's role does not permit this: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add `{}`; then run cargo operator regenerate",
-            request.rule()
+            request.rule
         )),
         (404, "list" | "watch") => Some(
             "help: the server does not have this kind; install its CRD with --apply FILE".into(),
@@ -57,33 +59,18 @@ pub fn help(event: &DevEvent) -> Option<String> {
     }
 }
 
+/// A line's parts: its category, the style of that, and the texts of the lines.
+type Parts = (&'static str, Style, Vec<String>);
+
 /// The category of an event, the style of its label, and the texts of the lines.
-fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
+fn describe(event: &DevEvent) -> Parts {
     let colour = |colour: AnsiColor| colour.on_default();
     let bold = Style::new().bold();
     let warned = colour(AnsiColor::Yellow).bold();
     let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red).bold());
     let one = |text: String| vec![text];
     match event {
-        DevEvent::Serving {
-            url,
-            context: Some(context),
-            ..
-        } => (
-            "cluster",
-            bold,
-            one(format!(
-                "{url}, the context {context} of your kubeconfig, with your permissions"
-            )),
-        ),
-        DevEvent::Serving {
-            url, kubeconfig, ..
-        } => {
-            let mut texts = one(format!("an API server in memory, at {url}"));
-            let path = kubeconfig.iter().map(|path| path.display().to_string());
-            texts.extend(path.map(|path| format!("kubectl --kubeconfig {path} get events")));
-            ("cluster", bold, texts)
-        }
+        DevEvent::Cluster(event) => of_cluster(event),
         DevEvent::Building => ("build", bold, one("cargo build".into())),
         DevEvent::Built(took) => (
             "build",
@@ -141,8 +128,6 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
             bad,
             one(format!("ended, {how}; it starts again when a source file has changed")),
         ),
-        DevEvent::Applied(path) => ("applied", bold, one(path.clone())),
-        DevEvent::ApplyFailed(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
         DevEvent::Stale => (
             "stale",
             warned,
@@ -151,91 +136,7 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
                     .into(),
             ),
         ),
-        DevEvent::AlreadyDeployed {
-            name,
-            pauses: false,
-        } => (
-            "cluster",
-            warned,
-            one(format!(
-                "the Deployment {name}/{name} is also there: two operators reconcile the same objects; --take-over pauses the deployed one"
-            )),
-        ),
-        DevEvent::AlreadyDeployed { name, pauses: true } => (
-            "cluster",
-            bold,
-            one(format!(
-                "the operator of the Deployment {name}/{name} pauses as long as this one runs"
-            )),
-        ),
-        DevEvent::SamplesWait => (
-            "samples",
-            bold,
-            one("applied when the operator serves its webhooks".into()),
-        ),
-        DevEvent::ForeignWebhooks(None) => (
-            "webhooks",
-            warned,
-            one(
-                "the cluster cannot call the webhooks of an operator on this machine, so none is installed; --webhook-url URL names an address at which it can"
-                    .into(),
-            ),
-        ),
-        DevEvent::ForeignWebhooks(Some(url)) => (
-            "webhooks",
-            bold,
-            one(format!(
-                "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
-            )),
-        ),
-        DevEvent::ForeignConversions { url: None, crds } => (
-            "webhooks",
-            warned,
-            one(format!(
-                "the cluster cannot call the operator on this machine to convert objects of {}: a request in another version than the stored one loses fields; --webhook-url URL names an address at which it can",
-                crds.join(", ")
-            )),
-        ),
-        DevEvent::ForeignConversions {
-            url: Some(url),
-            crds,
-        } => (
-            "webhooks",
-            bold,
-            one(format!(
-                "objects of {} are converted at {url}; when the session has ended, requests in another version than the stored one fail until an operator in the cluster, or another session, converts them",
-                crds.join(", ")
-            )),
-        ),
         DevEvent::Invalid(why) => ("wrong", bad, one(why.clone())),
-        DevEvent::WatchFailed(kind, why) => (
-            "unseen",
-            warned,
-            one(format!(
-                "objects of kind {kind} can't be watched: {why}"
-            )),
-        ),
-        DevEvent::Request { request, refusal } => {
-            let text = match refusal {
-                Some(refusal) => format!("{request} {}: {refusal}", request.code),
-                None => format!("{request} {}", request.code),
-            };
-            let style = match request.code {
-                ..400 => colour(AnsiColor::Blue),
-                404 | 409 => colour(AnsiColor::Yellow),
-                _ => bad,
-            };
-            ("request", style, one(text))
-        }
-        DevEvent::Object { object, change } => changed(object, change),
-        DevEvent::Event { object, kind, text } => {
-            let style = if kind == "Normal" {
-                colour(AnsiColor::Cyan)
-            } else {
-                warned
-            };
-            ("event", style, one(format!("{object} {kind} {text}")))
-        }
         DevEvent::Reconciled { object, took } => {
             ("reconcile", good, one(format!("{object} in {took}")))
         }
@@ -252,6 +153,124 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
             let parts = [level.as_str(), object.as_str(), text.as_str()];
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             ("log", style, one(parts.join(" ")))
+        }
+    }
+}
+
+/// As [`describe`], for an event of the API server.
+fn of_cluster(event: &Event) -> Parts {
+    let colour = |colour: AnsiColor| colour.on_default();
+    let bold = Style::new().bold();
+    let warned = colour(AnsiColor::Yellow).bold();
+    let bad = colour(AnsiColor::Red).bold();
+    let one = |text: String| vec![text];
+    match event {
+        Event::Serving {
+            url,
+            context: Some(context),
+            ..
+        } => (
+            "cluster",
+            bold,
+            one(format!(
+                "{url}, the context {context} of your kubeconfig, with your permissions"
+            )),
+        ),
+        Event::Serving {
+            url, kubeconfig, ..
+        } => {
+            let mut texts = one(format!("an API server in memory, at {url}"));
+            let path = kubeconfig.iter().map(|path| path.display().to_string());
+            texts.extend(path.map(|path| format!("kubectl --kubeconfig {path} get events")));
+            ("cluster", bold, texts)
+        }
+        Event::Applied(path) => ("applied", bold, one(path.clone())),
+        Event::ApplyFailed(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
+        Event::AlreadyDeployed {
+            name,
+            pauses: false,
+        } => (
+            "cluster",
+            warned,
+            one(format!(
+                "the Deployment {name}/{name} is also there: two operators reconcile the same objects; --take-over pauses the deployed one"
+            )),
+        ),
+        Event::AlreadyDeployed { name, pauses: true } => (
+            "cluster",
+            bold,
+            one(format!(
+                "the operator of the Deployment {name}/{name} pauses as long as this one runs"
+            )),
+        ),
+        Event::SamplesWait => (
+            "samples",
+            bold,
+            one("applied when the operator serves its webhooks".into()),
+        ),
+        Event::ForeignWebhooks(None) => (
+            "webhooks",
+            warned,
+            one(
+                "the cluster cannot call the webhooks of an operator on this machine, so none is installed; --webhook-url URL names an address at which it can"
+                    .into(),
+            ),
+        ),
+        Event::ForeignWebhooks(Some(url)) => (
+            "webhooks",
+            bold,
+            one(format!(
+                "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
+            )),
+        ),
+        Event::ForeignConversions { url: None, crds } => (
+            "webhooks",
+            warned,
+            one(format!(
+                "the cluster cannot call the operator on this machine to convert objects of {}: a request in another version than the stored one loses fields; --webhook-url URL names an address at which it can",
+                crds.join(", ")
+            )),
+        ),
+        Event::ForeignConversions {
+            url: Some(url),
+            crds,
+        } => (
+            "webhooks",
+            bold,
+            one(format!(
+                "objects of {} are converted at {url}; when the session has ended, requests in another version than the stored one fail until an operator in the cluster, or another session, converts them",
+                crds.join(", ")
+            )),
+        ),
+        Event::Invalid(why) => ("wrong", bad, one(why.clone())),
+        Event::WatchFailed(kind, why) => (
+            "unseen",
+            warned,
+            one(format!(
+                "objects of kind {kind} can't be watched: {why}"
+            )),
+        ),
+        Event::Request(request) => {
+            let (text, code) = (&request.text, request.code);
+            let text = match &request.refusal {
+                Some(refusal) => format!("{text} {code}: {refusal}"),
+                None => format!("{text} {code}"),
+            };
+            let style = match request.code {
+                ..400 => colour(AnsiColor::Blue),
+                404 | 409 => colour(AnsiColor::Yellow),
+                _ => bad,
+            };
+            ("request", style, one(text))
+        }
+        Event::Object { object, change } => changed(object, change),
+        Event::Event { object, kind, text } => {
+            let style = if kind == "Normal" {
+                colour(AnsiColor::Cyan)
+            } else {
+                warned
+            };
+            ("event", style, one(format!("{object} {kind} {text}")))
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cargo_metadata::{Message, Metadata, MetadataCommand};
+use cargo_metadata::{Message, Metadata, MetadataCommand, Package};
 use tokio::{
     io::AsyncReadExt,
     process::{Child, Command},
@@ -17,6 +17,9 @@ use tokio::{
 };
 
 use super::{DevError, process::end};
+
+/// The name of the target that serves the API.
+const SERVER: &str = "dev";
 
 /// The parameters of the build.
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ pub struct Build {
 #[derive(Clone, Debug)]
 pub struct Built {
     pub program: PathBuf,
+    /// The API server.
+    pub server: PathBuf,
     /// The duration of the build.
     pub took: Duration,
 }
@@ -54,10 +59,16 @@ impl Build {
         let metadata = MetadataCommand::new()
             .manifest_path(root.join("Cargo.toml"))
             .exec()?;
+        let package = package(&metadata, &root)
+            .ok_or_else(|| DevError::NoBinary(root.display().to_string()))?;
         let binary = match binary {
             Some(name) => name.to_owned(),
-            None => only_binary(&metadata, &root)?,
+            None => only_binary(package)?,
         };
+        let mut targets = package.targets.iter();
+        if !targets.any(|target| target.is_test() && target.name == SERVER) {
+            return Err(DevError::NoServer(package.name.to_string()));
+        }
         let local = metadata.packages.iter().filter(|it| it.source.is_none());
         let folder =
             |manifest: &cargo_metadata::camino::Utf8Path| manifest.parent().map(Into::into);
@@ -78,6 +89,8 @@ impl Build {
         command
             .args(["build", "--message-format=json-render-diagnostics", "--bin"])
             .arg(&self.binary)
+            // with the dependencies of the tests, which are compiled already after `cargo test`
+            .args(["--test", SERVER])
             .args(self.release.then_some("--release"))
             .args((!is_first).then_some("--quiet"))
             .current_dir(&self.root)
@@ -114,13 +127,21 @@ impl Building {
         }
         let messages =
             Message::parse_stream(BufReader::new(output.as_slice())).filter_map(Result::ok);
-        let programs = messages.filter_map(|message| match message {
-            Message::CompilerArtifact(made) if made.target.name == self.binary => made.executable,
-            _ => None,
-        });
-        let program = programs.last().ok_or("cargo names no binary")?;
+        let (mut program, mut server) = (None, None);
+        for message in messages {
+            let Message::CompilerArtifact(made) = message else {
+                continue;
+            };
+            let name = made.target.name.as_str();
+            if made.target.is_bin() && name == self.binary {
+                program = made.executable.or(program);
+            } else if made.target.is_test() && name == SERVER {
+                server = made.executable.or(server);
+            }
+        }
         Ok(Built {
-            program: program.into(),
+            program: program.ok_or("cargo names no binary")?.into(),
+            server: server.ok_or("cargo names no API server")?.into(),
             took: self.began.elapsed(),
         })
     }
@@ -131,12 +152,14 @@ impl Building {
     }
 }
 
-fn only_binary(metadata: &Metadata, root: &Path) -> Result<String, DevError> {
-    let none = || DevError::NoBinary(root.display().to_string());
-    let of_root =
-        |it: &&cargo_metadata::Package| it.manifest_path.parent().is_some_and(|it| it == root);
+/// The package of the project.
+fn package<'a>(metadata: &'a Metadata, root: &Path) -> Option<&'a Package> {
+    let of_root = |it: &&Package| it.manifest_path.parent().is_some_and(|it| it == root);
     let package = metadata.packages.iter().find(of_root);
-    let package = package.or(metadata.root_package()).ok_or_else(none)?;
+    package.or(metadata.root_package())
+}
+
+fn only_binary(package: &Package) -> Result<String, DevError> {
     if let Some(name) = &package.default_run {
         return Ok(name.clone());
     }

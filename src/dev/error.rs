@@ -2,17 +2,33 @@
 
 use std::{io, path::PathBuf};
 
-use operator_testing::http;
+use operator_schema::dev::VERSION;
 
 /// The reason why a session could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
-    /// The server in memory did not start.
-    #[error("the API server in memory: {0}")]
-    Server(#[from] http::Error),
-    /// There is no usable kubeconfig.
-    #[error("the current kubeconfig can't be used: {0}")]
-    Kubeconfig(String),
+    /// The server could not start.
+    #[error("{why}")]
+    Server {
+        /// The reason.
+        why: String,
+        /// The help for the user.
+        help: String,
+    },
+    /// The server speaks another version of the protocol.
+    #[error(
+        "the API server of the project has version {0} of the protocol, and this tool {VERSION}"
+    )]
+    ServerVersion(u32),
+    /// The program prints something else.
+    #[error("tests/dev.rs is not the API server of a session: it prints {0:?}")]
+    NotAServer(String),
+    /// The server exited by itself.
+    #[error("the API server ended, {0}")]
+    ServerEnded(String),
+    /// The package has no server.
+    #[error("the package {0} has no test target `dev`, which is the API server")]
+    NoServer(String),
     /// Cargo could not describe the package.
     #[error("cargo metadata: {0}")]
     Metadata(#[from] cargo_metadata::Error),
@@ -63,10 +79,15 @@ impl DevError {
     /// The help for the user.
     pub fn help(&self) -> String {
         match self {
-            Self::Server(_) | Self::Runtime(_) => "try again".into(),
-            Self::Kubeconfig(_) => {
-                "`kubectl config current-context` shows the context in use; without --cluster, no cluster is needed".into()
+            Self::Server { help, .. } => help.clone(),
+            Self::ServerVersion(_) => {
+                "install the release of cargo-operator that `tool` in operator.toml names, or run `cargo operator regenerate` and `cargo update operator-testing`".into()
             }
+            Self::NotAServer(_) | Self::NoServer(_) => {
+                "`cargo operator regenerate` writes tests/dev.rs, and its target in Cargo.toml".into()
+            }
+            Self::ServerEnded(_) => "it printed the reason, if there is one; start the session again".into(),
+            Self::Runtime(_) => "try again".into(),
             Self::Metadata(_) => "fix Cargo.toml, and try `cargo metadata`".into(),
             Self::NoBinary(_) => "`cargo operator init` creates src/main.rs".into(),
             Self::Binaries { .. } => {

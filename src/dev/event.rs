@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use jiff::Zoned;
-use operator_testing::Request;
+use operator_schema::dev::Event;
 use tokio::sync::mpsc;
 
 /// Sends the events of a session, with their times.
@@ -21,25 +21,13 @@ impl EventSender {
         // without a receiver, the session has ended
         let _unsent = self.0.send((Zoned::now(), event));
     }
-
-    /// Whether the session has ended.
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
 }
 
 /// An event that `dev` shows to the developer of an operator.
 #[derive(Clone, Debug)]
 pub enum DevEvent {
-    /// The API server is ready.
-    Serving {
-        /// `https://HOST:PORT`.
-        url: String,
-        /// The context of the user's kubeconfig; `None` for the server in memory.
-        context: Option<String>,
-        /// The kubeconfig for kubectl, which is valid while the session runs.
-        kubeconfig: Option<PathBuf>,
-    },
+    /// What the API server reports.
+    Cluster(Event),
     /// The build begins.
     Building,
     /// The build succeeded, and took this long.
@@ -53,9 +41,9 @@ pub enum DevEvent {
     /// The user has to start the operator, with `environment` (also written to `file`) and without the variables in `unset`, which would
     /// make it use another cluster.
     StartManually {
-        environment: Vec<(&'static str, String)>,
+        environment: Vec<(String, String)>,
         file: PathBuf,
-        unset: Vec<&'static str>,
+        unset: Vec<String>,
     },
     /// An object is reconciled endlessly; its reconciliations and requests with their rates per second, the most frequent first.
     HotLoop {
@@ -64,41 +52,10 @@ pub enum DevEvent {
     },
     /// The operator exited by itself, for example with `exit status: 1`.
     Exited(String),
-    /// The objects of this file were applied.
-    Applied(String),
-    /// The objects of a file were not applied: the file, and the reason.
-    ApplyFailed(String, String),
-    /// A Deployment of the operator with this name is on the cluster; whether its operator is to pause.
-    AlreadyDeployed { name: String, pauses: bool },
-    /// Fixtures and samples are applied when the operator serves its webhooks.
-    SamplesWait,
-    /// The user's cluster calls the webhooks of the operator at this URL, or cannot call them.
-    ForeignWebhooks(Option<String>),
-    /// The user's cluster calls the operator at this URL to convert the objects of these CRDs, or cannot call it, so that nothing converts
-    /// them.
-    ForeignConversions {
-        url: Option<String>,
-        crds: Vec<String>,
-    },
     /// `operator.toml`, a CRD or another file of the project is invalid, with the reason.
     Invalid(String),
     /// The generated code does not match `operator.toml` and the CRDs.
     Stale,
-    /// A request of the operator; `refusal` is the server's message if it was refused.
-    Request {
-        request: Request,
-        refusal: Option<String>,
-    },
-    /// An object changed.
-    Object { object: String, change: Change },
-    /// The objects of a kind can't be watched: the kind, and the reason.
-    WatchFailed(String, String),
-    /// A Kubernetes event; `kind` is its type, `Normal` or `Warning`.
-    Event {
-        object: String,
-        kind: String,
-        text: String,
-    },
     /// A reconciliation succeeded.
     Reconciled { object: String, took: String },
     /// A line that the operator printed; `level` is empty if it is not a line of its log.
@@ -107,22 +64,4 @@ pub enum DevEvent {
         object: String,
         text: String,
     },
-}
-
-/// A change of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    Created,
-    /// The fields that changed, for example `spec.replicas 1 → 2`.
-    Fields(Vec<String>),
-    /// A condition has another status, reason or message.
-    Condition {
-        kind: String,
-        status: String,
-        reason: String,
-        message: String,
-    },
-    /// The object is being deleted, and waits for these finalizers.
-    Deleting(Vec<String>),
-    Deleted,
 }

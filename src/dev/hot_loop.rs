@@ -6,7 +6,9 @@ use std::collections::{HashMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::event::{Change, DevEvent};
+use operator_schema::dev::{Change, Event};
+
+use super::event::DevEvent;
 
 /// The number of equal events within [`WINDOW`] that count as a loop.
 const MANY: usize = 12;
@@ -104,15 +106,17 @@ fn key(event: &DevEvent) -> Option<LoopKey> {
     let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     Some(match event {
         DevEvent::Reconciled { object, .. } => LoopKey::Reconciled(object.clone()),
-        DevEvent::Request { request, .. } => LoopKey::Asked(format!("{request} {}", request.code)),
-        DevEvent::Object { object, change } => match change {
+        DevEvent::Cluster(Event::Request(request)) => {
+            LoopKey::Asked(format!("{} {}", request.text, request.code))
+        }
+        DevEvent::Cluster(Event::Object { object, change }) => match change {
             Change::Fields(_) => LoopKey::Other(format!("fields of {object}")),
             Change::Condition { kind, .. } => LoopKey::Other(format!("{kind} of {object}")),
             Change::Created | Change::Deleting(_) | Change::Deleted => {
                 LoopKey::Other(format!("life of {object}"))
             }
         },
-        DevEvent::Event { object, text, .. } => {
+        DevEvent::Cluster(Event::Event { object, text, .. }) => {
             LoopKey::Other(format!("event {object} {}", without_numbers(text)))
         }
         DevEvent::Log {
@@ -142,10 +146,10 @@ mod tests {
     }
 
     fn changed(object: &str) -> DevEvent {
-        DevEvent::Object {
+        DevEvent::Cluster(Event::Object {
             object: object.into(),
             change: Change::Fields(vec!["status.time 1 → 2".into()]),
-        }
+        })
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `cargo operator dev`: runs the project's operator on an API server, and rebuilds it when its code changes.
 //!
 //! In: a [`Project`] and [`Options`]. Out: [`DevEvent`]s in the order in which they are observed, until the user ends the session. A session
-//! reads the project and runs programs, but writes no file of the project.
+//! reads the project and runs programs, but writes no file of the project. The API server is one of these programs (`crates/operator-testing/src/dev/`); it
+//! observes requests and objects.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,20 +10,15 @@
 )]
 
 mod build;
-mod changes;
-mod cluster;
-mod conversions;
 mod error;
 mod event;
 mod files;
 mod folder;
 mod hot_loop;
 mod listener;
-mod objects;
 mod process;
-mod requests;
+mod server;
 mod session;
-mod webhooks;
 
 /// The folder of the samples, each a file with one object.
 const SAMPLES: &str = "manifests/samples";
@@ -31,5 +27,5 @@ const SAMPLES: &str = "manifests/samples";
 const FIXTURES: &str = "tests/fixtures";
 
 pub use error::DevError;
-pub use event::{Change, DevEvent};
+pub use event::DevEvent;
 pub use session::{Options, Project, run};

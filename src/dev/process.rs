@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use operator_schema::dev::Environment;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -43,27 +44,16 @@ const DEFAULTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The environment of the operator.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
-    pub set: Vec<(&'static str, OsString)>,
-    pub unset: Vec<&'static str>,
-}
-
-impl Settings {
-    /// The environment for an operator that the user starts: as [`Operator::start`] sets it, but with a text log.
-    pub fn of_user(&self) -> Vec<(&'static str, String)> {
-        let defaults = DEFAULTS
-            .into_iter()
-            .filter(|(name, _)| !matches!(*name, "LOG_FORMAT" | "RUST_LOG"))
-            .map(|(name, value)| {
-                let own = env::var(name);
-                (name, own.unwrap_or_else(|_| value.to_owned()))
-            });
-        let set = self.set.iter();
-        let set = set.map(|(name, value)| (*name, value.to_string_lossy().into_owned()));
-        set.chain(defaults).collect()
-    }
+/// The environment for an operator that the user starts: as [`Operator::start`] sets it, but with a text log.
+pub fn of_user(environment: &Environment) -> Vec<(String, String)> {
+    let defaults = DEFAULTS
+        .into_iter()
+        .filter(|(name, _)| !matches!(*name, "LOG_FORMAT" | "RUST_LOG"))
+        .map(|(name, value)| {
+            let own = env::var(name);
+            (name.to_owned(), own.unwrap_or_else(|_| value.to_owned()))
+        });
+    environment.set.iter().cloned().chain(defaults).collect()
 }
 
 /// A running operator. It is killed when this is dropped.
@@ -72,7 +62,7 @@ pub struct Operator {
     readers: Vec<JoinHandle<()>>,
     /// The file from which it was started.
     stamp: Option<Stamp>,
-    settings: Settings,
+    environment: Environment,
     /// The process group of the operator and its children.
     #[cfg(unix)]
     group: Option<Pid>,
@@ -95,7 +85,7 @@ impl Operator {
     pub fn start(
         program: &Path,
         arguments: &[OsString],
-        settings: &Settings,
+        environment: &Environment,
         root: &Path,
         events: &EventSender,
     ) -> Result<Self, DevError> {
@@ -107,12 +97,7 @@ impl Operator {
                     .into_iter()
                     .filter(|(name, _)| env::var_os(name).is_none()),
             )
-            .envs(
-                settings
-                    .set
-                    .iter()
-                    .map(|(name, value)| (name, value.as_os_str())),
-            )
+            .envs(environment.set.iter().map(|(name, value)| (name, value)))
             // also if this process is killed, the operator must end
             .env("PARENT_PROCESS", std::process::id().to_string())
             .current_dir(root)
@@ -120,7 +105,7 @@ impl Operator {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        for name in &settings.unset {
+        for name in &environment.unset {
             command.env_remove(name);
         }
         #[cfg(unix)]
@@ -142,16 +127,16 @@ impl Operator {
         Ok(Self {
             readers,
             stamp,
-            settings: settings.clone(),
+            environment: environment.clone(),
             #[cfg(unix)]
             group: group(&child),
             child,
         })
     }
 
-    /// Whether it was started from the current file, with these settings.
-    pub fn is_of(&self, program: &Path, settings: &Settings) -> bool {
-        self.stamp.is_some() && self.stamp == stamp(program) && self.settings == *settings
+    /// Whether it was started from the current file, in this environment.
+    pub fn is_of(&self, program: &Path, environment: &Environment) -> bool {
+        self.stamp.is_some() && self.stamp == stamp(program) && self.environment == *environment
     }
 
     /// Waits until it exits and its output is read. Returns how it exited, for example `exit status: 1`.

@@ -1,6 +1,7 @@
 //! The list of the files of a project, with their owners.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use operator_schema::unchecked_rules;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
@@ -62,6 +63,8 @@ struct Whole<'a> {
     crate_name: String,
     runtime: String,
     testing: String,
+    /// Whether there is the program for `cargo operator dev`.
+    has_dev: bool,
     /// The git repository of the runtime.
     runtime_repository: Option<&'a str>,
     /// Whether the image cannot be built on other machines.
@@ -164,6 +167,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         .into_iter()
         .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
         .collect();
+    // webhooks have match conditions
+    let has_rules = has_webhooks || project.kinds().any(|(_, api)| has_rules(api));
+    let has_dev = !project.removed.contains("tests/dev.rs");
+    let testing_features = [("cel", has_rules), ("dev", has_dev)];
+    let testing_features: Vec<&str> = testing_features
+        .into_iter()
+        .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
+        .collect();
     let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
     let scaffolds = scaffolds(&all);
@@ -180,10 +191,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         is_member,
         crate_name: state.name.replace('-', "_"),
         runtime: state.runtime.dependency("operator-runtime", &features),
-        testing: state.runtime.dependency(
-            "operator-testing",
-            if has_webhooks { &["cel"] } else { &[] },
-        ),
+        testing: state
+            .runtime
+            .dependency("operator-testing", &testing_features),
+        has_dev,
         runtime_repository: match &state.runtime {
             Runtime::Git { url, .. } => Some(url),
             Runtime::Version(_) | Runtime::Path(_) => None,
@@ -265,6 +276,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
+    tree.insert("tests/dev.rs", Owner::Tool, plain("tests/dev.rs"));
     let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
     if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
         tree.insert("tests/all/conversions.rs", Owner::Tool, text);
@@ -317,6 +329,12 @@ fn tests(tree: &Tree, project: &Project) -> Tests {
     let mut tests: Vec<String> = modules.collect();
     tests.sort_by(|a, b| version_order(a, b));
     Tests { tests }
+}
+
+/// Whether a schema of the CRD has CEL rules.
+fn has_rules(api: &Api) -> bool {
+    let mut versions = api.versions.iter();
+    versions.any(|version| !unchecked_rules(&version.schema).is_empty())
 }
 
 /// The CRDs that the operator applies itself.

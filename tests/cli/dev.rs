@@ -8,11 +8,15 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        LazyLock,
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::Duration,
 };
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{edit, project};
@@ -29,15 +33,45 @@ const OPERATOR: &str = r###"fn main() {
 }
 "###;
 
+/// The API server, of which these tests have compiled all but the program.
+static SERVER: LazyLock<String> = LazyLock::new(|| {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--test", "dev", "--message-format", "json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    let messages = serde_json::Deserializer::from_slice(&built.stdout).into_iter::<Value>();
+    let mut messages = messages.map(Result::unwrap);
+    let made = messages
+        .find(|message| message["target"]["name"] == "dev" && message["executable"].is_string());
+    let made = made.expect("cargo builds it");
+    made["executable"].as_str().unwrap().to_owned()
+});
+
+/// A program for `tests/dev.rs`.
+fn serving(server: &str) -> String {
+    format!(
+        "use std::os::unix::process::CommandExt;
+fn main() {{
+    panic!(\"{{}}\", std::process::Command::new({server:?}).exec());
+}}
+"
+    )
+}
+
 /// A project `p` whose operator is the one above.
 fn small() -> (TempDir, PathBuf) {
     let folder = project();
     let p = folder.path().join("p");
-    let manifest = "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let manifest = "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+        [[test]]\nname = \"dev\"\npath = \"tests/dev.rs\"\nharness = false\ntest = false\n";
     fs::write(p.join("Cargo.toml"), manifest).unwrap();
     fs::write(p.join("src/lib.rs"), "").unwrap();
     fs::write(p.join("src/main.rs"), OPERATOR).unwrap();
     fs::remove_dir_all(p.join("tests")).unwrap();
+    fs::create_dir(p.join("tests")).unwrap();
+    fs::write(p.join("tests/dev.rs"), serving(&SERVER)).unwrap();
     (folder, p)
 }
 
@@ -395,4 +429,71 @@ fn child_processes_of_the_operator_end_with_it() {
     let process = started(&p);
     assert_eq!(session.end(), Some(0));
     assert!(!runs(&process), "it is gone");
+}
+
+#[test]
+fn a_killed_session_leaves_no_server() {
+    let (_folder, p) = small();
+    let recorded =
+        "std::fs::write(\"target/process\", std::process::id().to_string()).unwrap();\n    panic!";
+    change(&p.join("tests/dev.rs"), "panic!", recorded);
+    let mut session = Session::start(&p, &[]);
+    let operator = session.until("started, process ");
+    session.until("INFO first");
+    let process = started(&p);
+    assert!(runs(&process), "it runs");
+    session.child.kill().unwrap();
+    session.child.wait().unwrap();
+    // a real one sees that its parent is gone
+    let operator = operator.rsplit(' ').next().unwrap();
+    let killed = Command::new("kill").arg(operator).status().unwrap();
+    assert!(killed.success());
+    let is_gone = (0..50).any(|_| {
+        thread::sleep(Duration::from_millis(100));
+        !runs(&process)
+    });
+    assert!(is_gone, "it is gone");
+}
+
+#[test]
+fn the_server_starts_once_the_code_compiles() {
+    let (_folder, p) = small();
+    change(&p.join("src/main.rs"), "first", "first}");
+    let session = Session::start(&p, &[]);
+    session.until("build     failed");
+    change(&p.join("src/main.rs"), "first}", "first");
+    session.until("cluster   an API server in memory");
+    session.some("INFO first");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn a_server_that_does_not_fit_is_an_error_with_help() {
+    let (_folder, p) = small();
+    let run = |main: &str| {
+        fs::write(p.join("tests/dev.rs"), format!("fn main() {{ {main} }}\n")).unwrap();
+        let session = crate::support::run(&p, "dev");
+        assert_eq!(session.code, 2, "{}", session.stderr);
+        session.stderr
+    };
+    let newer = run(r##"println!(r#"{{"dev":2}}"#);"##);
+    assert!(
+        newer.contains("version 2 of the protocol, and this tool 1"),
+        "{newer}"
+    );
+    assert!(newer.contains("help: "), "{newer}");
+    let other = run(r#"println!("hello");"#);
+    assert!(other.contains("it prints \"hello\""), "{other}");
+    let ended = run("std::process::exit(7)");
+    assert!(
+        ended.contains("the API server ended, exit status: 7"),
+        "{ended}"
+    );
+    let mut manifest = fs::read_to_string(p.join("Cargo.toml")).unwrap();
+    manifest.truncate(manifest.find("[[test]]").unwrap());
+    fs::write(p.join("Cargo.toml"), manifest).unwrap();
+    fs::remove_file(p.join("tests/dev.rs")).unwrap();
+    let nothing = crate::support::run(&p, "dev").stderr;
+    assert!(nothing.contains("no test target `dev`"), "{nothing}");
+    assert!(nothing.contains("cargo operator regenerate"), "{nothing}");
 }

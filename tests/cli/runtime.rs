@@ -99,7 +99,9 @@ fn a_change_of_the_key_switches_all_files_that_depend_on_it() {
         ),
         (
             "Cargo.toml",
-            format!("operator-testing = {{ git = {URL:?}, rev = \"v0.1.0\" }}"),
+            format!(
+                "operator-testing = {{ git = {URL:?}, rev = \"v0.1.0\", features = [\"dev\"] }}"
+            ),
         ),
         ("deny.toml", format!("allow-git = [{URL:?}]")),
         (

@@ -46,6 +46,7 @@
 
 mod correlate;
 mod default;
+pub mod dev;
 mod embedded;
 mod format;
 mod go;

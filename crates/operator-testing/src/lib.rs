@@ -52,6 +52,8 @@ mod arguments;
 mod assets;
 mod conversion;
 mod declared;
+#[cfg(feature = "dev")]
+pub mod dev;
 mod difference;
 mod error;
 mod eventually;

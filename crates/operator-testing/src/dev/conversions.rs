@@ -1,6 +1,6 @@
 //! How the API server of a session converts the objects of the project's CRDs: it calls the operator on this machine.
 //!
-//! In: the CRDs that the operator converts, and the URL of its webhooks. Out: `spec.conversion` of each of them.
+//! In: the CRDs that the operator converts, their conversion in the manifests, and the URL of its webhooks. Out: `spec.conversion` of each of them.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,15 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use crate::manifests::conversion_stanza;
 
 /// `spec.conversion` of CRDs, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversions(BTreeMap<String, Value>);
 
 impl Conversions {
-    /// Conversions by the operator at a URL. Without the certificate to trust, the operator adds it.
-    pub fn at(url: &str, bundle: Option<&Value>, operator: &str, crds: &[String]) -> Self {
-        let mut conversion = conversion_stanza(operator, operator);
+    /// The conversion of the manifests, at a URL. Without the certificate to trust, the operator adds it.
+    pub fn at(url: &str, bundle: Option<&Value>, conversion: &Value, crds: &[String]) -> Self {
+        let mut conversion = conversion.clone();
         redirect(&mut conversion["webhook"], url, bundle);
         let crds = crds.iter().cloned();
         Self(crds.map(|crd| (crd, conversion.clone())).collect())
@@ -27,10 +26,10 @@ impl Conversions {
     pub async fn on_cluster(
         cluster: &Cluster,
         url: Option<&str>,
-        operator: &str,
+        conversion: &Value,
         crds: &[String],
     ) -> Self {
-        let all = url.map(|url| Self::at(url, None, operator, crds));
+        let all = url.map(|url| Self::at(url, None, conversion, crds));
         let mut all = all.unwrap_or_default();
         for crd in crds {
             if let Some(conversion) = cluster.conversion_webhook(crd).await {
@@ -73,6 +72,16 @@ pub fn redirect(webhook: &mut Value, url: &str, bundle: Option<&Value>) {
 mod tests {
     use super::*;
 
+    fn of_manifests() -> Value {
+        json!({
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"service": {"name": "op-webhook", "namespace": "op", "path": "/convert"}},
+            },
+        })
+    }
+
     fn object(kind: &str) -> DynamicObject {
         let value = json!({
             "apiVersion": "v1", "kind": kind, "metadata": {"name": "widgets.example.com"},
@@ -84,7 +93,12 @@ mod tests {
     #[test]
     fn a_crd_gets_the_conversion_of_the_manifests_at_the_url() {
         let names = ["widgets.example.com".to_owned(), "other".to_owned()];
-        let all = Conversions::at("https://127.0.0.1:1", Some(&"Y2E=".into()), "op", &names);
+        let all = Conversions::at(
+            "https://127.0.0.1:1",
+            Some(&"Y2E=".into()),
+            &of_manifests(),
+            &names,
+        );
         let mut crd = object("CustomResourceDefinition");
         all.add_to(&mut crd);
         assert_eq!(
@@ -107,12 +121,12 @@ mod tests {
     #[test]
     fn other_objects_stay_as_they_are() {
         let names = ["widgets.example.com".to_owned()];
-        let all = Conversions::at("https://127.0.0.1:1", None, "op", &names);
+        let all = Conversions::at("https://127.0.0.1:1", None, &of_manifests(), &names);
         let mut other = object("ConfigMap");
         all.add_to(&mut other);
         assert_eq!(other, object("ConfigMap"));
         let mut unknown = object("CustomResourceDefinition");
-        Conversions::at("https://127.0.0.1:1", None, "op", &[]).add_to(&mut unknown);
+        Conversions::at("https://127.0.0.1:1", None, &of_manifests(), &[]).add_to(&mut unknown);
         assert_eq!(unknown, object("CustomResourceDefinition"));
     }
 }

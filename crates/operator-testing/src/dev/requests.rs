@@ -4,30 +4,31 @@ use std::convert::Infallible;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use operator_testing::{ApiServer, Body};
+use operator_schema::dev::{self, Event};
 use tower::ServiceExt;
 
-use super::event::{DevEvent, EventSender};
+use super::output::Output;
+use crate::{ApiServer, Body, request_log};
 
 /// Passes a request on, and reports it if that user sent it.
 pub async fn answer<B>(
     server: ApiServer,
     request: Request<B>,
     user: &str,
-    events: &EventSender,
+    output: &Output,
 ) -> Result<Response<Body>, Infallible>
 where
     B: http_body_util::BodyExt + Send + 'static,
     B::Data: Send,
     B::Error: std::fmt::Display + Send,
 {
-    let mut asked = operator_testing::Request::of(&request);
+    let asked = request_log::Request::of(&request);
     let response = server.oneshot(request).await?;
     if asked.user != user {
         return Ok(response);
     }
-    asked.code = response.status().as_u16();
-    let (response, refusal) = match asked.code {
+    let code = response.status().as_u16();
+    let (response, refusal) = match code {
         ..400 => (response, None),
         _ => {
             let (parts, body) = response.into_parts();
@@ -37,10 +38,13 @@ where
             (Response::from_parts(parts, body), Some(refusal))
         }
     };
-    events.send(DevEvent::Request {
-        request: asked,
+    output.event(Event::Request(dev::Request {
+        text: asked.to_string(),
+        verb: asked.verb.to_owned(),
+        code,
+        rule: asked.rule(),
         refusal,
-    });
+    }));
     Ok(response)
 }
 

@@ -10,11 +10,10 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{
-    changes::{events_of, named},
-    event::{Change, DevEvent, EventSender},
-};
-use crate::project::ResourceType;
+use operator_schema::dev::{Change, Event, Resource};
+
+use super::changes::{events_of, named};
+use super::output::Output;
 
 /// Which objects are reported.
 #[derive(Clone, Debug)]
@@ -26,7 +25,7 @@ pub enum Scope {
 }
 
 /// Watches a kind until the session ends.
-pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender: EventSender) {
+pub async fn follow(client: Client, resource: Resource, scope: Scope, output: Output) {
     let is_core = resource.group.is_empty();
     let api_resource = ApiResource {
         api_version: match is_core {
@@ -54,19 +53,19 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender
         match event {
             Ok(event) => {
                 is_well = true;
-                known.step(event).into_iter().for_each(|it| sender.send(it));
+                known
+                    .step(event)
+                    .into_iter()
+                    .for_each(|it| output.event(it));
             }
             // it lists again, as after a change of a CRD
             Err(watcher::Error::WatchError(status)) if status.code == 410 => {}
             Err(error) => {
                 if std::mem::replace(&mut is_well, false) {
                     let kind = known.resource.kind.clone();
-                    sender.send(DevEvent::WatchFailed(kind, error.to_string()));
+                    output.event(Event::WatchFailed(kind, error.to_string()));
                 }
             }
-        }
-        if sender.is_closed() {
-            return;
         }
     }
 }
@@ -83,7 +82,7 @@ struct Known {
 
 impl Known {
     /// The events to report for a watch event.
-    fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<DevEvent> {
+    fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<Event> {
         let is_event = self.resource.group.is_empty() && self.resource.kind == "Event";
         let is_listed = matches!(event, watcher::Event::InitApply(_));
         let mut gone = vec![];
@@ -119,7 +118,7 @@ impl Known {
                 return events;
             }
         }
-        let deleted = |object: Value| DevEvent::Object {
+        let deleted = |object: Value| Event::Object {
             object: named(&object),
             change: Change::Deleted,
         };
@@ -220,9 +219,9 @@ mod tests {
         }
     }
 
-    fn lines(events: Vec<DevEvent>) -> Vec<String> {
+    fn lines(events: Vec<Event>) -> Vec<String> {
         let line = |event| match event {
-            DevEvent::Object { object, change } => format!("{object} {change:?}"),
+            Event::Object { object, change } => format!("{object} {change:?}"),
             other => format!("{other:?}"),
         };
         events.into_iter().map(line).collect()

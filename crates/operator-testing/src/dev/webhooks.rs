@@ -1,7 +1,6 @@
 //! The webhooks of the operator in a session: where it serves them, and how the API server in memory calls them.
 
 use std::{
-    ffi::OsString,
     io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
@@ -70,13 +69,14 @@ impl Webhooks {
     }
 
     /// The environment of the operator.
-    pub fn settings(&self) -> Vec<(&'static str, OsString)> {
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut set = vec![
-            ("WEBHOOK_ADDRESS", self.address.to_string().into()),
-            ("WEBHOOK_URL", self.url().into()),
+            ("WEBHOOK_ADDRESS", self.address.to_string()),
+            ("WEBHOOK_URL", self.url()),
         ];
         if let Some(mounted) = &self.mounted {
-            set.push(("WEBHOOK_CERTIFICATES", mounted.folder.clone().into()));
+            let folder = mounted.folder.display().to_string();
+            set.push(("WEBHOOK_CERTIFICATES", folder));
         }
         set
     }
@@ -94,8 +94,8 @@ impl Webhooks {
 
     /// The conversions of CRDs, which call this machine. A CRD is applied again when its file changes, so it gets the URL at once: a service
     /// would come beside the URL that the operator has set since.
-    pub fn conversions(&self, operator: &str, crds: &[String]) -> Conversions {
-        Conversions::at(&self.url(), self.bundle(), operator, crds)
+    pub fn conversions(&self, conversion: &Value, crds: &[String]) -> Conversions {
+        Conversions::at(&self.url(), self.bundle(), conversion, crds)
     }
 
     fn bundle(&self) -> Option<&Value> {

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::event::{Change, DevEvent};
+use operator_schema::dev::{Change, Event};
 
 /// The maximum number of changed fields to list for an object.
 const SHOWN: usize = 4;
 
 /// The events of an object that changed; `is_event` if it is a Kubernetes event.
-pub fn events_of(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<DevEvent> {
+pub fn events_of(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<Event> {
     if is_event {
         return event(before, after).into_iter().collect();
     }
-    let object = |change| DevEvent::Object {
+    let object = |change| Event::Object {
         object: named(after),
         change,
     };
@@ -38,7 +38,7 @@ fn place(kind: &str, namespace: &str, name: &str) -> String {
 }
 
 /// A Kubernetes event, or its repetition.
-fn event(before: Option<&Value>, after: &Value) -> Option<DevEvent> {
+fn event(before: Option<&Value>, after: &Value) -> Option<Event> {
     let count = |event: &Value| {
         event["series"]["count"]
             .as_i64()
@@ -51,7 +51,7 @@ fn event(before: Option<&Value>, after: &Value) -> Option<DevEvent> {
     let about = &after["involvedObject"];
     let times = count(after).filter(|count| *count > 1);
     let times = times.map_or_else(String::new, |count| format!(" (x{count})"));
-    Some(DevEvent::Event {
+    Some(Event::Event {
         object: place(
             &text(&about["kind"]),
             &text(&about["namespace"]),

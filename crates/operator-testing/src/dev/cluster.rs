@@ -20,24 +20,21 @@ use kube::{
     discovery,
     runtime::{conditions, wait::await_condition},
 };
-use operator_testing::{ApiServer, Workloads, http::Serving};
+use operator_schema::dev::Event;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use tower::service_fn;
 
-use super::{
-    DevError, FIXTURES, SAMPLES,
-    event::{DevEvent, EventSender},
-    process::Settings,
-    requests,
-};
+use super::{DevError, FIXTURES, Output, SAMPLES, requests};
+use crate::http::Serving;
+use crate::{ApiServer, Workloads};
 
 /// The field manager of the objects that the session applies.
 const MANAGER: &str = "cargo-operator";
 
 /// The variables that would make kube use a proxy to reach the server on this host.
-const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
 /// How long to wait until a new CRD is served.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,7 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Cluster {
     pub client: Client,
     /// The kubeconfig for the operator.
-    pub settings: Settings,
+    pub kubeconfig: String,
+    /// The variables that would make it use another server.
+    pub proxies: &'static [&'static str],
     /// Whether only the session uses the cluster, so that conflicting fields are overwritten.
     pub is_own: bool,
     serving: Option<Serving>,
@@ -59,14 +58,14 @@ impl Cluster {
         name: &str,
         namespace: Option<&str>,
         folder: &Path,
-        events: &EventSender,
+        output: &Output,
     ) -> Result<Self, DevError> {
         let server = ApiServer::new().with_workloads(Workloads::default());
         let account = format!("system:serviceaccount:{name}:{name}");
-        let (service, user, listener) = (server.clone(), account.clone(), events.clone());
+        let (service, user, of_requests) = (server.clone(), account.clone(), output.clone());
         let service = service_fn(move |request: Request<_>| {
-            let (server, user, events) = (service.clone(), user.clone(), listener.clone());
-            async move { requests::answer(server, request, &user, &events).await }
+            let (server, user, output) = (service.clone(), user.clone(), of_requests.clone());
+            async move { requests::answer(server, request, &user, &output).await }
         });
         let serving = Serving::start(service).await?;
         let (admin, operator) = (
@@ -75,17 +74,15 @@ impl Cluster {
         );
         serving.write_kubeconfig(&admin)?;
         serving.write_kubeconfig_as(&account, &operator)?;
-        events.send(DevEvent::Serving {
+        output.event(Event::Serving {
             url: serving.url(),
             context: None,
             kubeconfig: Some(admin),
         });
         Ok(Self {
             client: Client::new(server, namespace.unwrap_or("default")),
-            settings: Settings {
-                set: vec![("KUBECONFIG", operator.into())],
-                unset: PROXIES.to_vec(),
-            },
+            kubeconfig: operator.display().to_string(),
+            proxies: PROXIES,
             is_own: true,
             serving: Some(serving),
         })
@@ -99,7 +96,7 @@ impl Cluster {
         namespace: Option<&str>,
         service_namespace: Option<&str>,
         folder: &Path,
-        events: &EventSender,
+        output: &Output,
     ) -> Result<Self, DevError> {
         let failed = |error: &dyn std::fmt::Display| DevError::Kubeconfig(error.to_string());
         let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
@@ -122,7 +119,7 @@ impl Cluster {
         if let Some(namespace) = namespace {
             namespace.clone_into(&mut config.default_namespace);
         }
-        events.send(DevEvent::Serving {
+        output.event(Event::Serving {
             url: config
                 .cluster_url
                 .to_string()
@@ -136,10 +133,8 @@ impl Cluster {
         version.map_err(|error| failed(&error))?;
         Ok(Self {
             client,
-            settings: Settings {
-                set: vec![("KUBECONFIG", copy.into())],
-                unset: vec![],
-            },
+            kubeconfig: copy.display().to_string(),
+            proxies: &[],
             is_own: false,
             serving: None,
         })
@@ -164,8 +159,8 @@ impl Cluster {
     }
 
     /// Applies the objects of a file, CRDs first; rejections are reported.
-    pub async fn apply(&self, shown: &str, path: &Path, events: &EventSender) {
-        self.apply_changed(shown, path, |_| (), events).await;
+    pub async fn apply(&self, shown: &str, path: &Path, output: &Output) {
+        self.apply_changed(shown, path, |_| (), output).await;
     }
 
     /// As [`apply`](Self::apply), with a change of each object.
@@ -174,7 +169,7 @@ impl Cluster {
         shown: &str,
         path: &Path,
         change: impl Fn(&mut DynamicObject),
-        events: &EventSender,
+        output: &Output,
     ) {
         let refused = match read(path) {
             Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
@@ -190,20 +185,20 @@ impl Cluster {
             Err(why) => vec![why],
         };
         if refused.is_empty() {
-            events.send(DevEvent::Applied(shown.to_owned()));
+            output.event(Event::Applied(shown.to_owned()));
         }
         for why in refused {
-            events.send(DevEvent::ApplyFailed(shown.to_owned(), why));
+            output.event(Event::ApplyFailed(shown.to_owned(), why));
         }
     }
 
     /// Creates missing namespaces.
-    pub async fn make_namespaces(&self, names: &[String], events: &EventSender) {
+    pub async fn make_namespaces(&self, names: &[String], output: &Output) {
         for name in names {
             let mut namespace = DynamicObject::new(name, &ApiResource::erase::<Namespace>(&()));
             namespace.metadata.name = Some(name.clone());
             if let Err(error) = self.apply_one(&namespace).await {
-                events.send(DevEvent::ApplyFailed(
+                output.event(Event::ApplyFailed(
                     format!("the namespace {name}"),
                     message(&error),
                 ));

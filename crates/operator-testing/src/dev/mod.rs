@@ -1,0 +1,68 @@
+//! The API server of `cargo operator dev`, as a program of the project.
+//!
+//! In: [instructions](operator_schema::dev::Instruction) as JSON lines on standard input. Out: what it observes, as JSON lines on standard
+//! output. It ends with its input, so that nothing remains of a session that was killed.
+
+mod changes;
+mod cluster;
+mod conversions;
+mod error;
+mod objects;
+mod output;
+mod requests;
+mod session;
+mod webhooks;
+
+use std::io::{self, BufRead};
+
+use operator_schema::dev::Instruction;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use error::DevError;
+use output::Output;
+
+/// The folder of the samples, each a file with one object.
+const SAMPLES: &str = "manifests/samples";
+
+/// The folder of the objects that samples refer to.
+const FIXTURES: &str = "tests/fixtures";
+
+/// Runs the program until its standard input ends.
+///
+/// # Panics
+///
+/// If standard output can't be written, or if there are no threads.
+pub fn main() {
+    let (output, written) = Output::start().expect("standard output can be written");
+    let instructions = instructions();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("the system has threads");
+    if let Err(error) = runtime.block_on(session::run(instructions, &output)) {
+        output.send(error.message());
+    }
+    // the followers of objects have clones of the output
+    runtime.shutdown_background();
+    drop(output);
+    // a reader that is gone has ended it
+    let _ended = written.join();
+}
+
+/// Reads standard input in a thread of its own, because a read cannot be cancelled.
+fn instructions() -> UnboundedReceiver<Instruction> {
+    let (sender, instructions) = unbounded_channel();
+    std::thread::spawn(move || {
+        let lines = io::stdin().lock().lines().map_while(Result::ok);
+        let read = |line: String| match serde_json::from_str(&line) {
+            Ok(instruction) => Some(instruction),
+            Err(error) => {
+                eprintln!("{line:?} is no instruction of cargo operator: {error}");
+                None
+            }
+        };
+        let mut instructions = lines.map_while(read);
+        instructions.all(|instruction| sender.send(instruction).is_ok())
+    });
+    instructions
+}
