@@ -1,0 +1,92 @@
+//! A machine whose id is lost: nothing is created again before a person has decided.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use anyhow::Result;
+use kube::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use mixed::{
+    api::machine::v1::{Machine, MachineSpec},
+    controllers::machine::Cloud,
+};
+use operator_runtime::Shared;
+use operator_testing::Server;
+use serde_json::{Value, json};
+
+use crate::support;
+
+/// A server, the operator, and a cloud that loses its answers.
+async fn start() -> Result<(Server, Arc<Cloud>, Api<Machine>)> {
+    let shared = Shared::default();
+    let cloud = shared.get::<Cloud>();
+    cloud.loses_answers.store(true, Relaxed);
+    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let machines = Api::all(server.client());
+    let machine = Machine::new("web", MachineSpec { cores: 2 });
+    machines.create(&PostParams::default(), &machine).await?;
+    synced(&server, &machines, "CreationUncertain").await;
+    cloud.loses_answers.store(false, Relaxed);
+    Ok((server, cloud, machines))
+}
+
+async fn synced(server: &Server, machines: &Api<Machine>, reason: &str) -> Machine {
+    let what = format!("the reason of Synced is {reason}");
+    server
+        .eventually(&what, async || {
+            let machine = machines.get("web").await.ok()?;
+            let conditions = machine.status.as_ref()?.conditions.as_ref()?;
+            let mut synced = conditions.iter().filter(|it| it.type_ == "Synced");
+            (synced.next()?.reason == reason).then_some(machine)
+        })
+        .await
+}
+
+async fn annotate(machines: &Api<Machine>, annotations: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    let parameters = PatchParams::default();
+    machines.patch("web", &parameters, &patch).await?;
+    Ok(())
+}
+
+fn ids(cloud: &Cloud) -> Vec<String> {
+    cloud.machines().keys().cloned().collect()
+}
+
+#[tokio::test]
+async fn machine_gets_its_id_from_a_person() -> Result<()> {
+    let (server, cloud, machines) = start().await?;
+    annotate(&machines, json!({"mixed/external-id": "i-0001"})).await?;
+    let machine = synced(&server, &machines, "Synced").await;
+    let id = machine.status.and_then(|status| status.id);
+    assert_eq!(id.as_deref(), Some("i-0001"));
+    assert_eq!(ids(&cloud), ["i-0001"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn machine_is_created_again_when_a_person_says_that_there_is_none() -> Result<()> {
+    let (server, cloud, machines) = start().await?;
+    cloud.machines().clear();
+    annotate(&machines, json!({"mixed/creation-started": null})).await?;
+    synced(&server, &machines, "Synced").await;
+    assert_eq!(ids(&cloud), ["i-0001"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn machine_that_may_exist_keeps_its_object() -> Result<()> {
+    let (server, cloud, machines) = start().await?;
+    machines.delete("web", &DeleteParams::default()).await?;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    assert!(machines.get_opt("web").await?.is_some());
+    annotate(&machines, json!({"mixed/external-id": "i-0001"})).await?;
+    server
+        .eventually("the object is deleted", async || {
+            machines.get_opt("web").await.ok()?.is_none().then_some(())
+        })
+        .await;
+    assert_eq!(ids(&cloud), [""; 0]);
+    Ok(())
+}
