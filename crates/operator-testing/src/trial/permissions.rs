@@ -1,5 +1,6 @@
 //! Checks that an operator needs all permissions that its roles grant.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
 use crate::declared::{Declared, Table, edits};
 use crate::fault::{Fault, Schedule};
+use crate::fixture::one_object;
 use crate::install::documents;
 use crate::kustomization::kustomization;
 use crate::permission::{Permission, UnusedPermissions};
@@ -76,24 +78,56 @@ impl Trial {
             baselines.push(baseline.requests);
         }
         let allowed = unused.take_allowed(&rules);
+        let mut runs = vec![];
         for (sample, baseline) in samples.iter().zip(&baselines) {
+            let changed = self.changed_resources(&stage, sample, baseline);
+            let lacks = |right: &Permission| changed.iter().any(|it| right.is_on(&it.0, &it.1));
+            let is_about_unused = unused.0.iter().any(lacks);
             for (fault, scenario) in EXTRA_RUNS {
-                let numbered = baseline.iter().enumerate();
-                let counts = |request: &Request| {
-                    fault.applies_to(request) && (request.is_work() || !request.is_write())
-                };
-                for (number, _) in numbered.filter(|(_, request)| counts(request)) {
-                    if unused.0.is_empty() {
-                        break;
+                for (number, request) in baseline.iter().enumerate() {
+                    let counts = request.is_work() || !request.is_write();
+                    if counts && fault.applies_to(request) {
+                        let likeliness = [
+                            changed.contains(&resource_of(request)),
+                            is_about_unused,
+                            !baseline[..number].iter().any(|it| it.is_like(request)),
+                        ];
+                        let schedule = Schedule([(number, fault)].into());
+                        runs.push((likeliness, sample, scenario, schedule));
                     }
-                    let schedule = Schedule([(number, fault)].into());
-                    let options = self.options(&stage, sample, scenario, schedule);
-                    unused.record(&self.run(&stage, operator, options).server_requests);
                 }
             }
         }
+        // first those that most likely use a permission: an operator of many kinds has thousands of runs
+        runs.sort_by_key(|(likeliness, ..)| Reverse(*likeliness));
+        for (_, sample, scenario, schedule) in runs {
+            if unused.0.is_empty() {
+                break;
+            }
+            let options = self.options(&stage, sample, scenario, schedule);
+            unused.record(&self.run(&stage, operator, options).server_requests);
+        }
         let has_kinds = (self.kinds.iter()).any(|kind| !self.existing.contains(kind));
         report(&unused.0, &allowed, &self.declared, has_kinds);
+    }
+
+    /// The resources of the sample and of what the operator writes. Most requests of an operator of many kinds are lists and watches of
+    /// others, in which a fault rarely changes anything for the sample.
+    fn changed_resources(
+        &self,
+        stage: &Stage,
+        sample: &Sample,
+        requests: &[Request],
+    ) -> BTreeSet<(String, String)> {
+        let path = stage.runtime().block_on(async {
+            let mut object = one_object(&sample.text)?;
+            stage.server(self).path_of(&mut object).await
+        });
+        let path = path.unwrap_or_else(|error| panic!("the sample: {error}"));
+        let own = http::Request::get(path).body(());
+        let own = Request::of(&own.expect("the server has taken this path"));
+        let work = requests.iter().filter(|request| request.is_work());
+        work.chain([&own]).map(resource_of).collect()
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have set.
@@ -119,6 +153,10 @@ impl Trial {
             fails: sample.fails.clone(),
         }
     }
+}
+
+fn resource_of(request: &Request) -> (String, String) {
+    (request.group.clone(), request.resource.clone())
 }
 
 /// Panics with the unused permissions, and prints those that the user's own rules allow. `has_kinds` tells whether the project has kinds

@@ -2,10 +2,11 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::api::{Patch, PatchParams, PostParams, WatchParams};
 use kube::{Api, Client, ResourceExt};
 use operator_testing::{Server, Trial};
 use serde_json::{Value, json};
@@ -131,6 +132,30 @@ fn permissions_are_used_by_writes_and_by_the_handling_of_failures() {
 fn a_right_that_nothing_needs_is_found() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
     trial("unneeded", &rules).assert_permissions_are_needed(&[], maker);
+}
+
+#[test]
+fn faults_in_what_changes_come_first() {
+    static STARTS: AtomicUsize = AtomicUsize::new(0);
+    let watcher = async |client: Client| {
+        STARTS.fetch_add(1, Ordering::SeqCst);
+        let pods: Api<Pod> = Api::default_namespaced(client.clone());
+        for _ in 0..5 {
+            let _ = pods.watch(&WatchParams::default(), "0").await;
+        }
+        maker(client).await
+    };
+    let rules = json!([
+        rule("configmaps", &["create", "patch"]),
+        rule("pods", &["watch"]),
+        rule("secrets", &["get"])
+    ]);
+    trial("watches", &rules).assert_permissions_are_needed(&[], watcher);
+    let starts = STARTS.load(Ordering::SeqCst);
+    assert_eq!(
+        starts, 2,
+        "one without a fault, and one with an outage of the write"
+    );
 }
 
 #[test]
