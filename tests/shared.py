@@ -11,6 +11,7 @@ import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")).resolve()
+TOOL = os.environ.get("CARGO_OPERATOR")
 CONTROL_PLANE = REPOSITORY / "tests/control-plane"
 MODULES = {
     "helm": ("HELM", "helm/helm", "helm.sh/helm/v3/cmd/helm@v3.18.6"),
@@ -57,13 +58,6 @@ def program(name):
     if not built.exists():
         run("go", "install", module, GOBIN=str(built.parent))
     return built
-
-
-def tool_program():
-    if tool := os.environ.get("CARGO_OPERATOR"):
-        return pathlib.Path(tool).resolve()
-    run("cargo", "build", "--quiet", cwd=REPOSITORY)
-    return TARGET / "debug/cargo-operator"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -11,13 +12,13 @@ use syn::{Fields, Item};
 
 pub struct Compiler {
     root: PathBuf,
-    target: String,
+    target: OsString,
 }
 
 const USES: &str = "src/uses.rs";
 
 impl Compiler {
-    pub fn new(root: &Path, target: String) -> Self {
+    pub fn new(root: &Path, target: OsString) -> Self {
         let lib = root.join("src/lib.rs");
         let text = fs::read_to_string(&lib).unwrap();
         fs::write(&lib, text + "\npub mod uses;\n").unwrap();

@@ -2,8 +2,8 @@
 //! has, a second run finds nothing to do, and code that no longer compiles was named.
 //!
 //! `$HISTORIES` names a folder with a folder for each definition, its revisions in order of their names. `$REPLAY` chooses some by parts
-//! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, with the target
-//! folder that it names. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
+//! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, into the
+//! target folder of this workspace. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
 //!
 //! The histories take turns with the scaffolds; with `$REPLAY_SCAFFOLD`, each has that one, or `all` one after the other.
 
@@ -42,9 +42,15 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The target folder, if projects are compiled.
+fn target() -> Option<OsString> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    env::var_os("REPLAY_COMPILES").map(|_| target.into())
+}
+
 /// Runs the program, which is to end with one of `codes`.
 fn run(folder: &Path, args: &[&str], codes: &[i32]) -> (i32, String, String) {
-    run_with(env::var_os("REPLAY_COMPILES"), folder, args, codes)
+    run_with(target(), folder, args, codes)
 }
 
 /// So it does, with a target folder. Without one, nothing is built.
@@ -215,9 +221,7 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
         .map(u64::from)
         .sum();
     let mut edits = Edits::new(&p, seed);
-    let compiler = env::var("REPLAY_COMPILES")
-        .ok()
-        .map(|target| Compiler::new(&p, target));
+    let compiler = target().map(|target| Compiler::new(&p, target));
     run(
         &p,
         &["regenerate", "--adopt", "manifests/namespace.yaml"],

@@ -21,7 +21,7 @@ const TYPES: &str = concat!(
     "/src/types/kubernetes/types.json"
 );
 
-/// `UPDATE=1 cargo test --lib kubernetes` rewrites the table.
+/// `cargo xtask types --update` rewrites the table.
 #[test]
 fn the_table_matches_k8s_openapi() {
     let text = text(&table());
@@ -30,7 +30,7 @@ fn the_table_matches_k8s_openapi() {
     }
     assert!(
         fs::read_to_string(TYPES).unwrap() == text,
-        "k8s-openapi has changed: run `UPDATE=1 cargo test --lib kubernetes`"
+        "k8s-openapi has changed: run `cargo xtask types --update`"
     );
 }
 

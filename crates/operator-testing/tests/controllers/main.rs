@@ -2,7 +2,7 @@
 //!
 //! Each scenario has a namespace of its own, and a test that plays the kubelet: it writes the status of pods, as neither server has a node.
 //! After each step all workloads and pods at rest are compared with `recorded/`, which is what kube-controller-manager made of the same
-//! steps, but for what [`mask`] hides. `UPDATE=1` writes it, with `OPERATOR_TEST_SERVER=assets` only; see `.ci/run`.
+//! steps, but for what [`mask`] hides. `cargo xtask controllers --real --update` writes it.
 
 mod mask;
 mod scenario;
