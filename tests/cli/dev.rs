@@ -35,8 +35,10 @@ const OPERATOR: &str = r###"fn main() {
 
 /// The API server, of which these tests have compiled all but the program.
 static SERVER: LazyLock<String> = LazyLock::new(|| {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--test", "dev", "--message-format", "json"])
+    let built = crate::cargo::command()
+        // as `cargo test --workspace` has compiled the dependencies
+        .args(["build", "--workspace", "--test", "dev"])
+        .args(["--message-format", "json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()

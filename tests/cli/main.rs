@@ -3,6 +3,8 @@
 mod affected_code;
 mod bad_input;
 mod branches;
+#[path = "../cargo/mod.rs"]
+mod cargo;
 mod controllers;
 mod conversions;
 mod current;

@@ -1,6 +1,6 @@
 //! A project with controllers of built-in kinds, in all forms of the example: each compiles, and its test passes.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use cargo_operator::{
     plan::Tree,
@@ -96,4 +96,38 @@ cleanup = true
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("builtin");
     write(&folder, &tree, &[]);
     test(&folder);
+}
+
+/// The crates of others in a tree of dependencies, each with its version and features.
+fn dependencies(folder: &Path, packages: &[&str]) -> BTreeSet<String> {
+    let tree = crate::cargo::command()
+        .args(["tree", "--offline", "--edges", "normal,dev"])
+        .args(["--prefix", "none", "--format", "{p} {f}"])
+        .args(packages)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{tree:?}");
+    let lines = String::from_utf8(tree.stdout).unwrap();
+    // those of this repository have a path
+    let others = lines.lines().filter(|line| !line.contains(" (/"));
+    others
+        .map(|line| line.trim_end_matches(" (*)").to_owned())
+        .collect()
+}
+
+#[test]
+fn what_the_workspace_has_compiled_is_not_compiled_again() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dependencies");
+    let tree = tree("\n[[controller]]\nname = \"pod\"\nkind = \"v1/Pod\"\n");
+    write(&folder, &tree, &[]);
+    let ours = dependencies(Path::new(env!("CARGO_MANIFEST_DIR")), &["--workspace"]);
+    let others = dependencies(&folder, &[]);
+    let again: Vec<&String> = others
+        .difference(&ours)
+        // without `wrap_help`, which changes what programs print
+        .filter(|line| !line.starts_with("clap"))
+        .collect();
+    let help = "a feature is missing in tests/cargo/workspace-features/Cargo.toml";
+    assert_eq!(again, [""; 0], "{help}");
 }
