@@ -65,9 +65,8 @@ pub fn complete_lock(root: &Path) -> Result<(), String> {
         .output()
         .map_err(|error| format!("cargo can't be run: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("error: "));
     match output.status.success() {
         true => Ok(()),
-        false => Err(lines.next().unwrap_or("cargo failed").to_owned()),
+        false => Err(text.trim().trim_start_matches("error: ").to_owned()),
     }
 }

@@ -60,6 +60,8 @@ struct Whole<'a> {
     name: &'a str,
     /// Whether the project is a member of a workspace, whose root has what cargo and GitHub read only there.
     is_member: bool,
+    /// The target folder of cargo, relative to the project.
+    target: String,
     crate_name: String,
     runtime: String,
     testing: String,
@@ -189,6 +191,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         rules: scaffolds.iter().map(|scaffold| scaffold.rule).collect(),
         name: &state.name,
         is_member,
+        target: match &state.workspace {
+            Some(root) => format!("{root}/target"),
+            None => "target".into(),
+        },
         crate_name: state.name.replace('-', "_"),
         runtime: state.runtime.dependency("operator-runtime", &features),
         testing: state

@@ -66,6 +66,9 @@ fn a_new_project_becomes_a_member() {
     }
     let dockerfile = &after["operators/widget/Dockerfile"];
     assert!(dockerfile.contains("--package widget"), "{dockerfile}");
+    let launch = &after["operators/widget/.vscode/launch.json"];
+    let environment = "${workspaceFolder}/../../target/cargo-operator/widget/operator.env";
+    assert!(launch.contains(environment), "{launch}");
     let p = root.join("operators/widget");
     ok(&p, "regenerate --check");
     // what is inherited is an edit, which a merge keeps
