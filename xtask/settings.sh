@@ -3,7 +3,8 @@
 # The cargo that runs xtask describes its package in variables. The build script of ring asks for some of them: it would run again, and all
 # that needs ring be compiled again.
 unset CARGO "${!CARGO_PKG_@}" "${!CARGO_MANIFEST_@}"
-CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+mkdir -p "${CARGO_TARGET_DIR:=target}"
+CARGO_TARGET_DIR=$(cd "$CARGO_TARGET_DIR" && pwd -P)
 # more tests than cores, as many wait for a server or a clock; without debug information, Go compiles in nine tenths of the time
 export CARGO_TARGET_DIR RUST_TEST_THREADS=4 GOFLAGS=-gcflags=all=-dwarf=false
 # Projects that the tests make are written and synced often: in memory, where there is room for them.
@@ -25,7 +26,12 @@ server() { export KUBEBUILDER_ASSETS=${KUBEBUILDER_ASSETS:-$CARGO_TARGET_DIR/con
 # folder VARIABLE FOLDER: exports the variable, whose default is this folder, or unsets it if there is no such folder.
 folder() {
   local path=${!1:-$2}
-  if [ -d "$path" ]; then export "$1=$(realpath "$path")"; else unset "$1"; fi
+  if [ -d "$path" ]; then
+    export "$1=$(cd "$path" && pwd -P)"
+  elif [ -n "${!1:-}" ]; then
+    echo "$1: there is no folder $path"
+    exit 1
+  fi
 }
 skip() { echo "skipped: there is no folder of $1"; exit 0; }
 corpus_if_present() { folder CORPUS ../shared/crds; }

@@ -139,7 +139,7 @@ pub const PROOFS: &[Proof] = &[
     proof("verdict", 60, &[CorpusIfPresent, ServerIfReal], Test("verdict", ""), "a CRD with a fault is rejected as the API server rejects it")
         .options(&["verdict"]),
     proof("corpus", 600, &[Tool, Corpus], Bash(".ci/corpus"), "types of real CRDs compile, and read and write every value")
-        .options(&["corpus-kinds", "corpus-share", "histories", "histories-share"]),
+        .options(&["corpus", "corpus-kinds", "corpus-share", "histories", "histories-share"]),
     proof("replay", 300, &[Tool, Histories], Test("replay", "--nocapture"), "real CRDs go through their releases, and no edit is lost")
         .options(&["replay", "replay-steps", "replay-scaffold", "replay-compiles"]),
     proof("samples", 300, &[Tool, Server, Corpus, KUBECTL], Bash("tests/samples/run"), "a real API server accepts the samples of real CRDs"),

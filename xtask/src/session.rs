@@ -72,7 +72,7 @@ impl Session {
 
     fn has_server(&self) -> bool {
         // etcd is compiled last
-        let build = "[ -x $KUBEBUILDER_ASSETS/etcd ] || tests/control-plane/build $KUBEBUILDER_ASSETS >/dev/null";
+        let build = "[ -x \"$KUBEBUILDER_ASSETS/etcd\" ] || tests/control-plane/build \"$KUBEBUILDER_ASSETS\" >/dev/null";
         self.has(&self.server, &format!("server; {build}"))
     }
 
@@ -95,7 +95,7 @@ impl Session {
                 let folder = manifest.strip_suffix("/Cargo.toml")?;
                 Some((
                     text(line, r#""name":""#)?,
-                    format!("cd {folder}; {}", text(line, r#""executable":""#)?),
+                    format!("cd '{folder}'; '{}'", text(line, r#""executable":""#)?),
                 ))
             };
             output
