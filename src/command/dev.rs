@@ -57,8 +57,8 @@ pub struct Args {
     /// Do not show these lines
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     hide: Vec<Category>,
-    /// Start only the API server, and print the environment for an operator that you start yourself, for example in a debugger
-    #[arg(long, conflicts_with_all = ["bin", "release", "arguments"])]
+    /// Start only the API server, once the code is built, and print the environment for an operator that you start yourself, for example in a debugger
+    #[arg(long, conflicts_with = "arguments")]
     no_operator: bool,
     /// The binary to run, if the package has more than one
     #[arg(long, value_name = "NAME")]
@@ -119,6 +119,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let options = Options {
         server: protocol::Options {
             cluster: args.cluster,
+            context: args.cluster.then(dev::current_context).flatten(),
             take_over: args.take_over,
             webhook_url: args.webhook_url,
             samples: !args.no_samples,

@@ -71,6 +71,13 @@ fn describe(event: &DevEvent) -> Parts {
     let one = |text: String| vec![text];
     match event {
         DevEvent::Cluster(event) => of_cluster(event),
+        DevEvent::Context(context) => (
+            "cluster",
+            bold,
+            one(format!(
+                "the context {context} of your kubeconfig, once the code is built"
+            )),
+        ),
         DevEvent::Building => ("build", bold, one("cargo build".into())),
         DevEvent::Built(took) => (
             "build",

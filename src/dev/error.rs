@@ -84,7 +84,7 @@ impl DevError {
                 "install the release of cargo-operator that `tool` in operator.toml names, or run `cargo operator regenerate` and `cargo update operator-testing`".into()
             }
             Self::NotAServer(_) | Self::NoServer(_) => {
-                "`cargo operator regenerate` writes tests/dev.rs, and its target in Cargo.toml".into()
+                "`cargo operator regenerate --reset tests/dev.rs` writes the file again; its target in Cargo.toml is a [[test]] with `name = \"dev\"`, `path = \"tests/dev.rs\"`, `harness = false` and `test = false`".into()
             }
             Self::ServerEnded(_) => "it printed the reason, if there is one; start the session again".into(),
             Self::Runtime(_) => "try again".into(),

@@ -28,6 +28,8 @@ impl EventSender {
 pub enum DevEvent {
     /// What the API server reports.
     Cluster(Event),
+    /// The session will use this context of the user's kubeconfig.
+    Context(String),
     /// The build begins.
     Building,
     /// The build succeeded, and took this long.

@@ -1,8 +1,8 @@
 //! `cargo operator dev`: runs the project's operator on an API server, and rebuilds it when its code changes.
 //!
 //! In: a [`Project`] and [`Options`]. Out: [`DevEvent`]s in the order in which they are observed, until the user ends the session. A session
-//! reads the project and runs programs, but writes no file of the project. The API server is one of these programs (`crates/operator-testing/src/dev/`); it
-//! observes requests and objects.
+//! reads the project and runs programs, but writes no file of the project. The API server is one of these programs
+//! (`crates/operator-testing/src/dev/`); it observes requests and objects.
 
 #![allow(
     clippy::disallowed_methods,
@@ -10,6 +10,7 @@
 )]
 
 mod build;
+mod context;
 mod error;
 mod event;
 mod files;
@@ -26,6 +27,7 @@ const SAMPLES: &str = "manifests/samples";
 /// The folder of the objects that samples refer to.
 const FIXTURES: &str = "tests/fixtures";
 
+pub use context::current_context;
 pub use error::DevError;
 pub use event::DevEvent;
 pub use session::{Options, Project, run};

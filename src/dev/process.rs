@@ -29,7 +29,7 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long to read the output of a process after its end.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The environment of the operator, unless the user sets a variable: it does not elect a leader, stops quickly, uses a free port, and logs
 /// its reconciliations in a format that is parsed here.

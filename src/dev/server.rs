@@ -7,12 +7,14 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
     sync::mpsc,
+    task::JoinHandle,
     time::timeout,
 };
 
 use super::{
     DevError,
     event::{DevEvent, EventSender},
+    process::LAST_WORDS,
 };
 
 /// How long it may take to end with its input.
@@ -26,6 +28,8 @@ pub struct Server {
     /// The number of instructions that it has not followed yet.
     pending: usize,
     environment: Environment,
+    /// Reads its output.
+    reader: JoinHandle<()>,
 }
 
 impl Server {
@@ -46,8 +50,9 @@ impl Server {
         let mut child = command.spawn().map_err(failed)?;
         let (instructions, output) = (child.stdin.take(), child.stdout.take());
         let (sender, messages) = mpsc::unbounded_channel();
-        tokio::spawn(read(output.expect("it is piped"), events.clone(), sender));
+        let output = output.expect("it is piped");
         Ok(Self {
+            reader: tokio::spawn(read(output, events.clone(), sender)),
             child,
             instructions: instructions.expect("it is piped"),
             messages,
@@ -87,12 +92,15 @@ impl Server {
         let Self {
             mut child,
             instructions,
+            reader,
             ..
         } = self;
         drop(instructions);
         if timeout(PATIENCE, child.wait()).await.is_err() {
             let _gone = child.kill().await;
         }
+        // its last events
+        let _late = timeout(LAST_WORDS, reader).await;
     }
 }
 

@@ -120,6 +120,9 @@ impl<'a> Session<'a> {
         if session.project.is_stale {
             session.events.send(DevEvent::Stale);
         }
+        if let Some(context) = &session.options.server.context {
+            session.events.send(DevEvent::Context(context.clone()));
+        }
         let mut ended = Ok(());
         let mut is_on = listener
             .run_until_interrupted(session.start_build())

@@ -136,6 +136,7 @@ fn spawn(root: &Path, args: &[&str]) -> Child {
         .args(["operator", "dev"])
         .args(args)
         .current_dir(root)
+        .env("KUBECONFIG", root.join("kubeconfig"))
         .env_remove("CARGO_TARGET_DIR")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -467,6 +468,32 @@ fn the_server_starts_once_the_code_compiles() {
     session.until("cluster   an API server in memory");
     session.some("INFO first");
     assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn a_session_stays_with_the_context_of_its_start() {
+    let (_folder, p) = small();
+    let kubeconfig = "apiVersion: v1
+kind: Config
+current-context: first
+clusters:
+- {name: one, cluster: {server: 'http://127.0.0.1:1'}}
+- {name: two, cluster: {server: 'http://127.0.0.1:2'}}
+contexts:
+- {name: first, context: {cluster: one, user: me}}
+- {name: second, context: {cluster: two, user: me}}
+users:
+- {name: me, user: {}}
+";
+    fs::write(p.join("kubeconfig"), kubeconfig).unwrap();
+    change(&p.join("src/main.rs"), "first", "first}");
+    let session = Session::start(&p, &["--cluster"]);
+    session.until("cluster   the context first of your kubeconfig");
+    session.until("build     failed");
+    let switched = kubeconfig.replace("current-context: first", "current-context: second");
+    fs::write(p.join("kubeconfig"), switched).unwrap();
+    change(&p.join("src/main.rs"), "first}", "first");
+    session.until("cluster   http://127.0.0.1:1, the context first of your kubeconfig");
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct Resource {
 pub struct Options {
     /// Whether to use the user's cluster instead of a server in memory.
     pub cluster: bool,
+    /// The context of the user's kubeconfig when the session began; `None` if it is not known.
+    pub context: Option<String>,
     /// Whether an operator that is deployed on the user's cluster pauses during the session.
     pub take_over: bool,
     /// The URL under which the user's cluster reaches the webhooks.

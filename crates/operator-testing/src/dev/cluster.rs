@@ -93,13 +93,17 @@ impl Cluster {
     ///
     /// An operator whose webhooks the cluster can call gets the namespace of its Service.
     pub async fn current(
+        context: Option<String>,
         namespace: Option<&str>,
         service_namespace: Option<&str>,
         folder: &Path,
         output: &Output,
     ) -> Result<Self, DevError> {
         let failed = |error: &dyn std::fmt::Display| DevError::Kubeconfig(error.to_string());
-        let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
+        let mut kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
+        if context.is_some() {
+            kubeconfig.current_context = context;
+        }
         let context = kubeconfig.current_context.clone();
         let copy = folder.join("operator.kubeconfig");
         let mut of_operator = kubeconfig.clone();

@@ -13,7 +13,8 @@ mod requests;
 mod session;
 mod webhooks;
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal};
+use std::time::Duration;
 
 use operator_schema::dev::Instruction;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -27,12 +28,19 @@ const SAMPLES: &str = "manifests/samples";
 /// The folder of the objects that samples refer to.
 const FIXTURES: &str = "tests/fixtures";
 
+/// How long the end of its input may take to end it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Runs the program until its standard input ends.
 ///
 /// # Panics
 ///
 /// If standard output can't be written, or if there are no threads.
 pub fn main() {
+    if io::stdin().is_terminal() {
+        println!("`cargo operator dev` starts this program");
+        return;
+    }
     let (output, written) = Output::start().expect("standard output can be written");
     let instructions = instructions();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -62,7 +70,11 @@ fn instructions() -> UnboundedReceiver<Instruction> {
             }
         };
         let mut instructions = lines.map_while(read);
-        instructions.all(|instruction| sender.send(instruction).is_ok())
+        let _ended = instructions.all(|instruction| sender.send(instruction).is_ok());
+        drop(sender);
+        // what waits for a cluster does not outlive a session that was killed
+        std::thread::sleep(PATIENCE);
+        std::process::exit(1);
     });
     instructions
 }

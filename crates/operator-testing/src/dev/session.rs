@@ -33,7 +33,8 @@ pub async fn run(
     let cluster = match options.cluster {
         true => {
             let service = options.webhook_url.as_ref().map(|_| project.name.as_str());
-            Cluster::current(namespace, service, &folder, output).await?
+            let context = options.context.clone();
+            Cluster::current(context, namespace, service, &folder, output).await?
         }
         false => Cluster::in_memory(&project.name, namespace, &folder, output).await?,
     };

@@ -1,0 +1,20 @@
+//! The context of the user's kubeconfig.
+
+use std::{env, fs, path::PathBuf};
+
+use crate::crd;
+
+/// The context that the user means, who may switch to another one before the code is built: that of the first file of `$KUBECONFIG` that has
+/// one, or of `~/.kube/config` (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>).
+pub fn current_context() -> Option<String> {
+    let listed = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
+    let paths: Vec<PathBuf> = match &listed {
+        Some(paths) => env::split_paths(paths).collect(),
+        None => vec![env::home_dir()?.join(".kube/config")],
+    };
+    paths.iter().find_map(|path| {
+        let kubeconfig = crd::value(&fs::read_to_string(path).ok()?)?;
+        let context = kubeconfig["current-context"].as_str()?;
+        (!context.is_empty()).then(|| context.to_owned())
+    })
+}
