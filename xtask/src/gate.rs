@@ -60,7 +60,6 @@ pub const FULL: &[Step] = &[
     Run("otel"),
     Run("sources"),
     Run("release"),
-    Run("fuzz"),
     Run("corpus"),
     Run("replay"),
     Run("replay --replay-scaffold=all --replay-steps=5"),
