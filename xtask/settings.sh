@@ -33,7 +33,7 @@ folder() {
     exit 1
   fi
 }
-skip() { echo "skipped: there is no folder of $1"; exit 0; }
+skip() { echo "skipped: there is no folder of $1"; exit 77; }
 corpus_if_present() { folder CORPUS ../shared/crds; }
 corpus() { corpus_if_present; [ -n "${CORPUS:-}" ] || skip "real CRDs"; }
 histories() { folder HISTORIES ../shared/histories; [ -n "${HISTORIES:-}" ] || skip "the revisions of real CRDs"; }

@@ -10,12 +10,13 @@ use notify::{
     EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{Event, ModifyKind},
 };
+use operator_schema::dev::{FIXTURES, SAMPLES};
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
 };
 
-use super::{DevError, FIXTURES, SAMPLES, build::Build};
+use super::{DevError, build::Build};
 
 /// How long to wait for further changes, because editors write a file in several steps and a checkout changes many files.
 const QUIET: Duration = Duration::from_millis(30);

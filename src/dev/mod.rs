@@ -21,12 +21,6 @@ mod process;
 mod server;
 mod session;
 
-/// The folder of the samples, each a file with one object.
-const SAMPLES: &str = "manifests/samples";
-
-/// The folder of the objects that samples refer to.
-const FIXTURES: &str = "tests/fixtures";
-
 pub use context::current_context;
 pub use error::DevError;
 pub use event::DevEvent;

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 use crate::gate::Step;
 use crate::proof::{Need, PROOFS, Runs};
 
+/// What `skip` of `settings.sh` exits with, as tests of automake do.
+const SKIPPED: i32 = 77;
+
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 #[derive(Default)]
@@ -33,8 +36,16 @@ struct Row {
     seconds: u64,
     cpu: u64,
     is_beside: bool,
-    passed: bool,
+    end: End,
     line: String,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Passed,
+    /// What the proof needs is not there.
+    Skipped,
+    Failed,
 }
 
 impl Session {
@@ -58,7 +69,7 @@ impl Session {
 
     /// Runs commands that build something, once.
     fn has(&self, once: &OnceLock<bool>, commands: &str) -> bool {
-        *once.get_or_init(|| self.is_dry || execute(self.bash(commands), None).0)
+        *once.get_or_init(|| self.is_dry || execute(self.bash(commands), None).0 == End::Passed)
     }
 
     fn has_tool(&self) -> bool {
@@ -171,18 +182,18 @@ impl Session {
                 &format!("\n== {line} ({}s)", START.elapsed().as_secs()),
             );
         }
-        let (passed, cpu) = match self.prepare(words) {
+        let (end, cpu) = match self.prepare(words) {
             Ok(command) if self.is_dry => {
                 say(log, &format!("{command:?}"));
-                (true, 0)
+                (End::Passed, 0)
             }
             Ok(command) => execute(command, log),
             Err(reason) => {
                 say(log, reason);
-                (false, 0)
+                (End::Failed, 0)
             }
         };
-        if !passed {
+        if end == End::Failed {
             say(log, &format!("FAILED: cargo xtask {line}"));
         }
         let (seconds, is_beside) = (began.elapsed().as_secs(), log.is_some());
@@ -190,11 +201,11 @@ impl Session {
             seconds,
             cpu,
             is_beside,
-            passed,
+            end,
             line,
         };
         self.rows.lock().expect("no step panics").push(row);
-        passed
+        end != End::Failed
     }
 
     /// Runs the steps of a gate. Prints the seconds of each step and of its processors; those with + ran in a lane. A lane ends with its first
@@ -243,16 +254,21 @@ impl Session {
             seconds,
             cpu,
             is_beside,
+            end,
             line,
-            ..
         } in rows.iter()
         {
             println!(
-                "{seconds:7} {cpu:7}{} {line}",
-                if *is_beside { '+' } else { ' ' }
+                "{seconds:7} {cpu:7}{} {line}{}",
+                if *is_beside { '+' } else { ' ' },
+                if *end == End::Skipped {
+                    " (skipped)"
+                } else {
+                    ""
+                }
             );
         }
-        let failed: Vec<&Row> = rows.iter().filter(|row| !row.passed).collect();
+        let failed: Vec<&Row> = rows.iter().filter(|row| row.end == End::Failed).collect();
         let outcome = if failed.is_empty() {
             "passed"
         } else {
@@ -277,9 +293,9 @@ fn say(log: Option<&File>, line: &str) {
     }
 }
 
-/// Whether a command succeeds, and the seconds of processors that its process and those that it waited for took. They are read between its
+/// How a command ends, and the seconds of processors that its process and those that it waited for took. They are read between its
 /// end and its removal, as the standard library has no `wait4`; where there is no `/proc`, they are 0.
-fn execute(mut command: Command, log: Option<&File>) -> (bool, u64) {
+fn execute(mut command: Command, log: Option<&File>) -> (End, u64) {
     if let Some(log) = log {
         let log = || log.try_clone().expect("the log is open");
         command.stdin(Stdio::null()).stdout(log()).stderr(log());
@@ -304,9 +320,11 @@ fn execute(mut command: Command, log: Option<&File>) -> (bool, u64) {
         }
         thread::sleep(Duration::from_millis(50));
     }
+    let end = match child.wait().ok().and_then(|status| status.code()) {
+        Some(0) => End::Passed,
+        Some(SKIPPED) => End::Skipped,
+        _ => End::Failed,
+    };
     // Linux reports a hundred ticks a second to all programs
-    (
-        child.wait().is_ok_and(|status| status.success()),
-        ticks / 100,
-    )
+    (end, ticks / 100)
 }

@@ -13,6 +13,12 @@ use serde_json::Value;
 /// The version of these types. A change after which one side does not understand the other raises it.
 pub const VERSION: u32 = 1;
 
+/// The folder of the samples, each a file with one object.
+pub const SAMPLES: &str = "manifests/samples";
+
+/// The folder of the objects that samples refer to.
+pub const FIXTURES: &str = "tests/fixtures";
+
 /// The first line of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {

@@ -20,13 +20,13 @@ use kube::{
     discovery,
     runtime::{conditions, wait::await_condition},
 };
-use operator_schema::dev::Event;
+use operator_schema::dev::{Event, FIXTURES, SAMPLES};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use tower::service_fn;
 
-use super::{DevError, FIXTURES, Output, SAMPLES, requests};
+use super::{DevError, Output, requests};
 use crate::http::Serving;
 use crate::{ApiServer, Workloads};
 

@@ -22,12 +22,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use error::DevError;
 use output::Output;
 
-/// The folder of the samples, each a file with one object.
-const SAMPLES: &str = "manifests/samples";
-
-/// The folder of the objects that samples refer to.
-const FIXTURES: &str = "tests/fixtures";
-
 /// How long the end of its input may take to end it.
 const PATIENCE: Duration = Duration::from_secs(2);
 

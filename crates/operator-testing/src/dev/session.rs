@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kube::api::DynamicObject;
 use operator_schema::dev::{
-    Environment, Event, Instruction, Message, Options, Project, Resource, Start,
+    Environment, Event, FIXTURES, Instruction, Message, Options, Project, Resource, SAMPLES, Start,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -13,7 +13,7 @@ use super::cluster::{Cluster, manifests};
 use super::conversions::Conversions;
 use super::objects::{Scope, follow};
 use super::webhooks::{CONFIGURATIONS, Webhooks};
-use super::{DevError, FIXTURES, Output, SAMPLES};
+use super::{DevError, Output};
 
 /// Follows the instructions until there are no more.
 pub async fn run(
