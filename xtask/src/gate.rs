@@ -14,6 +14,7 @@ use Step::{Beside, Run};
 pub const CI: &[Step] = &[
     Run("test"),
     Run("uninstall"),
+    Run("projects"),
     Beside("servers", &[
         "kubectl", "dev", "sources --resolve", "workflows", "book", "cases --real --cases-share=3", "renewal", "migration", "controllers --real",
         "forms --real", "kubectl --real", "e2e", "uninstall-real",
