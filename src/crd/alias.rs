@@ -17,6 +17,8 @@ pub struct Anchors {
 /// The value of an anchor.
 pub struct Anchor {
     pub value: Value,
+    /// Its number in the table of positions.
+    pub node: usize,
     /// The text of a scalar, for use as a key.
     pub key: Option<String>,
     levels: usize,
@@ -28,6 +30,7 @@ impl Anchors {
     pub fn keep(
         &mut self,
         anchor: usize,
+        node: usize,
         value: &Value,
         key: Option<String>,
         place: &Range<usize>,
@@ -36,6 +39,7 @@ impl Anchors {
         copy(&mut self.copied, bytes, place)?;
         let kept = Anchor {
             value: value.clone(),
+            node,
             key,
             levels,
             bytes,

@@ -1,7 +1,7 @@
 //! Reads a YAML document in one pass: its value as JSON, the positions of its nodes, and its ambiguous scalars.
 //!
-//! Errors have a position: duplicate keys, which kubectl and the API server reject too; too many levels; and aliases that multiply. A merge
-//! key (`<<`) is an ordinary key.
+//! Errors have a position: duplicate keys, which kubectl and the API server reject too; too many levels; and aliases that multiply. Merge keys
+//! (<https://yaml.org/type/merge.html>) are expanded.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -12,11 +12,14 @@ use super::{
     alias::Anchors,
     position::{Positions, range},
     problem::{Fault, MOST_LEVELS, MOST_TOLD, Problem},
-    scalar::{check, resolve},
+    scalar::{check, is_null, name, resolve},
     yaml11,
 };
 
 const NO_KEY: &str = "a key is a mapping or list";
+
+/// What ends a line in YAML 1.1, and not in YAML 1.2, with its escape in double quotes.
+const BREAKS: [(char, &str); 3] = [('\u{85}', "N"), ('\u{2028}', "L"), ('\u{2029}', "P")];
 
 /// The result of reading a document.
 #[derive(Debug)]
@@ -41,13 +44,23 @@ impl Composed {
 
 /// Reads the only document of a text.
 pub fn compose(text: &str) -> Result<Composed, Fault> {
+    for (character, escape) in BREAKS {
+        if let Some(at) = text.find(character) {
+            let code = u32::from(character);
+            let message = format!(
+                "U+{code:04X} ends the line for kubectl; in double quotes, it is written `\\{escape}`"
+            );
+            return Err(Fault::syntax(at..at + character.len_utf8(), message));
+        }
+    }
     let options = options! {
         block_nesting_limit: MOST_LEVELS,
         flow_nesting_limit: MOST_LEVELS,
+        block_scalar_eof_without_line_feed: true,
     };
     let mut composer = Composer {
         text,
-        has_tabs: text.starts_with('\t') || text.contains("\n\t"),
+        has_tabs: text.contains('\t'),
         ..Composer::default()
     };
     for event in Parser::new_from_str_with_options(text, options) {
@@ -65,7 +78,6 @@ pub fn compose(text: &str) -> Result<Composed, Fault> {
 #[derive(Default)]
 struct Composer<'t> {
     text: &'t str,
-    /// Whether a line begins with a tab.
     has_tabs: bool,
     /// The end of the last event.
     seen: usize,
@@ -88,8 +100,100 @@ struct Open {
 
 enum Items {
     Sequence(Vec<Value>),
-    /// The members so far, and the key whose value comes next, with its position.
-    Mapping(Map<String, Value>, Option<(String, Range<usize>)>),
+    Mapping(Members),
+}
+
+/// A mapping so far.
+#[derive(Default)]
+struct Members {
+    entries: Map<String, Value>,
+    /// The key whose value comes next, with its position.
+    key: Option<(Key, Range<usize>)>,
+    merge: Option<Merge>,
+}
+
+enum Key {
+    Text(String),
+    Merge,
+}
+
+/// What `<<` adds to a mapping.
+struct Merge {
+    /// The number of entries before it.
+    before: usize,
+    /// An earlier one takes precedence.
+    sources: Vec<Map<String, Value>>,
+    place: Range<usize>,
+}
+
+impl Members {
+    fn put(&mut self, value: Value) -> Result<(), Fault> {
+        let (key, place) = self
+            .key
+            .take()
+            .expect("a mapping's key comes before its value");
+        let twice = |key: &str, place| {
+            let problem = Problem::TwiceKey(key.to_owned());
+            Err(Fault { place, problem })
+        };
+        match key {
+            Key::Merge if self.merge.is_some() => return twice("<<", place),
+            Key::Merge => {
+                let values = match value {
+                    Value::Array(items) => items,
+                    value => vec![value],
+                };
+                let sources = values.into_iter().map(|value| match value {
+                    Value::Object(entries) => Ok(entries),
+                    _ => {
+                        let message = "`<<` merges a mapping, or a list of mappings";
+                        Err(Fault::syntax(place.clone(), message))
+                    }
+                });
+                self.merge = Some(Merge {
+                    before: self.entries.len(),
+                    sources: sources.collect::<Result<_, _>>()?,
+                    place,
+                });
+            }
+            Key::Text(key) => match self.entries.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(entry) => return twice(entry.key(), place),
+            },
+        }
+        Ok(())
+    }
+
+    /// The entries, with the merged ones in the place of `<<`.
+    fn merged(self) -> Result<Map<String, Value>, Fault> {
+        let Some(merge) = self.merge else {
+            return Ok(self.entries);
+        };
+        let mut added = Map::new();
+        for (key, value) in merge.sources.into_iter().flatten() {
+            added.entry(key).or_insert(value);
+        }
+        let mut own = self.entries.into_iter();
+        let mut entries: Map<_, _> = own.by_ref().take(merge.before).collect();
+        let own: Map<_, _> = own.collect();
+        for (key, value) in added {
+            match entries.entry(key) {
+                Entry::Vacant(entry) if !own.contains_key(entry.key()) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(entry) if *entry.get() != value => {
+                    let problem = Problem::Overridden(entry.key().clone());
+                    let place = merge.place;
+                    return Err(Fault { place, problem });
+                }
+                _ => {}
+            }
+        }
+        entries.extend(own);
+        Ok(entries)
+    }
 }
 
 impl Composer<'_> {
@@ -106,7 +210,7 @@ impl Composer<'_> {
                 self.begin(items, style, anchor, tag.as_deref(), place)
             }
             Event::MappingStart(style, anchor, tag) => {
-                let items = Items::Mapping(Map::new(), None);
+                let items = Items::Mapping(Members::default());
                 self.begin(items, style, anchor, tag.as_deref(), place)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(place),
@@ -123,24 +227,57 @@ impl Composer<'_> {
         }
     }
 
-    /// Rejects a line that begins with a tab, as kubectl does, except within quotes and brackets.
+    /// Rejects a tab where kubectl takes it for a part of the indentation, except within quotes and brackets.
     fn check_tabs(&mut self, event: &Event<'_>, place: &Range<usize>) -> Result<(), Fault> {
-        let is_block = self.open.last().map(|open| open.style) != Some(StructureStyle::Flow);
-        let is_text = matches!(
-            event,
-            Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..)
-        );
-        let end = if is_text { place.end } else { place.start };
-        let between = self.text.get(self.seen..end).unwrap_or_default();
-        let tab = match between.find("\n\t") {
-            _ if self.seen == 0 && between.starts_with('\t') => Some(0),
-            tab => tab.map(|at| self.seen + at + 1),
-        };
+        let is_block = !self.is_flow();
+        let text = self.text;
+        let between = text.get(self.seen..place.start).unwrap_or_default();
+        let tabs = between.match_indices('\t').map(|(at, _)| self.seen + at);
+        let mut tab = tabs
+            .into_iter()
+            .find(|&at| is_indentation(text, self.seen, at));
+        if let (None, Event::Scalar(_, style, ..)) = (tab, event) {
+            tab = self.tab_in_scalar(*style, between, place);
+        }
         self.seen = self.seen.max(place.end);
         match tab.filter(|_| is_block) {
-            Some(at) => Err(Fault::syntax(at..at + 1, "the line begins with a tab")),
+            Some(at) => Err(Fault::syntax(
+                at..at + 1,
+                "a tab stands where only spaces may indent",
+            )),
             None => Ok(()),
         }
+    }
+
+    /// A tab in the indentation of a line of a scalar. For a block scalar, the first line tells the indentation if the header does not.
+    fn tab_in_scalar(
+        &self,
+        style: ScalarStyle,
+        header: &str,
+        place: &Range<usize>,
+    ) -> Option<usize> {
+        let written = self.text.get(place.clone())?;
+        let indentation = match style {
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let is_told = header.contains(|c: char| c.is_ascii_digit());
+                if !is_told && written.starts_with('\t') {
+                    return Some(place.start);
+                }
+                column(self.text, place.start)
+            }
+            ScalarStyle::Plain => {
+                let start = self.open.last().map(|open| self.positions.start(open.node));
+                start.map_or(0, |start| column(self.text, start) + 1)
+            }
+            _ => return None,
+        };
+        let mut starts = written.match_indices('\n').map(|(at, _)| at + 1);
+        starts.find_map(|start| {
+            let line = &written[start..];
+            let spaces = line.len() - line.trim_start_matches(' ').len();
+            let is_early = line[spaces..].starts_with('\t') && spaces < indentation;
+            is_early.then_some(place.start + start + spaces)
+        })
     }
 
     fn scalar(
@@ -152,41 +289,73 @@ impl Composer<'_> {
         place: Range<usize>,
     ) -> Result<(), Fault> {
         let is_plain = style == ScalarStyle::Plain;
-        let text = match style {
-            // the parser writes `~` where nothing stands
-            ScalarStyle::Plain if place.is_empty() => "".into(),
-            // and a line feed at the end of a text that has none
-            ScalarStyle::Literal | ScalarStyle::Folded
-                if place.end >= self.text.len() && ends_bare(self.text) =>
-            {
-                text.strip_suffix('\n').unwrap_or(&text).to_owned().into()
-            }
-            _ => text,
+        // the parser writes `~` where nothing stands
+        let text = if is_plain && place.is_empty() {
+            "".into()
+        } else {
+            text
         };
-        if is_plain && yaml11::differs(&text) && self.ambiguous.len() < MOST_TOLD {
-            let problem = Problem::Ambiguous(text.clone().into_owned());
-            let place = place.clone();
-            self.ambiguous.push(Fault { place, problem });
+        if style == ScalarStyle::DoubleQuoted && has_slash(self.text.get(place.clone())) {
+            let message = "kubectl does not know the escape `\\/`: write `/`";
+            return Err(Fault::syntax(place, message));
         }
-        self.positions.scalar(&place);
+        if is_plain && self.is_flow() && (text.contains('?') || text.starts_with(':')) {
+            let message = "between brackets, kubectl takes an unquoted scalar with no `?` and no `:` at its beginning: quote it";
+            return Err(Fault::syntax(place, message));
+        }
         let is_key = self.awaits_key();
-        if is_key && anchor == 0 {
-            self.key(text.into_owned(), place);
+        let rest = self.text.get(place.end..).unwrap_or_default();
+        if is_plain
+            && is_key
+            && self.is_flow()
+            && rest.starts_with(':')
+            && rest[1..].starts_with([',', '[', ']', '{', '}'])
+        {
+            let message = "kubectl takes the colon for a part of the text: write a space after it";
+            return Err(Fault::syntax(place, message));
+        }
+        let node = self.positions.scalar(&place);
+        let merges = tag.map_or(is_plain, |tag| name(tag).as_deref() == Some("merge"));
+        if is_key && merges && text == "<<" {
+            self.key(Key::Merge, place);
             return Ok(());
         }
-        let key = (anchor > 0).then(|| text.clone().into_owned());
+        if is_plain && tag.is_none() && is_key && is_null(&text) {
+            return Err(Fault::syntax(place, "a key is null"));
+        }
+        let key = text.clone().into_owned();
+        if is_key && anchor == 0 && tag.is_none() {
+            self.compare(&key, is_plain && yaml11::differs_as_key(&key), &place);
+            self.key(Key::Text(key), place);
+            return Ok(());
+        }
         let value = resolve(text, is_plain, tag);
         let value = value.map_err(|message| Fault::syntax(place.clone(), message))?;
-        let Some(key) = key else {
-            return self.put(value);
-        };
-        self.anchors
-            .keep(anchor, &value, Some(key.clone()), &place)?;
+        if is_plain && tag.is_none() {
+            let differs = match is_key {
+                true => yaml11::differs_as_key(&key),
+                false => yaml11::differs(&key, &value),
+            };
+            self.compare(&key, differs, &place);
+        }
+        if anchor > 0 {
+            let key = Some(key.clone());
+            self.anchors.keep(anchor, node, &value, key, &place)?;
+        }
         if is_key {
-            self.key(key, place);
+            self.key(Key::Text(key), place);
             return Ok(());
         }
         self.put(value)
+    }
+
+    /// Remembers a scalar that kubectl reads differently.
+    fn compare(&mut self, text: &str, differs: bool, place: &Range<usize>) {
+        if differs && self.ambiguous.len() < MOST_TOLD {
+            let problem = Problem::Ambiguous(text.to_owned());
+            let place = place.clone();
+            self.ambiguous.push(Fault { place, problem });
+        }
     }
 
     fn begin(
@@ -224,41 +393,47 @@ impl Composer<'_> {
         self.positions.end(open.node);
         let value = match open.items {
             Items::Sequence(items) => Value::Array(items),
-            Items::Mapping(entries, _) => Value::Object(entries),
+            Items::Mapping(members) => Value::Object(members.merged()?),
         };
         if open.anchor > 0 {
-            self.anchors.keep(open.anchor, &value, None, &place)?;
+            self.anchors
+                .keep(open.anchor, open.node, &value, None, &place)?;
         }
         self.put(value)
     }
 
     fn alias(&mut self, anchor: usize, place: Range<usize>) -> Result<(), Fault> {
-        self.positions.scalar(&place);
         let is_key = self.awaits_key();
         let anchored = self.anchors.find(anchor, self.open.len(), &place)?;
+        self.positions.alias(&place, anchored.node);
         if is_key {
             let Some(key) = anchored.key.clone() else {
                 return Err(Fault::syntax(place, NO_KEY));
             };
-            self.key(key, place);
+            self.key(Key::Text(key), place);
             return Ok(());
         }
         let value = anchored.value.clone();
         self.put(value)
     }
 
-    fn awaits_key(&self) -> bool {
-        let open = self.open.last().map(|open| &open.items);
-        matches!(open, Some(Items::Mapping(_, None)))
+    fn is_flow(&self) -> bool {
+        let open = self.open.last();
+        open.is_some_and(|open| open.style == StructureStyle::Flow)
     }
 
-    fn key(&mut self, text: String, place: Range<usize>) {
+    fn awaits_key(&self) -> bool {
+        let open = self.open.last().map(|open| &open.items);
+        matches!(open, Some(Items::Mapping(Members { key: None, .. })))
+    }
+
+    fn key(&mut self, key: Key, place: Range<usize>) {
         if let Some(Open {
-            items: Items::Mapping(_, key),
+            items: Items::Mapping(members),
             ..
         }) = self.open.last_mut()
         {
-            *key = Some((text, place));
+            members.key = Some((key, place));
         }
     }
 
@@ -267,27 +442,38 @@ impl Composer<'_> {
         match self.open.last_mut().map(|open| &mut open.items) {
             None => self.root = Some(value),
             Some(Items::Sequence(items)) => items.push(value),
-            Some(Items::Mapping(entries, key)) => {
-                let (key, place) = key.take().expect("a mapping's key comes before its value");
-                match entries.entry(key) {
-                    Entry::Vacant(entry) => {
-                        entry.insert(value);
-                    }
-                    Entry::Occupied(entry) => {
-                        let problem = Problem::TwiceKey(entry.key().clone());
-                        return Err(Fault { place, problem });
-                    }
-                }
-            }
+            Some(Items::Mapping(members)) => members.put(value)?,
         }
         Ok(())
     }
 }
 
-/// Whether the last line has no line break.
-fn ends_bare(text: &str) -> bool {
-    let last = text.rsplit(['\n', '\r']).next();
-    last.is_some_and(|last| !last.trim().is_empty())
+/// Whether a tab between two nodes is at the beginning of its line, or after the indicator of an item or of a key.
+fn is_indentation(text: &str, since: usize, tab: usize) -> bool {
+    let line = text[..tab].rfind('\n').map_or(0, |at| at + 1);
+    let within = text[line.max(since)..tab].trim_end_matches([' ', '\t']);
+    let is_first = text[line..tab].trim().is_empty();
+    let is_comment = within.contains('#');
+    !is_comment && (is_first || within.ends_with(['-', '?']) || text[line..tab].trim() == ":")
+}
+
+/// The number of bytes before an offset in its line.
+fn column(text: &str, at: usize) -> usize {
+    at - text[..at].rfind('\n').map_or(0, |at| at + 1)
+}
+
+/// Whether a text in double quotes has the escape `\/`, which YAML 1.2 took from JSON.
+fn has_slash(quoted: Option<&str>) -> bool {
+    let mut escaped = quoted.unwrap_or_default().split('\\').skip(1);
+    // an empty part is between two backslashes, of which the second one is escaped
+    while let Some(part) = escaped.next() {
+        match part {
+            "" => drop(escaped.next()),
+            part if part.starts_with('/') => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 #[cfg(test)]

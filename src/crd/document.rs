@@ -6,46 +6,61 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// The line of the whole text on which the document starts, from 1.
     pub line: usize,
+    /// Whether it follows `...` and not `---`, so that kubectl ignores it.
+    pub is_ignored: bool,
 }
 
 /// The documents of a YAML stream. A line that begins with `---` always ends a document
-/// (<https://yaml.org/spec/1.2.2/#rule-c-directives-end>), so no parser is needed to find it.
+/// (<https://yaml.org/spec/1.2.2/#rule-c-directives-end>), so no parser is needed to find it. For kubectl, nothing but a comment may follow on
+/// this line; if something does, the line is part of the document, which is then refused.
 pub fn documents(text: &str) -> Vec<Document<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut documents = vec![];
-    let (mut start, mut start_line, mut offset) = (0, 1, 0);
+    let (mut start, mut start_line, mut offset, mut is_ignored) = (0, 1, 0, false);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let next = offset + line.len();
         if is_marker(line) {
             documents.push(Document {
                 text: &text[start..offset],
                 line: start_line,
+                is_ignored,
             });
-            (start, start_line) = (next, index + 2);
+            (start, start_line, is_ignored) = (next, index + 2, line.starts_with('.'));
         }
         offset = next;
     }
     documents.push(Document {
         text: &text[start..],
         line: start_line,
+        is_ignored,
     });
     documents.retain(|document| !is_blank(document.text));
     documents
 }
 
 fn is_marker(line: &str) -> bool {
-    let is_candidate = line.starts_with(['-', '.']);
-    is_candidate && (matches!(line.trim_end(), "---" | "...") || line.starts_with("--- #"))
+    match line.strip_prefix("---") {
+        Some(rest) => matches!(rest.trim().chars().next(), None | Some('#')),
+        None => line.trim_end() == "...",
+    }
 }
 
+/// Whether a text has nothing but comments, also where a line ends as in YAML 1.1.
 fn is_blank(text: &str) -> bool {
-    text.lines()
+    text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comment_ends_with_any_line_break() {
+        for text in ["# a\rb: 1", "# a\u{85}b: 1", "# a\u{2028}b: 1"] {
+            assert_eq!(documents(text).len(), 1, "{text:?}");
+        }
+    }
 
     #[test]
     fn documents_keep_their_bytes_and_lines() {

@@ -20,9 +20,4 @@ pub use api::{
 };
 pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};
-pub use read::{holds_more, read};
-
-/// The value of a YAML document, unless it has a fault.
-pub fn value(text: &str) -> Option<serde_json::Value> {
-    compose::compose(text).ok().map(|document| document.value)
-}
+pub use read::{holds_more, read, values};

@@ -21,8 +21,9 @@ struct Node {
 /// A collection, with the number of nodes in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// A scalar or an alias, which is not followed.
     Scalar,
+    /// The anchored node.
+    Alias(u32),
     Sequence(u32),
     Mapping(u32),
 }
@@ -41,7 +42,8 @@ impl Positions {
         let mut open = vec![];
         for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
             match event {
-                Event::Scalar(..) | Event::Alias(..) => positions.scalar(&range(&span)),
+                // JSON has no aliases
+                Event::Scalar(..) | Event::Alias(..) => drop(positions.scalar(&range(&span))),
                 Event::SequenceStart(..) => open.push(positions.begin(&range(&span), false)),
                 Event::MappingStart(..) => open.push(positions.begin(&range(&span), true)),
                 Event::SequenceEnd | Event::MappingEnd => {
@@ -54,8 +56,14 @@ impl Positions {
         positions
     }
 
-    pub fn scalar(&mut self, place: &Range<usize>) {
+    /// The result is the number of the node.
+    pub fn scalar(&mut self, place: &Range<usize>) -> usize {
         self.0.push(Node::new(place, Shape::Scalar));
+        self.0.len() - 1
+    }
+
+    pub fn alias(&mut self, place: &Range<usize>, anchored: usize) {
+        self.0.push(Node::new(place, Shape::Alias(small(anchored))));
     }
 
     /// Begins a collection; the result must be passed to `end`.
@@ -74,6 +82,11 @@ impl Positions {
         if let Shape::Sequence(within) | Shape::Mapping(within) = &mut self.0[node].shape {
             *within = count;
         }
+    }
+
+    /// The offset of a node.
+    pub fn start(&self, node: usize) -> usize {
+        self.0[node].start as usize
     }
 
     /// Releases unused memory.
@@ -118,18 +131,43 @@ impl Positions {
     }
 
     fn taken_apart<'t>(&self, text: &'t str, node: usize) -> Within<'t> {
+        let node = self.anchored(node);
         let mut within = self.within(node);
         let shape = self.0.get(node).map(|node| node.shape);
         if !matches!(shape, Some(Shape::Mapping(_))) {
             return Within::Items(within.collect());
         }
-        let mut entries = HashMap::new();
+        let (mut entries, mut merged) = (HashMap::new(), vec![]);
         while let (Some(name), Some(value)) = (within.next(), within.next()) {
-            if let Some(key) = self.key(text, name) {
-                entries.insert(key, (name, value));
+            match self.key(text, name) {
+                Some(key) if key == "<<" && text.get(self.0[name].range()) == Some("<<") => {
+                    merged.push(self.taken_apart(text, value));
+                }
+                Some(key) => drop(entries.insert(key, (name, value))),
+                None => {}
+            }
+        }
+        while let Some(source) = merged.pop() {
+            match source {
+                Within::Items(items) => {
+                    merged.extend(items.iter().rev().map(|&item| self.taken_apart(text, item)));
+                }
+                Within::Entries(more) => {
+                    for (key, entry) in more {
+                        entries.entry(key).or_insert(entry);
+                    }
+                }
             }
         }
         Within::Entries(entries)
+    }
+
+    /// The node that an alias stands for.
+    fn anchored(&self, node: usize) -> usize {
+        match self.0.get(node).map(|node| node.shape) {
+            Some(Shape::Alias(anchored)) => anchored as usize,
+            _ => node,
+        }
     }
 
     /// The direct children of a collection.
@@ -144,21 +182,21 @@ impl Positions {
     fn behind(&self, node: usize) -> usize {
         let within = match self.0.get(node).map(|node| node.shape) {
             Some(Shape::Sequence(within) | Shape::Mapping(within)) => within as usize,
-            Some(Shape::Scalar) | None => 0,
+            Some(Shape::Scalar | Shape::Alias(_)) | None => 0,
         };
         node + 1 + within
     }
 
     /// The text of a key.
     fn key<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
-        let node = self.0[node];
+        let node = self.0[self.anchored(node)];
         let written = text.get(node.range())?;
         let is_bare =
             !written.starts_with(['"', '\'', '|', '>']) && !written.contains(['\n', '\r']);
         match node.shape {
             Shape::Scalar if is_bare => Some(written.into()),
             Shape::Scalar => scalar(written),
-            Shape::Sequence(_) | Shape::Mapping(_) => None,
+            Shape::Sequence(_) | Shape::Mapping(_) | Shape::Alias(_) => None,
         }
     }
 
@@ -183,7 +221,7 @@ impl Positions {
             let text = text.get(longer.clone());
             text.is_some_and(|text| !text.contains(['\n', '\r']))
         };
-        if node.shape == Shape::Scalar && is_one_line() {
+        if matches!(node.shape, Shape::Scalar | Shape::Alias(_)) && is_one_line() {
             longer
         } else {
             range
@@ -237,7 +275,7 @@ pub fn keyword(pointer: &str) -> &str {
 }
 
 /// The first word of a text.
-fn beginning(text: &str) -> Range<usize> {
+pub fn beginning(text: &str) -> Range<usize> {
     let start = text.len() - text.trim_start().len();
     let length = text[start..].find([' ', '\n', '\r']);
     start..length.map_or(text.len(), |length| start + length)

@@ -121,8 +121,10 @@ pub enum Problem {
     #[error("the key `{0}` is given twice")]
     TwiceKey(String),
     #[error(
-        "the unquoted scalar `{0}` is not a string to kubectl and the API server, which read YAML 1.1"
+        "the key `{0}` is given before `<<`, which has another value: kubectl takes that one, and other readers this one"
     )]
+    Overridden(String),
+    #[error("kubectl, which reads YAML 1.1, takes the unquoted scalar `{0}` for another value")]
     Ambiguous(String),
 }
 
@@ -138,7 +140,7 @@ impl Problem {
                 Code::Versions
             }
             Self::Refused { .. } => Code::RefusedDefinition,
-            Self::TwiceKey(_) => Code::TwiceKey,
+            Self::TwiceKey(_) | Self::Overridden(_) => Code::TwiceKey,
             Self::TooDeep => Code::TooDeep,
             Self::TooLarge => Code::TooLarge,
             Self::Schema { keyword, .. } => match keyword.as_str() {
@@ -177,6 +179,7 @@ impl Problem {
             Self::NotServed => "set `served: true` on a version".into(),
             Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
+            Self::Overridden(_) => "write `<<` as the first key: then the others override it for all".into(),
             Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that you mean"),
         }
     }

@@ -12,7 +12,7 @@ use super::{
     compose::{Composed, compose},
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
-    position::{Positions, keyword},
+    position::{Positions, beginning, keyword},
     problem::{Fault, MOST_BYTES, MOST_TOLD, NameRule, Problem, ReadError},
     refused::refused,
     unique::Unique,
@@ -33,6 +33,41 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     } else {
         Err(errors)
     }
+}
+
+/// The value of each document of a text, or its first fault.
+pub fn values(text: &str) -> impl Iterator<Item = Result<Value, Problem>> {
+    documents(text).into_iter().map(|document| {
+        let mut composed = composed(document).map_err(|fault| fault.problem)?;
+        match composed.ambiguous.is_empty() {
+            true => Ok(composed.value),
+            false => Err(composed.ambiguous.swap_remove(0).problem),
+        }
+    })
+}
+
+/// Reads a document. YAML readers differ in the JSON that they accept, so JSON is parsed as JSON.
+fn composed(document: Document<'_>) -> Result<Composed, Fault> {
+    if document.is_ignored {
+        let message = "kubectl ignores what follows `...`: write `---` in its place";
+        return Err(Fault::syntax(beginning(document.text), message));
+    }
+    let mut markers = document.text.match_indices("---").map(|(at, _)| at);
+    if let Some(at) = markers.find(|&at| at == 0 || document.text[..at].ends_with('\n')) {
+        let message = "kubectl takes a line that begins with `---` for the end of a document, which only a comment may follow";
+        return Err(Fault::syntax(at..at + 3, message));
+    }
+    let json = is_json(document)
+        .then(|| serde_json::from_str(document.text).ok())
+        .flatten();
+    match json {
+        Some(Unique(value)) => Ok(Composed::of_json(value)),
+        None => compose(document.text),
+    }
+}
+
+fn is_json(document: Document<'_>) -> bool {
+    document.text.trim_start().starts_with(['{', '['])
 }
 
 /// Whether a text contains more than one CRD, such as other objects, or comments before the document, which would be lost with the file.
@@ -60,15 +95,8 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         let (place, problem) = (line, Problem::TooLarge);
         return Err(vec![to_error(Fault { place, problem })]);
     }
-    let in_json = document.text.trim_start().starts_with(['{', '[']);
-    // YAML readers differ in the JSON that they accept, so JSON is parsed as JSON
-    let json = in_json
-        .then(|| serde_json::from_str(document.text).ok())
-        .flatten();
-    let composed = match json {
-        Some(Unique(value)) => Composed::of_json(value),
-        None => compose(document.text).map_err(|fault| vec![to_error(fault)])?,
-    };
+    let in_json = is_json(document);
+    let composed = composed(document).map_err(|fault| vec![to_error(fault)])?;
     let mut crds = vec![];
     objects(&composed.value, String::new(), &mut crds);
     let enclosing = match crds.as_slice() {

@@ -15,7 +15,7 @@ pub fn resolve(text: Cow<'_, str>, is_plain: bool, tag: Option<&Tag>) -> Result<
         };
     };
     check(tag)?;
-    let (value, expected) = match tag.core_suffix() {
+    let (value, expected) = match name(tag).as_deref() {
         Some("null") => (is_null(&text).then_some(Value::Null), "null"),
         Some("bool") => (boolean(&text).map(Value::Bool), "a boolean"),
         Some("int") => (integer(&text).map(Value::Number), "an integer"),
@@ -25,18 +25,35 @@ pub fn resolve(text: Cow<'_, str>, is_plain: bool, tag: Option<&Tag>) -> Result<
     value.ok_or_else(|| format!("`{text}` is not {expected}"))
 }
 
-/// Rejects application-specific tags.
+/// The name of a tag that YAML defines, such as `int`.
+pub fn name(tag: &Tag) -> Option<Cow<'_, str>> {
+    tag.suffix_in_namespace("tag:yaml.org,2002:")
+}
+
+/// Rejects all tags but those of JSON's types, of texts such as timestamps, and `!!set`: applications have their own, and kubectl decodes
+/// `!!binary`.
 pub fn check(tag: &Tag) -> Result<(), String> {
-    let (handle, suffix) = tag.parts();
-    if handle.starts_with('!') || handle.is_empty() && suffix.starts_with('!') {
-        Err(format!("the tag `{}` is not supported", tag.original()))
-    } else {
+    let known = [
+        "bool",
+        "float",
+        "int",
+        "map",
+        "merge",
+        "null",
+        "seq",
+        "set",
+        "str",
+        "timestamp",
+    ];
+    if name(tag).is_some_and(|name| known.contains(&&*name)) || tag.original() == "!" {
         Ok(())
+    } else {
+        Err(format!("the tag `{}` is not supported", tag.original()))
     }
 }
 
 fn plain(text: Cow<'_, str>) -> Result<Value, String> {
-    if text.is_empty() || is_null(&text) {
+    if is_null(&text) {
         return Ok(Value::Null);
     }
     if let Some(value) = boolean(&text) {
@@ -55,8 +72,9 @@ fn plain(text: Cow<'_, str>) -> Result<Value, String> {
     Ok(Value::String(text.into_owned()))
 }
 
-fn is_null(text: &str) -> bool {
-    matches!(text, "null" | "Null" | "NULL" | "~")
+/// Whether a plain scalar is null.
+pub fn is_null(text: &str) -> bool {
+    matches!(text, "" | "null" | "Null" | "NULL" | "~")
 }
 
 fn boolean(text: &str) -> Option<bool> {
@@ -89,6 +107,10 @@ fn integer(text: &str) -> Option<Number> {
         return None;
     }
     let magnitude = u128::from_str_radix(digits, radix).ok()?;
+    // only decimal ones become doubles, as for kubectl
+    if radix != 10 && magnitude > u128::from(u64::MAX) {
+        return None;
+    }
     if is_negative {
         let value = 0_i128.checked_sub_unsigned(magnitude)?;
         i64::try_from(value).map_or_else(|_| Number::from_f64(value as f64), |it| Some(it.into()))

@@ -1,71 +1,174 @@
-//! Finds plain scalars that kubectl and the API server, which read YAML 1.1, interpret differently from YAML 1.2.
-//!
-//! An unquoted `on` is `true` in YAML 1.1 and a string in YAML 1.2 (<https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>).
+//! What kubectl and the API server make of a plain scalar: they read YAML with go-yaml v2
+//! (<https://pkg.go.dev/go.yaml.in/yaml/v2>), whose booleans and numbers are those of YAML 1.1, without numbers in base 60.
 
-/// Whether YAML 1.1 interprets a plain scalar differently.
-pub fn differs(scalar: &str) -> bool {
-    is_boolean(scalar) || is_number(scalar)
-}
+use serde_json::{Number, Value};
 
-fn is_boolean(scalar: &str) -> bool {
-    matches!(
-        scalar,
-        "y" | "Y"
-            | "n"
-            | "N"
-            | "on"
-            | "On"
-            | "ON"
-            | "no"
-            | "No"
-            | "NO"
-            | "off"
-            | "Off"
-            | "OFF"
-            | "yes"
-            | "Yes"
-            | "YES"
-    )
-}
-
-/// Octal numbers with a leading zero, numbers with `_` between digits, and numbers in base 60.
-fn is_number(scalar: &str) -> bool {
-    let digits = scalar.strip_prefix(['+', '-']).unwrap_or(scalar);
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return false;
+/// Whether go-yaml reads another value than `ours`.
+pub fn differs(scalar: &str, ours: &Value) -> bool {
+    match (boolean(scalar).map(Value::Bool), number(scalar)) {
+        (Some(theirs), _) => theirs != *ours,
+        (None, Some(theirs)) => ours.as_number().is_none_or(|ours| !equal(&theirs, ours)),
+        (None, None) => ours.is_boolean() || ours.is_number(),
     }
-    let octal = digits.len() > 1
-        && digits.starts_with('0')
-        && digits
-            .bytes()
-            .all(|b| (b'0'..=b'7').contains(&b) || b == b'_');
-    let parted = digits.contains('_')
-        && digits
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b == b'_' || b == b'.');
-    let mut parts = digits.split(':');
-    let sexagesimal = parts.next().is_some_and(|first| {
-        !first.is_empty() && !first.starts_with('0') && first.bytes().all(|b| b.is_ascii_digit())
-    }) && digits.contains(':')
-        && parts.all(|part| {
-            (1..=2).contains(&part.len()) && part.parse::<u8>().is_ok_and(|part| part < 60)
-        });
-    octal || parted || sexagesimal
+}
+
+/// Whether go-yaml, which reads a key like any other scalar and then writes it as text, makes another text of it, or fails.
+pub fn differs_as_key(scalar: &str) -> bool {
+    let text = match (boolean(scalar), number(scalar)) {
+        (Some(value), _) => value.to_string(),
+        (None, Some(value)) if value.as_u64() > Some(i64::MAX as u64) => return true,
+        (None, Some(value)) => text(&value),
+        (None, None) => return false,
+    };
+    text != scalar
+}
+
+fn boolean(scalar: &str) -> Option<bool> {
+    match scalar {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+/// An integer of Go's syntax with an optional `_` anywhere, or a float. An octal integer that is none, such as `08`, is a float.
+fn number(scalar: &str) -> Option<Number> {
+    let has_digit = scalar.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    // in `.1_0` it stays
+    let is_parted = scalar.contains('_') && !scalar.starts_with('.');
+    let plain = if is_parted {
+        scalar.replace('_', "").into()
+    } else {
+        std::borrow::Cow::Borrowed(scalar)
+    };
+    let number = || integer(&plain).or_else(|| float(&plain));
+    has_digit.then(number).flatten()
+}
+
+fn integer(plain: &str) -> Option<Number> {
+    let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
+    let prefix = unsigned.get(..2).map(str::to_ascii_lowercase);
+    let (radix, digits) = match prefix.as_deref() {
+        Some("0x") => (16, &unsigned[2..]),
+        Some("0o") => (8, &unsigned[2..]),
+        Some("0b") => (2, &unsigned[2..]),
+        Some(_) if unsigned.starts_with('0') => (8, &unsigned[1..]),
+        _ => (10, unsigned),
+    };
+    // `from_str_radix` takes a sign, and here it would be a second one
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let magnitude = i128::from_str_radix(digits, radix).ok()?;
+    if plain.starts_with('-') {
+        i64::try_from(-magnitude).ok().map(Number::from)
+    } else {
+        u64::try_from(magnitude).ok().map(Number::from)
+    }
+}
+
+fn float(plain: &str) -> Option<Number> {
+    let is_decimal = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
+    let is_float = plain.chars().all(is_decimal) && !unsigned.starts_with(['+', '-']);
+    Number::from_f64(plain.parse().ok().filter(|_| is_float)?)
+}
+
+fn equal(a: &Number, b: &Number) -> bool {
+    a == b || a.as_f64() == b.as_f64()
+}
+
+/// The text of a number that is a key. Floats have the precision of 32 bits.
+fn text(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => {
+            let float = float as f32;
+            let is_short = float == 0.0 || (1e-4..1e6).contains(&float.abs());
+            let exponent = if is_short { "" } else { "e" };
+            format!("{float}{exponent}")
+        }
+        _ => number.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn ambiguous_words_and_numbers_are_distinguished() {
-        for scalar in ["on", "No", "y", "0777", "-07", "1_000", "1:30", "190:20:30"] {
-            assert!(differs(scalar), "{scalar}");
+        for scalar in [
+            "on", "No", "y", "0777", "-07", "1_000", "0888", "0x1_0", "0X1F", "1_000.5", "-_1",
+        ] {
+            assert!(differs(scalar, &scalar.into()), "{scalar}");
         }
         for scalar in [
-            "true", "0", "10.5", "online", "0.5", "none", "v1:2", "08", "1:60", "oN", "",
+            "online",
+            "none",
+            "v1:2",
+            "1:30",
+            "190:20:30",
+            "oN",
+            "",
+            "0x",
+            "0xg",
+            "1e400",
+            "2001-01-01",
+            "_1",
+            "--1",
+            ".",
+            "0x10000000000000000",
+            "0_x",
         ] {
-            assert!(!differs(scalar), "{scalar}");
+            assert!(!differs(scalar, &scalar.into()), "{scalar}");
+        }
+        for (scalar, ours) in [
+            ("true", json!(true)),
+            ("0", json!(0)),
+            ("10.5", json!(10.5)),
+            (".5", json!(0.5)),
+            ("1e3", json!(1000.0)),
+        ] {
+            assert!(!differs(scalar, &ours), "{scalar}");
+        }
+    }
+
+    #[test]
+    fn keys_that_kubectl_writes_in_another_way_are_distinguished() {
+        for scalar in [
+            "on",
+            "True",
+            "1.50",
+            "1e3",
+            "0x10",
+            "+1",
+            "-0",
+            "01",
+            "1_0",
+            "16777217.5",
+            "1000000.5",
+            "0.00001",
+            "9223372036854775808",
+        ] {
+            assert!(differs_as_key(scalar), "{scalar}");
+        }
+        for scalar in [
+            "true",
+            "1",
+            "-1",
+            "1.5",
+            "0.25",
+            "a",
+            "1:30",
+            "9223372036854775807",
+        ] {
+            assert!(!differs_as_key(scalar), "{scalar}");
         }
     }
 }

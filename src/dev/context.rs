@@ -13,7 +13,7 @@ pub fn current_context() -> Option<String> {
         None => vec![env::home_dir()?.join(".kube/config")],
     };
     paths.iter().find_map(|path| {
-        let kubeconfig = crd::value(&fs::read_to_string(path).ok()?)?;
+        let kubeconfig = crd::values(&fs::read_to_string(path).ok()?).next()?.ok()?;
         let context = kubeconfig["current-context"].as_str()?;
         (!context.is_empty()).then(|| context.to_owned())
     })

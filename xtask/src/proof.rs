@@ -132,6 +132,9 @@ pub const PROOFS: &[Proof] = &[
     proof("killed", 60, &[], Test("cli", "killed::"), "a command that is killed leaves a project that the next one repairs").options(&["kills"]),
     proof("verdict", 60, &[CorpusIfPresent, ServerIfReal], Test("verdict", ""), "a CRD with a fault is rejected as the API server rejects it")
         .options(&["verdict"]),
+    proof("oracle", 60, &[GO, CorpusIfPresent],
+        Bash("export ORACLE=$CARGO_TARGET_DIR/control-plane/oracle && (cd tests/control-plane && go build -o \"$ORACLE\" ./oracle) && cargo test --test oracle"),
+        "a text is read as kubectl reads it, without a server").options(&["proptest-cases"]),
     proof("corpus", 600, &[Tool, Corpus], Bash(".ci/corpus"), "types of real CRDs compile, and read and write every value")
         .options(&["corpus", "corpus-kinds", "corpus-share", "histories", "histories-share"]),
     proof("replay", 300, &[Tool, Histories], Test("replay", "--nocapture"), "real CRDs go through their releases, and no edit is lost")

@@ -445,8 +445,14 @@ async fn an_object_that_cannot_be_converted_fails_its_collection() {
     for (method, query) in [("GET", ""), ("GET", "?limit=1"), ("DELETE", "")] {
         let path = format!("{}{query}", path("v2"));
         let answer = server.send(method, &path, &Value::Null).await;
-        assert_eq!(answer.code, 500);
-        assert_eq!(answer.message(), format!("{HOOK}failed: no such server"));
+        let (message, failed) = (answer.message(), format!("{HOOK}failed: no such server"));
+        // a real server whose watch cache of the version began after the change has not listed it
+        let is_cache = server.scene.is_real() && answer.code == 429 && message.contains(&failed);
+        assert!(
+            is_cache || answer.code == 500 && message == failed,
+            "{}: {message}",
+            answer.code
+        );
     }
     assert_eq!(server.get("v1").await["spec"]["address"], "a:80");
 }

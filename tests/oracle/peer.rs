@@ -1,0 +1,54 @@
+//! The program, which answers a line with a line.
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+pub struct Oracle {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+/// What kubectl and the API server make of a document.
+#[derive(Debug, Deserialize)]
+pub struct Document {
+    #[serde(default)]
+    pub value: Value,
+    pub error: Option<String>,
+}
+
+impl Oracle {
+    pub fn start() -> Self {
+        let program = env::var_os("ORACLE").expect("`cargo xtask oracle` builds it");
+        let mut process = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            input: process.stdin.take().unwrap(),
+            output: BufReader::new(process.stdout.take().unwrap()),
+            process,
+        }
+    }
+
+    pub fn ask(&mut self, text: &str) -> Vec<Document> {
+        writeln!(self.input, "{}", Value::from(text)).unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
