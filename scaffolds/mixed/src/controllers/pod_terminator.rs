@@ -23,8 +23,16 @@ pub async fn setup(_setup: Setup) -> Result<PodTerminatorReconciler> {
 
 #[derive(Default)]
 pub struct PodTerminatorReconciler {
-    /// Of each object, when pods were last ended, and for which generation.
-    last: Mutex<BTreeMap<String, (Option<i64>, Instant)>>,
+    /// The present one of each object.
+    periods: Mutex<BTreeMap<String, Period>>,
+}
+
+#[derive(Clone, Copy)]
+struct Period {
+    generation: Option<i64>,
+    begun: Instant,
+    /// The number of pods that have been ended, also in earlier periods.
+    ended: i32,
 }
 
 impl Reconciler for PodTerminatorReconciler {
@@ -32,42 +40,21 @@ impl Reconciler for PodTerminatorReconciler {
     const FINALIZER: Option<&'static str> = Some("programs.example.com/mixed");
 
     async fn reconcile(&self, terminator: Arc<PodTerminator>, cx: &Context) -> Result<Action> {
-        let spec = &terminator.spec;
-        let period = Duration::from_secs(spec.period_seconds().unsigned_abs().into());
-        if let Some(remaining) = self.begin(&terminator, period) {
-            return Ok(Action::requeue(remaining));
-        }
-        let selector = spec
-            .selector
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
-        let selector = ListParams::default().labels(&selector.collect::<Vec<_>>().join(","));
-        let pods: Api<Pod> = Api::all(cx.client().clone());
-        let mut running = pods.list(&selector).await?.items;
-        running.retain(|pod| pod.metadata.deletion_timestamp.is_none());
-        running.truncate(victims(spec, running.len()));
-
-        let mut ended = 0;
-        for pod in &running {
-            let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-            let reason = if spec.dry_run() { "WouldEnd" } else { "Ended" };
-            if !spec.dry_run() {
-                let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &namespace);
-                pods.delete(&name, &DeleteParams::default()).await?;
-                ended += 1;
-            }
-            cx.event(
-                &*terminator,
-                EventType::Normal,
-                reason,
-                format!("{namespace}/{name}"),
-            )
-            .await;
-        }
+        let length = Duration::from_secs(terminator.spec.period_seconds().unsigned_abs().into());
+        let is_present = |period: &Period| {
+            period.generation == terminator.metadata.generation && period.begun.elapsed() < length
+        };
+        // a change of the status is no reason to end pods
+        let period = match self.period(&terminator).filter(is_present) {
+            Some(period) => period,
+            None => self.end_pods(&terminator, cx).await?,
+        };
         let mut status = terminator.status.clone().unwrap_or_default();
-        status.ended = Some(status.ended.unwrap_or(0) + ended);
+        status.ended = Some(period.ended);
         cx.update_status(&*terminator, &status).await?;
-        Ok(Action::requeue(period))
+        Ok(Action::requeue(
+            length.saturating_sub(period.begun.elapsed()),
+        ))
     }
 
     /// Nothing is ended any more.
@@ -84,18 +71,55 @@ impl Reconciler for PodTerminatorReconciler {
 }
 
 impl PodTerminatorReconciler {
-    /// Begins a period, or returns the rest of the one that has begun: a change of the status is no reason to end pods.
-    fn begin(&self, terminator: &PodTerminator, period: Duration) -> Option<Duration> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (generation, now) = (terminator.metadata.generation, Instant::now());
-        if let Some((known, begun)) = last.get(&terminator.name_any())
-            && *known == generation
-            && now < *begun + period
-        {
-            return Some(*begun + period - now);
+    fn period(&self, terminator: &PodTerminator) -> Option<Period> {
+        let periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        periods.get(&terminator.name_any()).copied()
+    }
+
+    fn set_period(&self, terminator: &PodTerminator, period: Period) {
+        let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        periods.insert(terminator.name_any(), period);
+    }
+
+    /// Begins a period, and ends pods. If that fails halfway, the others live until the next one.
+    async fn end_pods(&self, terminator: &PodTerminator, cx: &Context) -> Result<Period> {
+        let spec = &terminator.spec;
+        let selector = spec
+            .selector
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        let selector = ListParams::default().labels(&selector.collect::<Vec<_>>().join(","));
+        let pods: Api<Pod> = Api::all(cx.client().clone());
+        let mut running = pods.list(&selector).await?.items;
+        running.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+        running.truncate(victims(spec, running.len()));
+
+        let reported = || terminator.status.as_ref()?.ended;
+        let before = self.period(terminator).map(|period| period.ended);
+        let mut period = Period {
+            generation: terminator.metadata.generation,
+            begun: Instant::now(),
+            ended: before.or_else(reported).unwrap_or(0),
+        };
+        self.set_period(terminator, period);
+        for pod in &running {
+            let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+            let reason = if spec.dry_run() { "WouldEnd" } else { "Ended" };
+            if !spec.dry_run() {
+                let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &namespace);
+                pods.delete(&name, &DeleteParams::default()).await?;
+                period.ended += 1;
+                self.set_period(terminator, period);
+            }
+            cx.event(
+                terminator,
+                EventType::Normal,
+                reason,
+                format!("{namespace}/{name}"),
+            )
+            .await;
         }
-        last.insert(terminator.name_any(), (generation, now));
-        None
+        Ok(period)
     }
 }
 
