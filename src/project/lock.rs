@@ -1,6 +1,9 @@
 //! `operator.lock`: the hashes of the generated files, which distinguish edited files from unchanged ones.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +68,8 @@ pub enum LockError {
     Marked,
     #[error("operator.lock names `{0}`, which is not a path in the project")]
     Path(String),
+    #[error("operator.lock names `{0}` and `{1}`, which are one file on many systems")]
+    Case(String, String),
     #[error("operator.lock has the format {0}, but this tool supports the format {FORMAT}")]
     Format(u32),
 }
@@ -73,7 +78,7 @@ impl LockError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Format(format) if *format > FORMAT => "install a newer cargo-operator",
-            Self::Invalid(_) | Self::Path(_) | Self::Format(_) => {
+            Self::Invalid(_) | Self::Path(_) | Self::Case(..) | Self::Format(_) => {
                 "restore it from version control; only this tool writes it"
             }
             Self::Marked => {
@@ -117,10 +122,16 @@ impl Lock {
         }
         let lock: Self = toml_edit::de::from_str(text).map_err(invalid)?;
         // Invariant: what a plan writes or removes lies in the project
-        match lock.files.keys().find(|path| !is_inside(path)) {
-            Some(path) => Err(LockError::Path(path.clone())),
-            None => Ok(lock),
+        if let Some(path) = lock.files.keys().find(|path| !is_inside(path)) {
+            return Err(LockError::Path(path.clone()));
         }
+        let mut names = HashMap::new();
+        for path in lock.files.keys() {
+            if let Some(other) = names.insert(path.to_lowercase(), path) {
+                return Err(LockError::Case(other.clone(), path.clone()));
+            }
+        }
+        Ok(lock)
     }
 
     /// Formats one line for each file, so that merges of two branches seldom conflict.
@@ -218,9 +229,12 @@ impl Entry {
     }
 }
 
-fn is_inside(path: &str) -> bool {
-    let is_name = |part: &str| !matches!(part, "" | "." | "..");
-    !path.contains(['\\', ':']) && path.split('/').all(is_name)
+/// Whether a path with `/` is one that this tool may write: in the project, and not in the folder of git.
+pub fn is_inside(path: &str) -> bool {
+    let is_name =
+        |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
+    let is_odd = |character: char| matches!(character, '\\' | ':') || character.is_control();
+    !path.contains(is_odd) && path.split('/').all(is_name)
 }
 
 fn hash(text: &str) -> String {
@@ -252,13 +266,31 @@ mod tests {
 
     #[test]
     fn a_path_outside_of_the_project_is_refused() {
-        for path in ["../x", "/x", "a/../../x", "a//b", "c:\\\\x"] {
+        for path in [
+            "../x",
+            "/x",
+            "a/../../x",
+            "a//b",
+            "c:\\\\x",
+            ".Git/HEAD",
+            "a\\u001b",
+        ] {
             let text = format!("format = 1\n[files]\n\"{path}\" = {{ owner = \"tool\" }}\n");
             assert!(
                 matches!(Lock::read(&text), Err(LockError::Path(_))),
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn two_paths_that_differ_in_case_are_refused() {
+        let mut lock = Lock::default();
+        for path in ["src/a.rs", "SRC/A.rs"] {
+            lock.files.insert(path.into(), Entry::new(Owner::Tool, "x"));
+        }
+        let error = Lock::read(&lock.to_text()).unwrap_err().to_string();
+        assert!(error.contains("`SRC/A.rs` and `src/a.rs`"), "{error}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use check::{StateError, is_package_name};
 pub use controller::{Controller, Table};
 pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
 pub use image::{IMAGE_HELP, Image, is_image, registry};
-pub use lock::{Entry, Lock, LockError, Owner};
+pub use lock::{Entry, Lock, LockError, Owner, is_inside};
 pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use monitoring::Monitoring;
