@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
-    disk::{self, Scratch},
+    disk::{self, Root, Scratch},
     plan::{Change, Note, Plan},
     project::Owner,
     terminal::Terminal,
@@ -173,7 +173,7 @@ impl OpenProject {
             return Some(None);
         };
         let folder = std::path::absolute(self.root.join(path)).ok()?;
-        let text = disk::read(&folder, MANIFEST).ok()??;
+        let text = disk::read(&Root::open(&folder).ok()?, MANIFEST).ok()??;
         Some(Some((text, folder.to_str()?.to_owned())))
     }
 }
@@ -185,7 +185,7 @@ fn check_with_rustc(
     marked: &BTreeMap<&str, Marked>,
     is_users: impl Fn(&str) -> bool,
 ) -> Option<Vec<Use>> {
-    let root = std::path::absolute(&open.root).ok()?;
+    let root = std::path::absolute(open.root.path()).ok()?;
     let root = root.to_str()?;
     let manifest = disk::read(&open.root, MANIFEST).ok()??;
     let workspace = open.workspace_manifest()?;

@@ -282,7 +282,7 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
     specs.dedup();
     Ok(Project {
         // the server has another folder, perhaps
-        root: std::path::absolute(&open.root).unwrap_or_else(|_| open.root.clone()),
+        root: std::path::absolute(open.root.path()).unwrap_or_else(|_| open.root.path().to_owned()),
         served: protocol::Project {
             name: state.name.clone(),
             specs,

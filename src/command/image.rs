@@ -48,7 +48,7 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     terminal.end_progress();
-    let (root, state) = (open.root.clone(), open.state.state.clone());
+    let (root, state) = (open.root.path().to_owned(), open.state.state.clone());
     if let Some((name, diagnostic)) = local_runtime(&state) {
         terminal.report(&[Report::of(&name, diagnostic, None)]);
     }

@@ -16,7 +16,7 @@ use super::{
     workspace,
 };
 use crate::{
-    disk::{self, RecoveryMode},
+    disk::{self, RecoveryMode, Root},
     plan::Resolution,
     project::{Lock, StateFile, is_package_name},
     terminal::Terminal,
@@ -59,8 +59,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         RecoveryMode::Finish => RecoveryMode::RollBack,
         looks => looks,
     };
-    recover(&args.dir, mode, terminal)?;
-    disk::check_vacant(&args.dir)?;
+    let root = Root::open(&args.dir)?;
+    recover(&root, mode, terminal)?;
+    disk::check_vacant(&root)?;
     let name = args.name.unwrap_or_else(|| disk::name(&args.dir));
     if !is_package_name(&name) {
         return Err(KindError::Name(name).into());
@@ -74,7 +75,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .as_ref()
         .map(|it| workspace::path_to(it, &args.dir));
     let mut open = OpenProject {
-        root: args.dir,
+        root,
         lock: Lock::default(),
         inputs: BTreeMap::new(),
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &runtime, path.as_deref())?,
@@ -137,22 +138,22 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             0 => format!("{name}: an empty project"),
             _ => format!("{name}: an operator for {}", kinds::list(kinds.into_iter())),
         },
-        next: format!("cd {} && cargo {next}", open.root.display()),
+        next: format!("cd {} && cargo {next}", args.dir.display()),
         fix: FixCommand::SameCommand,
         warnings,
     };
     let writes = args.view.writes();
     let finish = || args.view.finish(&outcome, terminal);
     if let Some(workspace) = &workspace {
-        workspace::report(workspace, &open.root, &name, terminal);
+        workspace::report(workspace, &args.dir, &name, terminal);
     }
     let exit = match &workspace {
-        Some(workspace) if writes => workspace::join(workspace, &open.root, &name, finish)?,
+        Some(workspace) if writes => workspace::join(workspace, &args.dir, &name, finish)?,
         _ => finish()?,
     };
     if workspace.is_none() && writes && exit == Exit::Clean {
         terminal.working("completing Cargo.lock");
-        let note = origin::complete_lock(&open.root, &runtime);
+        let note = origin::complete_lock(&args.dir, &runtime);
         terminal.end_progress();
         if let Some(note) = note {
             terminal.status(&note);

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     crd::{self, Api},
     diagnostic::Report,
-    disk::{self, DiskError, Guard, RecoveryMode},
+    disk::{self, DiskError, Guard, RecoveryMode, Root},
     plan::{LOCK, Resolution},
     project::{Kind, Lock, ResourceType, StateError, StateFile, is_workspace_of},
     render::{RECORD, SPECS},
@@ -36,7 +36,7 @@ pub struct ProjectArgs {
 
 /// The folder of a project, locked against other commands, and recovered from an interrupted one.
 pub struct LockedProject {
-    pub root: PathBuf,
+    pub root: Root,
     guard: Guard,
 }
 
@@ -47,7 +47,7 @@ impl LockedProject {
         terminal: &Terminal,
     ) -> Result<Self, Failure> {
         let root = disk::find_project(args.manifest_path.as_deref())?;
-        let guard = disk::guard(&root)?;
+        let guard = disk::guard(root.path())?;
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
@@ -55,7 +55,7 @@ impl LockedProject {
 
 /// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
 pub struct OpenProject {
-    pub root: PathBuf,
+    pub root: Root,
     pub lock: Lock,
     pub state: StateFile,
     /// The texts of the state, the lock and the specs, by path, as they were read.
@@ -77,10 +77,10 @@ pub struct OpenProject {
 }
 
 /// Checks that a member has a workspace, before the files that a workspace has once are removed from the project.
-fn check_workspace(root: &Path, workspace: &str) -> Result<Result<(), StateError>, DiskError> {
+fn check_workspace(root: &Root, workspace: &str) -> Result<Result<(), StateError>, DiskError> {
     let folder = root.join(workspace);
-    let manifest = disk::read(&folder, "Cargo.toml")?;
-    let project = disk::relative(&folder, root);
+    let manifest = disk::read(&Root::open(&folder)?, "Cargo.toml")?;
+    let project = disk::relative(&folder, root.path());
     let is_above = manifest.is_some_and(|text| is_workspace_of(&text, &project.to_string_lossy()));
     Ok(match is_above && Path::new(workspace).is_relative() {
         true => Ok(()),
@@ -104,7 +104,7 @@ impl OpenProject {
         terminal: &Terminal,
     ) -> Result<Self, Failure> {
         terminal.working("reading the project");
-        let missing = || DiskError::NoProject(root.display().to_string());
+        let missing = || DiskError::NoProject(root.path().display().to_string());
         let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(STATE));
         let failed = |error| Failure::state(&error, &path, &text);

@@ -1,15 +1,13 @@
 //! Recovers from an interrupted command before another command reads the project.
 
-use std::path::Path;
-
 use super::{failure::Failure, view::View};
 use crate::{
-    disk::{self, RecoveryMode},
+    disk::{self, RecoveryMode, Root},
     terminal::Terminal,
 };
 
 /// Completes or rolls back the interrupted command at `root`, if any, and reports it. An error in the mode `Refuse`.
-pub fn recover(root: &Path, mode: RecoveryMode, terminal: &Terminal) -> Result<(), Failure> {
+pub fn recover(root: &Root, mode: RecoveryMode, terminal: &Terminal) -> Result<(), Failure> {
     if let Some(recovery) = disk::recover(root, mode)? {
         terminal.status(&recovery.to_string());
     }

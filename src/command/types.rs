@@ -19,7 +19,7 @@ use super::{
 use crate::{
     crd::{Api, Version},
     diagnostic::Report,
-    disk,
+    disk::{self, Root},
     plan::{self, LOCK, Resolution, Tree},
     project::{Lock, Owner},
     rust::{
@@ -72,16 +72,17 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if args.out.is_none() && args.view != View::default() {
         return Err(KindError::NoOut.into());
     }
-    let _guard = match &args.out {
+    let (root, _guard) = match &args.out {
         Some(folder) => {
             if disk::is_project(folder) {
                 return Err(KindError::InProject(folder.display().to_string()).into());
             }
             let guard = disk::guard(&disk::parent(folder))?;
-            recover(folder, args.view.recovery_mode(), terminal)?;
-            Some(guard)
+            let root = Root::open(folder)?;
+            recover(&root, args.view.recovery_mode(), terminal)?;
+            (Some(root), Some(guard))
         }
-        None => None,
+        None => (None, None),
     };
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
         Ok(module(&api, &args)?)
@@ -130,22 +131,22 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             terminal.print(&untouched(&text))?;
         }
     }
-    let Some(folder) = &args.out else {
+    let Some(root) = &root else {
         terminal.report(&reports);
         return Ok(Exit::Clean);
     };
-    let mut lock = match disk::read(folder, LOCK)? {
+    let mut lock = match disk::read(root, LOCK)? {
         Some(text) => Lock::read(&text)?,
         None => Lock::default(),
     };
-    let ours = disk::read_tree(folder, plan::paths(&tree, &lock))?;
+    let ours = disk::read_tree(root, plan::paths(&tree, &lock))?;
     // a file that was deleted is asked for by the very command
     (lock.files).retain(|path, _| !tree.0.contains_key(path) || ours.get(path).is_some());
     let resolution = Resolution::from(args.resolve);
     resolution.check(&lock, &ours, &tree)?;
     let names: HashSet<String> = tree.0.keys().cloned().collect();
     let outcome = Outcome {
-        root: folder,
+        root,
         evolution: Evolution::default(),
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
@@ -154,7 +155,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         pending: vec![],
         summary: format!(
             "{}: the types of {count} kind{}",
-            folder.display(),
+            root.path().display(),
             if count == 1 { "" } else { "s" }
         ),
         next: "add the modules to the crate with `pub mod`".into(),

@@ -1,7 +1,5 @@
 //! The views of a plan: apply it, show it, compare with it, or print it as JSON.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -13,7 +11,7 @@ use super::{
 };
 use crate::{
     diagnostic::{Code, Report},
-    disk,
+    disk::{self, Root},
     plan::{Note, Plan},
     terminal::Terminal,
 };
@@ -45,7 +43,7 @@ pub enum Format {
 
 /// The result of a command.
 pub struct Outcome<'a> {
-    pub root: &'a Path,
+    pub root: &'a Root,
     pub plan: Plan,
     /// Reports about this plan.
     pub reports: Vec<Report>,

@@ -1,49 +1,50 @@
 //! Writes a plan to the disk, completely or not at all.
 
-use std::path::Path;
-
 use super::{
-    device::{Device, Disk},
+    device::Device,
     error::DiskError,
     execute::{clear, execute, sync},
-    journal::{Direction, STAGING},
-    read::read,
-    recover::{is_interrupted, reverse},
+    journal::Direction,
+    recover::reverse,
+    root::{OWN, Root},
     stage::stage,
     step::OnEdit,
 };
 use crate::plan::Plan;
 
 /// Writes a plan. If a step fails, all of it is rolled back; after a kill, `recover` completes it.
-pub fn apply(root: &Path, plan: &Plan) -> Result<(), DiskError> {
-    apply_on(&Disk, root, plan)
+pub fn apply(root: &Root, plan: &Plan) -> Result<(), DiskError> {
+    apply_on(root, plan)
 }
 
-pub fn apply_on(device: &dyn Device, root: &Path, plan: &Plan) -> Result<(), DiskError> {
+pub fn apply_on(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
     if plan.changes.is_empty() {
         return Ok(());
     }
-    if is_interrupted(root) {
+    let created = device.root().create()?;
+    write(device, plan).inspect_err(|_| Root::remove_created(&created))
+}
+
+fn write(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
+    let root = device.root();
+    if Direction::pending(root).is_some() {
         return Err(DiskError::interrupted(root, None));
     }
     for change in &plan.changes {
-        if read(root, &change.path)? != change.before {
+        if root.read(&change.path)? != change.before {
             return Err(DiskError::Changed(change.path.clone()));
         }
     }
-    clear(device, root).map_err(DiskError::at(&root.join(STAGING)))?;
-    let staged = stage(device, root, plan)?;
+    clear(device)?;
+    let staged = stage(device, plan)?;
     let journal = &staged.journal;
-    let done = sync(device, vec![root.join(".operator")])
-        .and_then(|()| execute(device, root, journal, Direction::Forward, OnEdit::Fail));
+    let done = sync(device, vec![OWN.into()])
+        .and_then(|()| execute(device, journal, Direction::Forward, OnEdit::Fail));
     let Err(error) = done else { return Ok(()) };
-    let rolled_back = reverse(device, root)
-        .and_then(|()| execute(device, root, journal, Direction::Back, OnEdit::Skip));
-    if rolled_back.is_err() {
-        return Err(DiskError::Unfinished(Box::new(error)));
+    let rolled_back =
+        reverse(device).and_then(|()| execute(device, journal, Direction::Back, OnEdit::Skip));
+    match rolled_back {
+        Ok(_) => Err(error),
+        Err(_) => Err(DiskError::Unfinished(Box::new(error))),
     }
-    for folder in staged.roots.iter().rev() {
-        let _ = device.remove_folder(folder);
-    }
-    Err(error)
 }

@@ -2,7 +2,12 @@
 
 use std::{io, path::Path, string::FromUtf8Error};
 
-use super::{journal::Journal, project::is_project};
+use super::{
+    journal::Journal,
+    project::is_project,
+    root::{OWN, Root},
+};
+use crate::plan::LOCK;
 
 /// A failed read or write.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +22,18 @@ pub enum DiskError {
     Output(io::Error),
     #[error("{0} is a broken symbolic link")]
     Dangling(String),
+    #[error("{path} can't be used, because {link} is a link to {target}")]
+    Link {
+        path: String,
+        link: String,
+        target: String,
+    },
+    #[error("{0} is not a path in the project")]
+    Outside(String),
+    #[error("{0} is not a regular file")]
+    NotFile(String),
+    #[error("{0} is not a folder")]
+    NotFolder(String),
     #[error("{0} does not exist")]
     Missing(String),
     #[error("{0} is a URL, and commands read files only")]
@@ -35,6 +52,8 @@ pub enum DiskError {
     Recovery(Box<DiskError>),
     #[error("{0} can't be read: {1}")]
     Journal(String, String),
+    #[error("{0} is committed, but only a command that was interrupted here leaves it")]
+    Committed(String),
     #[error("{0} exists already and is not empty")]
     Taken(String),
     #[error("cargo can't add the project to its workspace: {0}")]
@@ -45,7 +64,7 @@ pub enum DiskError {
 
 impl DiskError {
     /// The error of a write to a file or folder.
-    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.display().to_string();
         move |source| Self::Write {
             path: path.clone(),
@@ -53,11 +72,17 @@ impl DiskError {
         }
     }
 
+    /// The error about a link that is not followed.
+    pub fn link(path: &Path, link: &Path, target: &Path) -> Self {
+        let [path, link, target] = [path, link, target].map(|path| path.display().to_string());
+        Self::Link { path, link, target }
+    }
+
     /// The error of a read-only command after another command was interrupted.
-    pub fn interrupted(root: &Path, journal: Option<&Journal>) -> Self {
-        let of_project = is_project(root) || journal.is_some_and(Journal::makes_project);
+    pub fn interrupted(root: &Root, journal: Option<&Journal>) -> Self {
+        let of_project = is_project(root.path()) || journal.is_some_and(Journal::makes_project);
         Self::Interrupted {
-            path: root.display().to_string(),
+            path: root.path().display().to_string(),
             help: match of_project {
                 true => "complete it with `cargo operator regenerate`",
                 false => "run the command again without --check, --diff and --dry-run",
@@ -77,6 +102,15 @@ impl DiskError {
                 "free some space, or name a folder with --out where the command has it"
             }
             Self::Dangling(_) => "remove the link, or create its target",
+            Self::Link { link, .. } if Path::new(link).starts_with(OWN) || link == LOCK => {
+                "restore it from version control; only this tool writes it"
+            }
+            Self::Link { .. } => {
+                "replace the link by what it leads to, or by a relative link that stays in the project"
+            }
+            Self::Outside(_) => "name a file in the project that is not in a folder `.git`",
+            Self::NotFile(_) => "remove it, or restore the file from version control",
+            Self::NotFolder(_) => "name a folder",
             Self::Missing(_) => "check the path",
             Self::Url(_) => {
                 "pipe it in, with `-` for the path: `curl -fsSL URL | cargo operator init NAME --crd -` or `curl -fsSL URL | cargo operator add-crd -`"
@@ -84,12 +118,23 @@ impl DiskError {
             Self::Text(..) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
             Self::Changed(_) => "nothing was written; try again",
+            Self::Recovery(error)
+                if matches!(
+                    **error,
+                    Self::Link { .. } | Self::Outside(_) | Self::NotFile(_)
+                ) =>
+            {
+                error.help()
+            }
             Self::Unfinished(_) | Self::Recovery(_) => {
                 "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, completes it"
             }
             Self::Interrupted { help, .. } => help,
             Self::Journal(..) => {
                 "use the version of cargo-operator that was interrupted, or restore the project from version control and delete this file"
+            }
+            Self::Committed(_) => {
+                "remove it with `git rm -r --ignore-unmatch '.operator/journal*' .operator/new`, and run `cargo operator regenerate`"
             }
             Self::Join(_) => "pass --no-workspace for a project that is no member of the workspace",
             Self::Taken(_) => {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -10,6 +9,7 @@ use super::{
     device::Device,
     error::DiskError,
     journal::{Direction, Journal, STAGING},
+    root::OWN,
     step::{OnEdit, Step, StepOutcome},
 };
 use crate::plan::BASE;
@@ -17,8 +17,8 @@ use crate::plan::BASE;
 /// The result of an execution.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// The number of files that were changed.
-    pub files: usize,
+    /// The files that were changed, each with what was done.
+    pub files: Vec<(&'static str, String)>,
     /// The files that were not changed because somebody edited them.
     pub skipped: Vec<String>,
 }
@@ -26,13 +26,12 @@ pub struct Executed {
 /// Executes every change of a journal in one direction, and removes the journal.
 pub fn execute(
     device: &dyn Device,
-    root: &Path,
     journal: &Journal,
     direction: Direction,
     on_edit: OnEdit,
 ) -> Result<Executed, DiskError> {
     let mut executed = Executed::default();
-    let made = journal.folders.iter().map(|folder| root.join(folder));
+    let made = journal.folders.iter().map(Path::new);
     let mut changed_folders: BTreeSet<PathBuf> = made
         .filter_map(|folder| folder.parent().map(Path::to_owned))
         .collect();
@@ -41,7 +40,7 @@ pub fn execute(
         changes.reverse();
     }
     for (index, entry) in changes {
-        let step = Step::new(root, index, entry, direction);
+        let step = Step::new(index, entry, direction);
         // If a base were newer than its file, a merge would not add the missing changes to the file.
         let is_base_of = |skipped: &String| entry.path.strip_prefix(BASE) == Some(skipped);
         if direction == Direction::Forward && executed.skipped.iter().any(is_base_of) {
@@ -49,7 +48,7 @@ pub fn execute(
         }
         match step.execute(device, on_edit, &mut changed_folders)? {
             StepOutcome::AlreadyDone => {}
-            StepOutcome::Done => executed.files += 1,
+            StepOutcome::Done(action) => executed.files.push((action, entry.path.clone())),
             StepOutcome::Skipped => executed.skipped.push(entry.path.clone()),
         }
     }
@@ -58,7 +57,7 @@ pub fn execute(
             for entry in journal.changes.iter().filter(|entry| entry.after.is_none()) {
                 let folders = Path::new(&entry.path).ancestors().skip(1);
                 for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
-                    if !remove_empty(device, &root.join(folder), &mut changed_folders)? {
+                    if !remove_empty(device, Path::new(folder), &mut changed_folders)? {
                         break;
                     }
                 }
@@ -66,39 +65,43 @@ pub fn execute(
         }
         Direction::Back => {
             for folder in journal.folders.iter().rev() {
-                remove_empty(device, &root.join(folder), &mut changed_folders)?;
+                remove_empty(device, Path::new(folder), &mut changed_folders)?;
             }
         }
     }
-    changed_folders.retain(|folder| folder.is_dir());
+    changed_folders.retain(|folder| device.root().is_folder(folder));
     sync(device, changed_folders.into_iter().collect())?;
-    let path = root.join(direction.journal());
-    device.remove_file(&path).map_err(DiskError::at(&path))?;
+    let removed = device.remove_file(direction.journal());
+    removed.map_err(DiskError::at(&device.root().join(direction.journal())))?;
     // All changes are done; if the cleanup fails, the next command completes it.
-    let _ = clear(device, root);
+    let _ = clear(device);
     Ok(executed)
 }
 
 /// Syncs folders.
 pub fn sync(device: &dyn Device, folders: Vec<PathBuf>) -> Result<(), DiskError> {
-    let failed = |(index, source): (usize, _)| DiskError::at(&folders[index])(source);
+    let failed =
+        |(index, source): (usize, _)| DiskError::at(&device.root().join(&folders[index]))(source);
     device.sync(&folders).map_err(failed)
 }
 
 /// Removes the staging folder and its files.
-pub fn clear(device: &dyn Device, root: &Path) -> io::Result<()> {
-    let staging = root.join(STAGING);
-    if let Ok(entries) = fs::read_dir(&staging) {
-        for entry in entries {
-            device.remove_file(&entry?.path())?;
+pub fn clear(device: &dyn Device) -> Result<(), DiskError> {
+    let (root, staging) = (device.root(), Path::new(STAGING));
+    let entries = root.entries(staging)?;
+    let remove = || {
+        for (name, _) in &entries {
+            device.remove_file(&staging.join(name))?;
         }
-        device.remove_folder(&staging)?;
-    }
-    let folder = root.join(".operator");
-    match is_empty(&folder) {
-        true => device.remove_folder(&folder),
-        false => Ok(()),
-    }
+        if root.has(staging) {
+            device.remove_folder(staging)?;
+        }
+        match root.is_empty(Path::new(OWN)) {
+            true => device.remove_folder(Path::new(OWN)),
+            false => Ok(()),
+        }
+    };
+    remove().map_err(DiskError::at(&root.join(staging)))
 }
 
 /// Removes an empty folder. Returns whether the folder no longer exists.
@@ -107,20 +110,14 @@ fn remove_empty(
     folder: &Path,
     changed_folders: &mut BTreeSet<PathBuf>,
 ) -> Result<bool, DiskError> {
-    if is_empty(folder) {
-        device
-            .remove_folder(folder)
-            .map_err(DiskError::at(folder))?;
+    let root = device.root();
+    if root.is_empty(folder) {
+        let removed = device.remove_folder(folder);
+        removed.map_err(DiskError::at(&root.join(folder)))?;
     }
-    let is_gone = !folder.exists();
+    let is_gone = root.metadata(folder)?.is_none();
     if is_gone {
         changed_folders.extend(folder.parent().map(Path::to_owned));
     }
     Ok(is_gone)
-}
-
-/// Whether a path is an empty folder.
-pub fn is_empty(folder: &Path) -> bool {
-    let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
-    !is_link && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -5,30 +5,32 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs, io,
+    io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use tempfile::TempDir;
+
+use super::{device::Device, program::rustfmt, root::Root};
 
 /// The settings files, in the order in which rustfmt looks for them in a folder.
 const SETTINGS: [&str; 2] = [".rustfmt.toml", "rustfmt.toml"];
 
 /// Formats texts, each with its path in the project `root`, with the installed rustfmt and the settings that apply to the path. A text that
 /// rustfmt cannot format is not changed. Without rustfmt, no text is changed.
-pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
+pub fn format_rust(root: &Root, files: &[(&str, &str)]) -> Vec<String> {
     let unformatted = || files.iter().map(|(_, text)| (*text).to_owned()).collect();
     if files.is_empty() {
         return vec![];
     }
-    let Ok(copy) = staged(root, files) else {
+    let Ok((folder, copy)) = staged(root, files) else {
         return unformatted();
     };
-    let status = Command::new(rustfmt_program())
+    let status = rustfmt()
         .args(["--edition", "2024", "--quiet", "--emit", "files"])
         .args(files.iter().map(|(path, _)| path))
-        .current_dir(copy.path())
+        .current_dir(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -37,7 +39,7 @@ pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
     match status {
         Ok(_) => {
             let formatted = |(path, text): &(&str, &str)| {
-                let read = fs::read_to_string(copy.path().join(path)).ok();
+                let read = copy.read(path).ok().flatten();
                 read.filter(|text| !text.is_empty())
                     .unwrap_or_else(|| (*text).to_owned())
             };
@@ -49,35 +51,35 @@ pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
 
 /// A temporary folder with the files, their settings, and an empty file for each module that they declare, because rustfmt follows `mod`
 /// and fails if the file does not exist.
-fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
-    let copy = tempfile::Builder::new()
+fn staged(root: &Root, files: &[(&str, &str)]) -> io::Result<(TempDir, Root)> {
+    let temporary = tempfile::Builder::new()
         .prefix("cargo-operator-")
         .tempdir()?;
+    let copy = Root::open(temporary.path()).map_err(io::Error::other)?;
     let folders: BTreeSet<&Path> = files
         .iter()
         .flat_map(|(path, _)| Path::new(path).ancestors().skip(1))
         .collect();
     for folder in folders {
-        let to = copy.path().join(folder);
-        fs::create_dir_all(&to)?;
+        copy.create_folders(folder)?;
         let settings = match folder.as_os_str().is_empty() {
-            true => settings_around(root),
-            false => settings_in(&root.join(folder)),
+            true => settings_around(root.path()),
+            false => settings_in(root, folder),
         };
         if let Some(settings) = settings {
-            fs::copy(settings, to.join(SETTINGS[0]))?;
+            copy.write(&folder.join(SETTINGS[0]), settings.as_bytes(), None)?;
         }
     }
     for (path, text) in files {
-        for module in modules(Path::new(path), text) {
-            fs::write(copy.path().join(module), "")?;
+        copy.write(Path::new(path), text.as_bytes(), None)?;
+    }
+    for (path, text) in files {
+        let modules = modules(Path::new(path), text).into_iter();
+        for module in modules.filter(|module| !copy.has(module)) {
+            copy.write(&module, b"", None)?;
         }
     }
-    // written after the empty files, because one of these may have the path of a text
-    for (path, text) in files {
-        fs::write(copy.path().join(path), text)?;
-    }
-    Ok(copy)
+    Ok((temporary, copy))
 }
 
 /// The path at which rustfmt looks for a module that a file declares. The folder exists, because the file is the root of a crate or a
@@ -95,34 +97,29 @@ fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 /// The settings that apply in a project's folder, unless a folder inside has its own.
-fn settings_around(root: &Path) -> Option<PathBuf> {
+fn settings_around(root: &Path) -> Option<String> {
     let root = std::path::absolute(root).ok()?;
-    root.ancestors().find_map(settings_in)
+    let settings = |folder: &Path| settings_in(&Root::open(folder).ok()?, Path::new(""));
+    root.ancestors().find_map(settings)
 }
 
-fn settings_in(folder: &Path) -> Option<PathBuf> {
-    let paths = SETTINGS.iter().map(|name| folder.join(name));
-    paths.into_iter().find(|path| path.is_file())
-}
-
-/// The rustfmt of the toolchain whose cargo started this program, which avoids rustup's search; otherwise the one in `PATH`.
-fn rustfmt_program() -> PathBuf {
-    let name = format!("rustfmt{}", env::consts::EXE_SUFFIX);
-    env::var_os("CARGO")
-        .map(|cargo| Path::new(&cargo).with_file_name(&name))
-        .filter(|program| program.is_file())
-        .unwrap_or_else(|| name.into())
+fn settings_in(root: &Root, folder: &Path) -> Option<String> {
+    let paths = SETTINGS.map(|name| folder.join(name));
+    let text = |path: PathBuf| root.read(path.to_str()?).ok().flatten();
+    paths.into_iter().find_map(text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const CODE: &str = "pub fn f() {\n    let x = 1;\n}\n";
 
     fn formatted(root: &Path, paths: &[&str], text: &str) -> Vec<String> {
         let files: Vec<_> = paths.iter().map(|path| (*path, text)).collect();
-        format_rust(root, &files)
+        format_rust(&Root::open(root).unwrap(), &files)
     }
 
     #[test]
@@ -160,7 +157,7 @@ mod tests {
             ("b.rs", "fn  b( {}\n"),
             ("c.rs", "fn  c() {}\n"),
         ];
-        let texts = format_rust(root.path(), &files);
+        let texts = format_rust(&Root::open(root.path()).unwrap(), &files);
         assert_eq!(texts, ["fn a() {}\n", files[1].1, "fn c() {}\n"]);
     }
 
@@ -172,7 +169,7 @@ mod tests {
             ("src/a.rs", "fn  a() {}\n"),
             ("tests/x.rs", "mod  support;\n"),
         ];
-        let texts = format_rust(root.path(), &files);
+        let texts = format_rust(&Root::open(root.path()).unwrap(), &files);
         let expected = [
             "pub mod a;\nmod b;\nmod c {\n    mod d {}\n}\n",
             "fn a() {}\n",

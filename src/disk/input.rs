@@ -1,12 +1,14 @@
 //! Reads the CRDs that a command line names: files, folders and standard input.
 
 use std::{
-    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use super::error::{DiskError, not_utf8};
+use super::{
+    error::{DiskError, not_utf8},
+    root::{Root, read_named},
+};
 
 /// A file with CRDs.
 pub struct Input {
@@ -50,39 +52,25 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
 }
 
 fn size(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+    path.metadata().map_or(0, |metadata| metadata.len())
 }
 
 /// Reads an input.
 pub fn input(input: &Input) -> Result<String, DiskError> {
-    if input.path != "-" {
-        return text(Path::new(&input.path));
-    }
-    let mut bytes = vec![];
-    let read = io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|source| DiskError::Read {
-        path: "standard input".into(),
-        source,
-    })?;
-    String::from_utf8(bytes).map_err(|error| not_utf8("standard input".into(), &error))
+    let (name, bytes) = match &*input.path {
+        "-" => ("standard input", standard_input()?),
+        path => (path, read_named(Path::new(path))?),
+    };
+    String::from_utf8(bytes).map_err(|error| not_utf8(name.into(), &error))
 }
 
 fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
-    let failed = |source| DiskError::Read {
-        path: path.display().to_string(),
-        source,
-    };
-    let mut entries: Vec<fs::DirEntry> = fs::read_dir(path)
-        .map_err(failed)?
-        .collect::<Result<_, _>>()
-        .map_err(failed)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
+    let mut entries = Root::open(path)?.entries(Path::new(""))?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, kind) in entries {
         // symbolic links to folders are not followed: they can lead back
-        let kind = entry.file_type().map_err(failed)?;
-        let path = entry.path();
+        let path = path.join(&name);
         let extension = path.extension().and_then(|extension| extension.to_str());
-        let name = entry.file_name();
         let name = name.to_string_lossy();
         if kind.is_dir() {
             // hidden folders such as `.operator` and `.git` contain copies; `target` contains build output
@@ -96,11 +84,12 @@ fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
     Ok(())
 }
 
-fn text(path: &Path) -> Result<String, DiskError> {
-    let name = || path.display().to_string();
-    let bytes = fs::read(path).map_err(|source| DiskError::Read {
-        path: name(),
+fn standard_input() -> Result<Vec<u8>, DiskError> {
+    let mut bytes = vec![];
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    let failed = |source| DiskError::Read {
+        path: "standard input".into(),
         source,
-    })?;
-    String::from_utf8(bytes).map_err(|error| not_utf8(name(), &error))
+    };
+    read.map(|_| bytes).map_err(failed)
 }

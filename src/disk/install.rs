@@ -2,17 +2,19 @@
 //! complete.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
+
+use super::{program::cargo, root::Root};
 
 /// The file name of this program, and the record of its installation folder; `None` if cargo did not install it.
 pub fn install_record() -> (String, Option<String>) {
     let program = program();
     let name = program.file_name().unwrap_or_default();
     let root = program.parent().and_then(Path::parent);
-    let record = root.and_then(|root| fs::read_to_string(root.join(".crates2.json")).ok());
+    let record = root.and_then(|root| text_in(root, ".crates2.json"));
     (name.to_string_lossy().into_owned(), record)
 }
 
@@ -32,9 +34,14 @@ fn program() -> PathBuf {
 
 /// The version of the runtime in a checkout of this tool's repository.
 pub fn runtime_version(checkout: &Path) -> Option<String> {
-    let path = checkout.join("crates/operator-runtime/Cargo.toml");
-    let manifest: toml_edit::DocumentMut = fs::read_to_string(path).ok()?.parse().ok()?;
+    let manifest = text_in(checkout, "crates/operator-runtime/Cargo.toml")?;
+    let manifest: toml_edit::DocumentMut = manifest.parse().ok()?;
     Some(manifest["package"]["version"].as_str()?.to_owned())
+}
+
+/// The text of a file in a folder, if it can be read.
+pub fn text_in(folder: &Path, path: &str) -> Option<String> {
+    Root::open(folder).ok()?.read(path).ok()?
 }
 
 /// The path to `folder` from the folder `from`, which need not exist yet; absolute if there is none.
@@ -55,11 +62,9 @@ pub fn real(path: &Path) -> PathBuf {
 
 /// Lets cargo add the missing packages to the lock file of a project; the error is cargo's message.
 pub fn complete_lock(root: &Path) -> Result<(), String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = cargo()
         .args(["update", "--workspace", "--quiet"])
         .current_dir(root)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .output()

@@ -2,13 +2,15 @@
 //! exists, the command that wrote it or the next one completes the changes or rolls them back.
 
 use std::{
-    fs, io,
-    path::{Component, Path, PathBuf},
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::error::DiskError;
+use super::{error::DiskError, root::Root};
+use crate::project::is_inside;
 
 /// The format of the journal that this tool writes.
 const FORMAT: u32 = 1;
@@ -45,11 +47,17 @@ pub enum Direction {
 
 impl Direction {
     /// The path of the journal in the project's folder.
-    pub fn journal(self) -> &'static str {
-        match self {
+    pub fn journal(self) -> &'static Path {
+        Path::new(match self {
             Self::Forward => ".operator/journal",
             Self::Back => ".operator/journal-back",
-        }
+        })
+    }
+
+    /// That of the journal which a command left, or which a running command has.
+    pub fn pending(root: &Root) -> Option<Self> {
+        let mut both = [Self::Forward, Self::Back].into_iter();
+        both.find(|direction| root.has(direction.journal()))
     }
 }
 
@@ -57,7 +65,7 @@ impl Direction {
 pub struct PendingJournal {
     pub journal: Journal,
     pub direction: Direction,
-    _lock: fs::File,
+    _lock: File,
 }
 
 impl Journal {
@@ -75,42 +83,32 @@ impl Journal {
     }
 
     /// Reads the journal of a project, if there is one, once the command that wrote it has ended.
-    pub fn find(root: &Path) -> Result<Option<PendingJournal>, DiskError> {
-        loop {
-            let mut there = [Direction::Forward, Direction::Back].into_iter();
-            let Some((direction, path)) = there.find_map(|direction| {
-                let path = root.join(direction.journal());
-                path.exists().then_some((direction, path))
-            }) else {
-                return Ok(None);
-            };
-            match open_locked(&path) {
-                // its command was still running, and has completed or reversed it
-                Ok(_) if !path.exists() => {}
+    pub fn find(root: &Root) -> Result<Option<PendingJournal>, DiskError> {
+        while let Some(direction) = Direction::pending(root) {
+            let path = direction.journal();
+            // another command removes or renames it when it has completed or reversed its changes
+            match root.open_locked(path) {
+                Ok(_) if !root.has(path) => {}
                 Ok(lock) => {
-                    let journal = Self::read(&path)?;
                     return Ok(Some(PendingJournal {
-                        journal,
+                        journal: Self::read(&root.join(path), &lock)?,
                         direction,
                         _lock: lock,
                     }));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => {
-                    let path = path.display().to_string();
+                    let path = root.join(path).display().to_string();
                     return Err(DiskError::Read { path, source });
                 }
             }
         }
+        Ok(None)
     }
 
-    fn read(path: &Path) -> Result<Self, DiskError> {
+    fn read(path: &Path, file: &File) -> Result<Self, DiskError> {
         let name = || path.display().to_string();
-        let text = fs::read(path).map_err(|source| DiskError::Read {
-            path: name(),
-            source,
-        })?;
-        let journal: Self = serde_json::from_slice(&text)
+        let journal: Self = serde_json::from_reader(BufReader::new(file))
             .map_err(|error| DiskError::Journal(name(), error.to_string()))?;
         // Invariant: only paths in the project are written or removed
         let paths = journal.changes.iter().map(|change| &change.path);
@@ -134,24 +132,12 @@ impl Journal {
     }
 }
 
-/// Opens a journal and locks it, so that no other command takes it for that of an interrupted command.
-pub fn open_locked(path: &Path) -> io::Result<fs::File> {
-    let file = fs::File::open(path)?;
-    file.lock()?;
-    Ok(file)
-}
-
 /// The staged new content of a change.
-pub fn staged_path(root: &Path, index: usize) -> PathBuf {
-    root.join(STAGING).join(index.to_string())
+pub fn staged_path(index: usize) -> PathBuf {
+    Path::new(STAGING).join(index.to_string())
 }
 
 /// The old content of a change, for a rollback.
-pub fn backup_path(root: &Path, index: usize) -> PathBuf {
-    root.join(STAGING).join(format!("{index}.old"))
-}
-
-fn is_inside(path: &str) -> bool {
-    let mut parts = Path::new(path).components();
-    parts.all(|part| matches!(part, Component::Normal(_)))
+pub fn backup_path(index: usize) -> PathBuf {
+    Path::new(STAGING).join(format!("{index}.old"))
 }

@@ -1,6 +1,5 @@
-//! Files, folders and standard input: the only module that reads or writes them. It makes no decisions.
-
-#![allow(clippy::disallowed_methods, reason = "io has its place here")]
+//! Files, folders and standard input: the only module that reads or writes them. It makes no decisions. In it, `root` alone opens files, and
+//! `program` alone starts programs.
 
 mod apply;
 mod device;
@@ -10,9 +9,11 @@ mod format;
 mod input;
 mod install;
 mod journal;
+mod program;
 mod project;
 mod read;
 mod recover;
+mod root;
 mod scratch;
 mod stage;
 mod step;
@@ -25,12 +26,11 @@ pub use error::DiskError;
 pub use format::format_rust;
 pub use input::{input, inputs};
 pub use install::{checkout_of_program, complete_lock, install_record, relative, runtime_version};
-pub use project::{
-    Guard, check_vacant, find_project, guard, is_committed, is_project, name, parent, shown,
-    uncommitted,
-};
+pub use program::{is_committed, uncommitted};
+pub use project::{check_vacant, find_project, is_project, name, parent, shown};
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{RecoveryMode, recover};
+pub use root::{Guard, Root, guard};
 pub use scratch::Scratch;
 pub use workspace::{
     Workspace, join_workspace, kubernetes_versions, leave_workspace, manifests_above, package_in,

@@ -3,10 +3,12 @@
 use std::{fmt, path::Path};
 
 use super::{
-    device::{Device, Disk},
+    device::Device,
     error::DiskError,
-    execute::{clear, execute, is_empty, sync},
+    execute::{Executed, clear, execute, sync},
     journal::{Direction, Journal, STAGING},
+    program::committed,
+    root::{OWN, Root},
     step::OnEdit,
 };
 
@@ -21,81 +23,75 @@ pub enum RecoveryMode {
     RollBack,
 }
 
-/// The result of a recovery. `skipped` lists the files that were edited since the interruption; they are not changed.
+/// The result of a recovery.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Recovery {
-    Finished {
-        files: usize,
-        skipped: Vec<String>,
-    },
-    RolledBack {
-        files: usize,
-        skipped: Vec<String>,
-    },
+    Finished(Executed),
+    RolledBack(Executed),
     /// The interrupted command had not changed anything; its staged files were removed.
     Cleared,
 }
 
 /// Recovers from an interrupted command at `root`. The caller holds the guard of the folder.
-pub fn recover(root: &Path, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
-    recover_on(&Disk, root, mode)
+pub fn recover(root: &Root, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
+    // what an interrupted command leaves is of this machine, and not of who wrote the repository
+    if let Some(direction) = Direction::pending(root)
+        && committed(root, &direction.journal().to_string_lossy()).is_some()
+    {
+        let path = root.join(direction.journal()).display().to_string();
+        return Err(DiskError::Committed(path));
+    }
+    recover_on(root, mode)
 }
 
-pub fn recover_on(
-    device: &dyn Device,
-    root: &Path,
-    mode: RecoveryMode,
-) -> Result<Option<Recovery>, DiskError> {
+pub fn recover_on(device: &dyn Device, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
+    let root = device.root();
     let failed = |error| DiskError::Recovery(Box::new(error));
     let Some(pending) = Journal::find(root)? else {
-        let has_leftovers = root.join(STAGING).exists() || is_empty(&root.join(".operator"));
+        let has_leftovers = root.has(STAGING) || root.is_empty(Path::new(OWN));
         if mode != RecoveryMode::Finish || !has_leftovers {
             return Ok(None);
         }
-        let cleared = clear(device, root).map_err(DiskError::at(&root.join(STAGING)));
-        return cleared.map(|()| Some(Recovery::Cleared)).map_err(failed);
+        let cleared = clear(device).map(|()| Some(Recovery::Cleared));
+        return cleared.map_err(failed);
     };
     let mut direction = pending.direction;
     match mode {
         RecoveryMode::Refuse => return Err(DiskError::interrupted(root, Some(&pending.journal))),
         RecoveryMode::RollBack if !pending.journal.makes_project() => return Ok(None),
         RecoveryMode::RollBack if direction == Direction::Forward => {
-            reverse(device, root).map_err(failed)?;
+            reverse(device).map_err(failed)?;
             direction = Direction::Back;
         }
         RecoveryMode::RollBack | RecoveryMode::Finish => {}
     }
-    let executed =
-        execute(device, root, &pending.journal, direction, OnEdit::Skip).map_err(failed)?;
-    let (files, skipped) = (executed.files, executed.skipped);
+    let executed = execute(device, &pending.journal, direction, OnEdit::Skip).map_err(failed)?;
     Ok(Some(match direction {
-        Direction::Forward => Recovery::Finished { files, skipped },
-        Direction::Back => Recovery::RolledBack { files, skipped },
+        Direction::Forward => Recovery::Finished(executed),
+        Direction::Back => Recovery::RolledBack(executed),
     }))
 }
 
-/// Whether a command was interrupted at `root`, or is running there.
-pub fn is_interrupted(root: &Path) -> bool {
-    let mut directions = [Direction::Forward, Direction::Back].into_iter();
-    directions.any(|direction| root.join(direction.journal()).exists())
-}
-
 /// Marks the journal so that its changes are rolled back from now on.
-pub fn reverse(device: &dyn Device, root: &Path) -> Result<(), DiskError> {
-    let [from, to] = [Direction::Forward, Direction::Back].map(|way| root.join(way.journal()));
-    device.rename(&from, &to).map_err(DiskError::at(&to))?;
-    sync(device, vec![root.join(".operator")])
+pub fn reverse(device: &dyn Device) -> Result<(), DiskError> {
+    let [from, to] = [Direction::Forward, Direction::Back].map(Direction::journal);
+    let renamed = device.rename(from, to);
+    renamed.map_err(DiskError::at(&device.root().join(to)))?;
+    sync(device, vec![OWN.into()])
 }
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (done, files, skipped) = match self {
-            Self::Finished { files, skipped } => ("finished", files, skipped),
-            Self::RolledBack { files, skipped } => ("took back", files, skipped),
+        let (done, Executed { files, skipped }) = match self {
+            Self::Finished(executed) => ("finished", executed),
+            Self::RolledBack(executed) => ("took back", executed),
             Self::Cleared => return f.write_str("removed the leftovers of an interrupted command"),
         };
-        let noun = if *files == 1 { "file" } else { "files" };
-        write!(f, "{done} a command that was interrupted: {files} {noun}")?;
+        let (count, noun) = (files.len(), if files.len() == 1 { "file" } else { "files" });
+        write!(f, "{done} a command that was interrupted: {count} {noun}")?;
+        for (action, path) in files {
+            write!(f, "\n{action} {path}")?;
+        }
         for path in skipped {
             write!(
                 f,

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +11,8 @@ use super::{
     device::Device,
     error::DiskError,
     journal::{Direction, Entry, backup_path, staged_path},
-    stage::{missing, target},
+    root::Root,
+    stage::missing,
 };
 use crate::hash::sha256;
 
@@ -26,8 +27,7 @@ pub enum OnEdit {
 
 /// One change in one direction.
 pub struct Step<'a> {
-    path: PathBuf,
-    name: &'a str,
+    path: &'a Path,
     from: &'a Option<String>,
     to: &'a Option<String>,
     /// The file with the content to write: the staged file, or the backup in a rollback.
@@ -40,30 +40,30 @@ pub struct Step<'a> {
 pub enum StepOutcome {
     /// An earlier execution had made the change.
     AlreadyDone,
-    Done,
+    /// What was done: `create`, `update` or `remove`.
+    Done(&'static str),
     /// The file was edited, or the staged content is missing.
     Skipped,
 }
 
 impl<'a> Step<'a> {
-    pub fn new(root: &Path, index: usize, entry: &'a Entry, direction: Direction) -> Self {
+    pub fn new(index: usize, entry: &'a Entry, direction: Direction) -> Self {
         let (from, to, source, backup) = match direction {
             Direction::Forward => (
                 &entry.before,
                 &entry.after,
-                staged_path(root, index),
-                backup_path(root, index),
+                staged_path(index),
+                backup_path(index),
             ),
             Direction::Back => (
                 &entry.after,
                 &entry.before,
-                backup_path(root, index),
-                staged_path(root, index),
+                backup_path(index),
+                staged_path(index),
             ),
         };
         Self {
-            path: root.join(&entry.path),
-            name: &entry.path,
+            path: Path::new(&entry.path),
             from,
             to,
             source,
@@ -78,19 +78,19 @@ impl<'a> Step<'a> {
         on_edit: OnEdit,
         changed_folders: &mut BTreeSet<PathBuf>,
     ) -> Result<StepOutcome, DiskError> {
-        let failed = DiskError::at(&self.path);
-        let target = match target(&self.path) {
-            Err(_) if on_edit == OnEdit::Skip => return Ok(StepOutcome::Skipped),
+        let root = device.root();
+        let failed = DiskError::at(&root.join(self.path));
+        let target = match root.target(self.path) {
+            Err(DiskError::Dangling(_)) if on_edit == OnEdit::Skip => {
+                return Ok(StepOutcome::Skipped);
+            }
             target => target?,
         };
         let beside = target.with_file_name(format!(".cargo-operator-{}", self.index));
-        if on_edit == OnEdit::Skip && beside.exists() {
+        if on_edit == OnEdit::Skip && root.has(&beside) {
             device.remove_file(&beside).map_err(&failed)?;
         }
-        let on_disk = hash_on_disk(&target).map_err(|source| DiskError::Read {
-            path: self.path.display().to_string(),
-            source,
-        })?;
+        let on_disk = hash_on_disk(root, &target)?;
         let folder = target.parent().unwrap_or(&target);
         if on_disk.as_ref().is_some_and(|hash| hash == self.to) {
             // by a command that was stopped before it synced
@@ -99,42 +99,46 @@ impl<'a> Step<'a> {
         }
         let is_as_expected = on_disk.as_ref().is_some_and(|hash| hash == self.from);
         // without its text, a change can't be made: somebody cleaned up
-        let has_text = self.to.is_none() || fs::symlink_metadata(&self.source).is_ok();
+        let has_text = self.to.is_none() || root.has(&self.source);
         match on_edit {
             OnEdit::Skip if !is_as_expected || !has_text => return Ok(StepOutcome::Skipped),
             OnEdit::Fail if !is_as_expected => {
-                return Err(DiskError::Changed(self.name.to_owned()));
+                return Err(DiskError::Changed(self.path.display().to_string()));
             }
             _ => {}
         }
-        for missing in missing(folder) {
+        for missing in missing(root, folder)? {
             device.create_folder(&missing).map_err(&failed)?;
             changed_folders.extend(missing.parent().map(Path::to_owned));
         }
         match self.to {
             Some(_) => self.place(device, &target, &beside),
-            None => match device.rename(&self.path, &self.backup) {
+            None => match device.rename(self.path, &self.backup) {
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                    device.remove_file(&self.path)
+                    device.remove_file(self.path)
                 }
                 moved => moved,
             },
         }
         .map_err(&failed)?;
         changed_folders.insert(folder.to_owned());
-        Ok(StepOutcome::Done)
+        Ok(StepOutcome::Done(match (self.from, self.to) {
+            (None, _) => "create",
+            (_, None) => "remove",
+            _ => "update",
+        }))
     }
 
-    /// Moves the staged file to its target. If a symbolic link leads to another file system, where a move is impossible, copies it
-    /// to `beside` first.
+    /// Moves the staged file to its target. To a folder that another file system is mounted at, where a move is impossible, copies it to
+    /// `beside` first.
     fn place(&self, device: &dyn Device, target: &Path, beside: &Path) -> io::Result<()> {
         match device.rename(&self.source, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
             moved => return moved,
         }
         let copy = || {
-            device.write(beside, &fs::read(&self.source)?)?;
-            device.set_permissions(beside, fs::metadata(&self.source)?.permissions())?;
+            let (text, permissions) = device.root().copy_of(&self.source)?;
+            device.write(beside, &text, Some(&permissions))?;
             let sync = device.sync(&[beside.to_owned()]);
             sync.map_err(|(_, error)| error)?;
             device.rename(beside, target)
@@ -146,13 +150,13 @@ impl<'a> Step<'a> {
 }
 
 /// The hash of a file; `Some(None)` if nothing is at the path, and `None` if it is not a file.
-fn hash_on_disk(path: &Path) -> io::Result<Option<Option<String>>> {
-    match fs::read(path) {
-        Ok(text) => Ok(Some(Some(sha256(&text)))),
-        Err(error) => match error.kind() {
-            io::ErrorKind::NotFound => Ok(Some(None)),
-            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => Ok(None),
-            _ => Err(error),
-        },
+fn hash_on_disk(root: &Root, path: &Path) -> Result<Option<Option<String>>, DiskError> {
+    match root.bytes(path) {
+        Ok(bytes) => Ok(Some(bytes.map(|bytes| sha256(&bytes)))),
+        Err(DiskError::NotFile(_)) => Ok(None),
+        Err(DiskError::Read { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

@@ -3,12 +3,13 @@
 
 mod case;
 mod faulty;
+mod root;
 
 use std::{fs, io::ErrorKind, thread, time::Duration};
 
 use super::{
-    DiskError, RecoveryMode,
-    journal::Journal,
+    DiskError, RecoveryMode, Root,
+    journal::{Direction, Journal},
     recover::{Recovery, recover_on},
 };
 use case::{Case, INIT, Tree, UPDATE, write};
@@ -60,8 +61,11 @@ fn a_command_killed_at_any_operation_is_completed_by_the_next_command() {
         let (recovery, _) = place.recover(RecoveryMode::Finish, Fault::default());
         let tree = place.tree();
         match recovery.unwrap() {
-            Some(Recovery::Finished { skipped, .. }) => {
-                assert!(interrupted && skipped.is_empty(), "{at}: {skipped:?}");
+            Some(Recovery::Finished(executed)) => {
+                assert!(
+                    interrupted && executed.skipped.is_empty(),
+                    "{at}: {executed:?}"
+                );
                 assert_eq!(&tree, new, "{} {at}", case.name);
             }
             Some(Recovery::Cleared) | None if result.is_err() => {
@@ -97,7 +101,7 @@ fn a_power_cut_at_any_operation_is_recovered_by_the_next_command() {
             let place = case.place();
             let (_, device) = place.apply(case, killed(at));
             device.heal();
-            recover_on(&device, &place.root(), RecoveryMode::Finish).unwrap();
+            recover_on(&device, RecoveryMode::Finish).unwrap();
             let recovered = place.tree();
             device.lose_power(listed);
             place
@@ -286,13 +290,13 @@ fn an_edit_between_the_kill_and_the_next_command_is_kept() {
                         edit,
                         "{path} {at}"
                     );
-                    let Some(Recovery::Finished { skipped, .. }) = recovery else {
+                    let Some(Recovery::Finished(executed)) = recovery else {
                         continue;
                     };
                     // if the user made the removal, nothing is skipped
                     let is_skipped = edit.is_some() || after.is_some();
                     assert_eq!(
-                        skipped.contains(&(*path).to_owned()),
+                        executed.skipped.contains(&(*path).to_owned()),
                         is_skipped,
                         "{path} {at}"
                     );
@@ -317,14 +321,15 @@ fn an_edit_between_the_kill_and_the_next_command_is_kept() {
 fn a_locked_journal_is_waited_for() {
     let place = INIT.place();
     place.apply(&INIT, killed(40)).0.unwrap_err();
-    let path = place.root().join(".operator/journal");
-    let lock = super::journal::open_locked(&path).unwrap();
+    let root = Root::open(&place.root()).unwrap();
+    let path = root.join(Direction::Forward.journal());
+    let lock = root.open_locked(Direction::Forward.journal()).unwrap();
     let worker = thread::spawn(move || {
         thread::sleep(Duration::from_millis(50));
         fs::remove_file(path).unwrap();
         drop(lock);
     });
-    assert!(Journal::find(&place.root()).unwrap().is_none());
+    assert!(Journal::find(&root).unwrap().is_none());
     worker.join().unwrap();
 }
 

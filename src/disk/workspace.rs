@@ -1,16 +1,19 @@
 //! The cargo workspace around a project. Its Cargo.toml is the only file outside of a project that a command changes, and cargo does that.
 
 use std::{
-    env, fs,
+    io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 use super::{
+    device::Device,
     error::DiskError,
-    install::{real, runtime_version},
+    install::{real, runtime_version, text_in},
+    program::cargo,
+    root::Root,
 };
 
 /// The root of a workspace, and its manifest.
@@ -26,7 +29,7 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
     let folders = project.ancestors().skip(1);
     let folders = folders.filter(|folder| runtime_version(folder).is_none());
     let read = |root: &Path| {
-        let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
+        let manifest = text_in(root, "Cargo.toml")?;
         let root = root.to_owned();
         Some(Workspace { root, manifest })
     };
@@ -36,24 +39,15 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
 /// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
 pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
     let folder = real(folder);
-    let missing = folder.ancestors().take_while(|path| !path.exists());
-    let missing: Vec<&Path> = missing.collect();
-    let joined = added_by_cargo(&folder, name);
-    if joined.is_err() {
-        // an empty folder that a glob of the members names would be an error of the workspace
-        for folder in missing {
-            let _ = fs::remove_dir(folder);
-        }
-    }
-    joined
+    // an empty folder that a glob of the members names would be an error of the workspace
+    let created = Root::open(&folder)?.create()?;
+    added_by_cargo(&folder, name).inspect_err(|_| Root::remove_created(&created))
 }
 
 fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = cargo()
         .args(["init", "--vcs", "none", "--quiet", "--name", name])
         .arg(folder)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .output();
     let output = output.map_err(|error| DiskError::Join(error.to_string()))?;
@@ -69,12 +63,12 @@ fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
         .other_options(["--offline".to_owned()])
         .exec();
     // only the members are wanted of it
-    for file in ["Cargo.toml", "src/main.rs"] {
-        let path = folder.join(file);
-        fs::remove_file(&path).map_err(DiskError::at(&path))?;
-    }
-    let source = folder.join("src");
-    fs::remove_dir(&source).map_err(DiskError::at(&source))?;
+    let root = Root::open(folder)?;
+    let removed = ["Cargo.toml", "src/main.rs"].map(|path| root.remove_file(Path::new(path)));
+    let removed = removed.into_iter().collect::<io::Result<()>>();
+    removed
+        .and_then(|()| root.remove_folder(Path::new("src")))
+        .map_err(DiskError::at(folder))?;
     match built {
         Ok(_) => Ok(()),
         Err(cargo_metadata::Error::CargoMetadata { stderr }) => Err(DiskError::Join(
@@ -86,8 +80,15 @@ fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
 
 /// Reverts [`join_workspace`].
 pub fn leave_workspace(workspace: &Workspace) -> Result<(), DiskError> {
-    let path = workspace.root.join("Cargo.toml");
-    fs::write(&path, &workspace.manifest).map_err(DiskError::at(&path))
+    let root = Root::open(&workspace.root)?;
+    let path = root.target(Path::new("Cargo.toml"))?;
+    let draft = path.with_file_name(".cargo-operator-Cargo.toml");
+    let permissions = root.metadata(&path)?.map(|it| it.permissions());
+    // of a command that was killed
+    let _ = root.remove_file(&draft);
+    root.write(&draft, workspace.manifest.as_bytes(), permissions.as_ref())
+        .and_then(|()| root.rename(&draft, &path))
+        .map_err(DiskError::at(&root.join(path)))
 }
 
 /// The package of a project, which may be a member of a workspace.

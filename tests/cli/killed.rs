@@ -72,9 +72,15 @@ fn an_interrupted_command_is_reported_by_reading_and_completed_by_writing_comman
     let changed = after
         .iter()
         .filter(|(path, text)| before.get(*path) != Some(text));
+    let lines = changed.map(|(path, _)| match before.contains_key(path) {
+        true => format!("update {path}\n"),
+        false => format!("create {path}\n"),
+    });
+    let lines: Vec<String> = lines.collect();
     let expected = format!(
-        "finished a command that was interrupted: {} files\n",
-        changed.count()
+        "finished a command that was interrupted: {} files\n{}",
+        lines.len(),
+        lines.concat()
     );
     assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
     assert_eq!(files(&p), after);
@@ -94,8 +100,7 @@ fn an_interrupted_command_does_not_undo_an_edit() {
     interrupt(&p, &before, &after);
     fs::write(p.join("README.md"), "of the user\n").unwrap();
     let run = ok(&p, "regenerate");
-    let expected =
-        "interrupted: 1 file\nnote: README.md is not changed, because it was edited meanwhile\n";
+    let expected = "interrupted: 1 file\nupdate deny.toml\nnote: README.md is not changed, because it was edited meanwhile\n";
     assert!(run.stderr.contains(expected), "{}", run.stderr);
     assert_eq!(
         fs::read_to_string(p.join("README.md")).unwrap(),

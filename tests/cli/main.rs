@@ -1,6 +1,8 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
 mod affected_code;
+#[cfg(unix)]
+mod attack;
 mod bad_input;
 mod branches;
 #[path = "../cargo/mod.rs"]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     disk::{
-        DiskError, RecoveryMode,
+        DiskError, RecoveryMode, Root,
         apply::apply_on,
         recover::{Recovery, recover_on},
         tests::faulty::{Fault, Faulty},
@@ -28,7 +28,7 @@ pub struct Case {
     pub setup: fn(&Path),
 }
 
-/// A folder of a test: `p` is the project's, and `elsewhere` stands for another file system.
+/// A folder of a test: `p` is the project's, and `p/mounted` stands for another file system.
 pub struct Place(TempDir);
 
 /// All that is below a folder: a line of each file, link and folder.
@@ -56,7 +56,6 @@ impl Case {
     /// The case on a disk, before anything happens.
     pub fn place(&self) -> Place {
         let place = Place(folder());
-        fs::create_dir(place.0.path().join("elsewhere")).unwrap();
         (self.setup)(place.0.path());
         for (path, before, _) in self.rows {
             if let Some(text) = before {
@@ -101,15 +100,13 @@ impl Place {
     }
 
     fn device(&self, fault: Fault) -> Faulty {
-        Faulty::new(
-            fault,
-            fs::canonicalize(self.0.path()).unwrap().join("elsewhere"),
-        )
+        let mounted = fs::canonicalize(self.path()).unwrap().join("p/mounted");
+        Faulty::new(Root::open(&self.root()).unwrap(), fault, mounted)
     }
 
     pub fn apply(&self, case: &Case, fault: Fault) -> (Result<(), DiskError>, Faulty) {
         let device = self.device(fault);
-        let result = apply_on(&device, &self.root(), &case.plan());
+        let result = apply_on(&device, &case.plan());
         (result, device)
     }
 
@@ -119,7 +116,7 @@ impl Place {
         fault: Fault,
     ) -> (Result<Option<Recovery>, DiskError>, Faulty) {
         let device = self.device(fault);
-        let result = recover_on(&device, &self.root(), mode);
+        let result = recover_on(&device, mode);
         (result, device)
     }
 
@@ -203,7 +200,7 @@ pub const UPDATE: Case = Case {
     },
 };
 
-/// Files that are links, and a folder that is one, to another file system and to the same.
+/// Files that are links, and a folder that is one, to a file system that is mounted in the project and to the project's own.
 #[cfg(unix)]
 pub const LINKS: Case = Case {
     name: "links",
@@ -222,11 +219,11 @@ pub const LINKS: Case = Case {
     setup: |place| {
         use std::os::unix::fs::symlink;
         fs::create_dir_all(place.join("p/src")).unwrap();
-        fs::create_dir_all(place.join("elsewhere/docs")).unwrap();
-        write(&place.join("elsewhere/main.rs"), "");
+        fs::create_dir_all(place.join("p/mounted/docs")).unwrap();
+        write(&place.join("p/mounted/main.rs"), "");
         write(&place.join("p/kept.md"), "linked and gone\n");
-        symlink("../elsewhere/docs", place.join("p/docs")).unwrap();
-        symlink("../../elsewhere/main.rs", place.join("p/src/main.rs")).unwrap();
+        symlink("mounted/docs", place.join("p/docs")).unwrap();
+        symlink("../mounted/main.rs", place.join("p/src/main.rs")).unwrap();
         symlink("kept.md", place.join("p/gone.md")).unwrap();
     },
 };

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::disk::device::{Device, Disk};
+use crate::disk::{Root, device::Device};
 
 /// What goes wrong, and after how many acts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub struct Fault {
 }
 
 pub struct Faulty {
+    root: Root,
     fault: Cell<Fault>,
     acts: Cell<usize>,
     /// Files whose text a power cut would take.
@@ -94,8 +95,9 @@ impl Was {
 }
 
 impl Faulty {
-    pub fn new(fault: Fault, elsewhere: PathBuf) -> Self {
+    pub fn new(root: Root, fault: Fault, elsewhere: PathBuf) -> Self {
         Self {
+            root,
             fault: Cell::new(fault),
             acts: Cell::new(0),
             unsynced: RefCell::default(),
@@ -135,7 +137,8 @@ impl Faulty {
 
     /// Does what changes what folders list at these paths.
     fn list(&self, paths: &[&Path], act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        let was = paths.iter().map(|path| (path.to_path_buf(), Was::at(path)));
+        let paths: Vec<PathBuf> = paths.iter().map(|path| self.root.join(path)).collect();
+        let was = paths.iter().map(|path| (path.clone(), Was::at(path)));
         let unlisted = Unlisted {
             folders: paths.iter().map(|path| folder(path)).collect(),
             was: was.collect(),
@@ -158,7 +161,7 @@ impl Faulty {
     }
 
     fn is_elsewhere(&self, path: &Path) -> bool {
-        folder(path).starts_with(&self.elsewhere)
+        folder(&self.root.join(path)).starts_with(&self.elsewhere)
     }
 }
 
@@ -167,24 +170,34 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 impl Device for Faulty {
+    fn root(&self) -> &Root {
+        &self.root
+    }
+
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.list(&[path], || Disk.create_folder(path))
+        self.list(&[path], || self.root.create_folder(path))
     }
 
-    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        self.unsynced.borrow_mut().insert(path.to_owned());
-        self.list(&[path], || Disk.write(path, &text[..text.len() / 2]))?;
-        self.act(|| Disk.write(path, text))
-    }
-
-    fn set_permissions(&self, path: &Path, permissions: Permissions) -> io::Result<()> {
-        self.act(|| Disk.set_permissions(path, permissions))
+    fn write(
+        &self,
+        path: &Path,
+        text: &[u8],
+        permissions: Option<&cap_std::fs::Permissions>,
+    ) -> io::Result<()> {
+        self.unsynced.borrow_mut().insert(self.root.join(path));
+        let half = &text[..text.len() / 2];
+        self.list(&[path], || self.root.write(path, half, None))?;
+        self.act(|| {
+            self.root.remove_file(path)?;
+            self.root.write(path, text, permissions)
+        })
     }
 
     fn sync(&self, paths: &[PathBuf]) -> Result<(), (usize, io::Error)> {
         for (index, path) in paths.iter().enumerate() {
             let sync = || {
-                self.unsynced.borrow_mut().remove(path);
+                let path = self.root.join(path);
+                self.unsynced.borrow_mut().remove(&path);
                 let path = fs::canonicalize(path)?;
                 self.unlisted
                     .borrow_mut()
@@ -201,20 +214,20 @@ impl Device for Faulty {
             if self.is_elsewhere(from) != self.is_elsewhere(to) {
                 return Err(io::ErrorKind::CrossesDevices.into());
             }
-            Disk.rename(from, to)?;
+            self.root.rename(from, to)?;
             let mut unsynced = self.unsynced.borrow_mut();
-            if unsynced.remove(from) {
-                unsynced.insert(to.to_owned());
+            if unsynced.remove(&self.root.join(from)) {
+                unsynced.insert(self.root.join(to));
             }
             Ok(())
         })
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.list(&[path], || Disk.remove_file(path))
+        self.list(&[path], || self.root.remove_file(path))
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.list(&[path], || Disk.remove_folder(path))
+        self.list(&[path], || self.root.remove_folder(path))
     }
 }
