@@ -15,6 +15,12 @@ pub fn check(api: &Api, version: &Version) {
         let text = types::module(api, version, mode).text;
         let again = types::module(api, version, mode).text;
         assert_eq!(text, again, "another text of the same input");
+        // rustc rejects them
+        let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(
+            !text.contains(turns),
+            "it changes the writing direction\n{text}"
+        );
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut names = BTreeSet::new();
         for item in &file.items {

@@ -50,7 +50,7 @@ const NAMES: [&str; 40] = [
     "conditions",
 ];
 
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 31] = [
     "",
     "a",
     "A",
@@ -77,6 +77,9 @@ const WORDS: [&str; 28] = [
     "Unknown",
     "2026-01-01T00:00:00Z",
     "\\",
+    "\\'",
+    "\u{202e}x\u{202c}",
+    "\u{2067}",
     "a b",
     "null",
 ];

@@ -175,12 +175,15 @@ pub fn literal(text: &str) -> String {
             format!("r\"{text}\"")
         }
     } else {
-        format!("{text:?}").replace("\\'", "'")
+        format!("{text:?}")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use syn::LitStr;
+
     use super::*;
 
     fn texts<const COUNT: usize>(texts: [&str; COUNT]) -> Vec<String> {
@@ -219,6 +222,20 @@ mod tests {
         let long = "a".repeat(60);
         assert_eq!(joined("type A =", "B;"), "type A = B;");
         assert_eq!(joined(&long, &long), format!("{long}\n    {long}"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_read_back_as_its_text(text in "[\\\\'\"#`a\n\r\t\\x00\u{85}\u{202e}\u{2066}\u{e4}{}]{0,12}") {
+            let written = literal(&text);
+            prop_assert!(!written.contains(turns));
+            prop_assert_eq!(syn::parse_str::<LitStr>(&written).unwrap().value(), text.clone());
+            let json = serde_json::Value::from(text);
+            let written = json_literal(&json.to_string());
+            prop_assert!(!written.contains(turns));
+            let read = syn::parse_str::<LitStr>(&written).unwrap().value();
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&read).unwrap(), json);
+        }
     }
 
     #[test]

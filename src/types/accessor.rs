@@ -12,6 +12,7 @@
 use serde_json::Value;
 
 use super::{
+    doc::is_unprintable,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
@@ -78,8 +79,9 @@ fn method(ident: &str) -> String {
 
 fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     let reading = Reading::of(graph, field)?;
+    let is_code = |text: &str| !text.contains(|c| c == '`' || is_unprintable(c));
     let doc = match &field.default {
-        Some(default) if !default.to_string().contains('`') => {
+        Some(default) if is_code(&default.to_string()) => {
             format!(
                 "/// Returns `{}`, or its default in the schema: `{default}`.\n",
                 field.ident

@@ -197,8 +197,8 @@ fn plain(line: &str) -> String {
     line.replace(is_unprintable, " ")
 }
 
-/// Tabs, other control characters, and characters that change the writing direction.
-fn is_unprintable(c: char) -> bool {
+/// Tabs, other control characters, and characters that change the writing direction, which rustc rejects in comments.
+pub fn is_unprintable(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || c.is_control()

@@ -51,6 +51,12 @@ fn any_text_of_a_keyword_stays_in_its_literal() {
     let text =
         widget("          spec: {type: object, properties: {a: {type: string, 'od\"d': 1}}}");
     assert!(text.contains(r##"r#"od"d"# = 1"##), "{text}");
+    // rustc rejects what changes the writing direction, in comments too
+    let text = widget(
+        r#"          spec: {type: object, properties: {a: {type: string, default: "\u202e'\\'\n"}}}"#,
+    );
+    assert!(text.contains(r#""default" = "\u{202e}'\\'\n""#), "{text}");
+    assert!(!text.contains('\u{202e}'), "{text}");
 }
 
 /// Compares with `tests/snapshots/types/<name>.snap`.
