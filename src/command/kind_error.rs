@@ -3,7 +3,7 @@
 use super::starter;
 use crate::{
     crd::{AddVersionError, NameRule},
-    project::{AdmissionProblem, IMAGE_HELP, builtin_kinds},
+    project::{AdmissionProblem, IMAGE_HELP, builtin_kinds, is_package_name},
     scaffold::{EXISTING, Scaffold},
 };
 
@@ -180,7 +180,11 @@ impl KindError {
             }
             Self::OtherCase(_, kind) => format!("if you mean this kind, write {kind}"),
             Self::NotDefined(_, names) => format!("write the name of the controller: {names}"),
-            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
+            Self::Name(name) => {
+                let longer = format!("{}-operator", name.to_lowercase());
+                let name = if is_package_name(&longer) { &*longer } else { "my-operator" };
+                format!("use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust, cargo, Windows or a dependency has: `--name {name}`")
+            }
             Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
             Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
             Self::SpecEdited(_) => "repeat the edits in the new spec, or run `cargo operator regenerate` first".into(),

@@ -175,7 +175,7 @@ impl StateError {
             Self::Format(format) if *format > FORMAT => "install a newer cargo-operator",
             Self::Format(_) => "write `format = 1`",
             Self::Name(_) => {
-                "use lower-case letters, digits and `-`, starting with a letter; keywords of Rust and names that cargo reserves, such as `test`, are not allowed"
+                "use lower-case letters, digits and `-`, starting with a letter, and no word that Rust, cargo, Windows or a dependency has: `my-operator`"
             }
             Self::TwiceModule(_) => {
                 "give one of the kinds another module name with `as` (--as NAME)"
@@ -442,25 +442,41 @@ pub(super) fn is_plain(word: &str) -> bool {
 }
 
 /// Names that Cargo or a package in every project already uses.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 24] = [
     "alloc",
+    "anyhow",
+    "aux",
     "build",
+    "clap",
+    "con",
     "core",
     "deps",
     "examples",
     "incremental",
+    "k8s-openapi",
     "kube",
+    "nul",
     "operator-apiserver",
     "operator-runtime",
     "operator-schema",
     "operator-testing",
+    "prn",
+    "schemars",
+    "serde",
+    "serde-json",
     "std",
     "test",
+    "tokio",
 ];
 
 /// Whether the name is valid for a Cargo package, a Kubernetes label value and a Kubernetes object.
 pub fn is_package_name(name: &str) -> bool {
+    let is_device = ["com", "lpt"].iter().any(|device| {
+        let number = name.strip_prefix(device);
+        number.is_some_and(|it| it.len() == 1 && it.bytes().all(|b| b.is_ascii_digit()))
+    });
     name.len() <= 50
+        && !is_device
         && !RESERVED.contains(&name)
         && !is_keyword(name)
         && name.starts_with(|c: char| c.is_ascii_lowercase())

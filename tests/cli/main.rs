@@ -286,6 +286,9 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
         ),
         ("init q --crd nowhere.yaml", "nowhere.yaml does not exist"),
         ("init Q! --crd widget.yaml", "`Q!` is not a package name"),
+        // of a dependency, and of a device of Windows
+        ("init serde --crd widget.yaml", "`--name serde-operator`"),
+        ("init com1 --crd widget.yaml", "`--name com1-operator`"),
         ("regenerate", "there is no project here"),
     ] {
         let run = run(folder.path(), args);
