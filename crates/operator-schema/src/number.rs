@@ -6,6 +6,7 @@
 
 use crate::go::Num;
 use crate::{Reason, Schema, Violation, format};
+use serde_json::Value;
 
 /// Adds the violations of the bounds of `schema` by `value` to `violations`.
 pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Vec<Violation>) {
@@ -162,6 +163,16 @@ impl Range {
         };
         let text = format!("{what} value must be of type {wanted} in {path}");
         Some(Violation::without_field(text))
+    }
+}
+
+/// A JSON number; whole numbers are written without a fraction.
+pub(crate) fn written(number: f64) -> Option<Value> {
+    const LARGEST: f64 = 9e18;
+    if number.fract() == 0.0 && number.abs() < LARGEST {
+        Some(Value::from(number as i64))
+    } else {
+        serde_json::Number::from_f64(number).map(Value::Number)
     }
 }
 

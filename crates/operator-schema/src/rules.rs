@@ -9,11 +9,14 @@ mod functions;
 mod message;
 mod parse;
 mod sampling;
+mod solve;
+mod tree;
 mod value;
 
 pub use condition::{ConditionError, condition};
 pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};
+pub(crate) use solve::solve;
 
 use self::evaluate::Evaluation;
 use crate::correlate::Old;

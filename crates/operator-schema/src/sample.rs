@@ -4,7 +4,7 @@
 //! the next branch, the next candidate or another optional field is tried, within a budget. The same schema gives the same sample.
 
 pub(crate) mod scalar;
-mod text;
+pub(crate) mod text;
 
 use crate::default::field;
 use crate::prune::is_meta;
@@ -38,13 +38,14 @@ pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     prune(schema, &mut closest);
     let mut defaulted = closest.clone();
     apply_defaults(schema, &mut defaulted);
-    match against(schema, &defaulted) {
-        none if none.is_empty() => Ok(named(schema, closest)),
-        violations => Err(NoSample {
-            closest,
-            violations,
-        }),
+    let violations = against(schema, &defaulted);
+    if violations.is_empty() {
+        return Ok(named(schema, closest));
     }
+    rules::solve(schema, &closest, wanted).ok_or(NoSample {
+        closest,
+        violations,
+    })
 }
 
 /// Adds the metadata that the rules of the root require.
@@ -77,6 +78,16 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     let value = sampler.value(facets.to_vec(), &ValueContext::default());
     let spent = BUDGET - sampler.budget;
     (Some(value).filter(|it| accepts(facets, it)), spent)
+}
+
+/// A small value of a schema, the `nth` of those that differ; the best attempt if no valid one is found.
+pub(crate) fn nth(schema: &Schema, name: &str, nth: usize) -> Value {
+    let context = ValueContext {
+        name,
+        skip: nth,
+        ..ValueContext::default()
+    };
+    Sampler { budget: 400 }.value(vec![schema], &context)
 }
 
 /// How many pairs of the fields that rules mention are tried.

@@ -18,3 +18,7 @@ pub(crate) fn metadata(_: &Schema, _: &Value) -> Option<Value> {
 pub(crate) fn mentioned(_: &Schema) -> Vec<&str> {
     Vec::new()
 }
+
+pub(crate) fn solve(_: &Schema, _: &Value, _: &[&str]) -> Option<Value> {
+    None
+}

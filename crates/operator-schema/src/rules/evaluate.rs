@@ -125,14 +125,21 @@ pub(super) fn with_variables(
     expression: &str,
     variables: impl Iterator<Item = (&'static str, Cel)>,
 ) -> Result<Result<Cel, ExecutionError>, String> {
-    let program = program(expression)?;
-    Ok(FUNCTIONS.with(|functions| {
+    Ok(resolved(&*program(expression)?, variables))
+}
+
+/// Evaluates a parsed expression over variables.
+pub(super) fn resolved<'n>(
+    expression: &IdedExpr,
+    variables: impl Iterator<Item = (&'n str, Cel)>,
+) -> Result<Cel, ExecutionError> {
+    FUNCTIONS.with(|functions| {
         let mut context = functions.new_inner_scope();
         for (name, value) in variables {
             context.add_variable_from_value(name, value);
         }
-        context.resolve(&program)
-    }))
+        context.resolve(expression)
+    })
 }
 
 /// The message of the API server's evaluator for an error; `None` if the error may be a limitation of `kube-cel`.
@@ -178,7 +185,7 @@ fn functions() -> Context<'static> {
 }
 
 /// Compiles an expression, with a cache. Returns the unsupported part if that fails.
-fn program(expression: &str) -> Compiled {
+pub(super) fn program(expression: &str) -> Compiled {
     const REMEMBERED: usize = 4096;
     if let Some(known) = KNOWN.with_borrow(|known| known.get(expression).cloned()) {
         return known;

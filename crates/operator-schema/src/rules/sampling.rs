@@ -42,14 +42,14 @@ fn name(schema: &Schema, value: &Value) -> Option<String> {
     names.find(suits).map(str::to_owned)
 }
 
-fn asks_for_name(schema: &Schema, value: &Value) -> bool {
+pub(super) fn asks_for_name(schema: &Schema, value: &Value) -> bool {
     let mentions = |text: &str| text.contains("self.metadata");
     let is_unnamed = value.is_object() && value.pointer("/metadata/name").is_none();
     is_unnamed && is_resource(schema) && schema.validations.iter().any(|it| mentions(&it.rule))
 }
 
 /// Whether a schema is the root of a version, as far as that is visible.
-fn is_resource(schema: &Schema) -> bool {
+pub(super) fn is_resource(schema: &Schema) -> bool {
     let metadata = schema.properties.get("metadata");
     metadata.is_some_and(|it| it.additional_properties.is_none())
         && ["apiVersion", "kind"]

@@ -81,6 +81,36 @@ fn object(schema: &Schema, map: &Map<String, Value>, is_resource: bool) -> Cel {
     fields.into()
 }
 
+/// The JSON value of a schema that rules see as `value`; `None` if the schema has no such values.
+pub(super) fn json(schema: &Schema, value: &Cel) -> Option<Value> {
+    let type_ = schema.type_.as_deref();
+    let takes = |wanted: &str| type_ == Some(wanted) || schema.int_or_string && type_.is_none();
+    match value {
+        Cel::Bool(value) if type_ == Some("boolean") => Some((*value).into()),
+        Cel::Int(number) if takes("integer") || type_ == Some("number") => Some((*number).into()),
+        Cel::Float(number) if type_ == Some("number") => crate::number::written(*number),
+        Cel::Float(number) if takes("integer") => Some((*number as i64).into()),
+        Cel::String(text) if takes("string") => Some(text.as_str().into()),
+        Cel::Int(number) if type_ == Some("string") => Some(number.to_string().into()),
+        Cel::String(text) if type_ == Some("integer") => text.parse::<i64>().ok().map(Value::from),
+        Cel::Duration(_) | Cel::Timestamp(_) | Cel::Opaque(_) if type_ == Some("string") => {
+            match converted("string(x)", value.clone())? {
+                Cel::String(text) if schema.format.as_deref() == Some("date") => {
+                    text.get(..10).map(Value::from)
+                }
+                Cel::String(text) => Some(text.as_str().into()),
+                _ => None,
+            }
+        }
+        Cel::List(items) => {
+            let each = schema.items.as_deref()?;
+            let items: Option<Vec<_>> = items.iter().map(|it| json(each, it)).collect();
+            items.map(Value::from)
+        }
+        _ => None,
+    }
+}
+
 /// The name of a property in CEL; `None` if rules cannot access it.
 pub(super) fn escaped(name: &str) -> Option<String> {
     const KEYWORDS: [&str; 21] = [

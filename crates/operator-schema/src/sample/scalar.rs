@@ -2,6 +2,7 @@
 
 use super::text;
 use crate::Schema;
+use crate::number::written;
 use serde_json::{Number, Value};
 
 /// The values that the schemas contain: defaults, examples, enums.
@@ -78,20 +79,10 @@ fn numbers(facets: &[&Schema], fractions: bool) -> Vec<Value> {
         candidates.retain(is_within);
     }
     let mut seen = Vec::new();
-    for value in candidates.into_iter().filter_map(number) {
+    for value in candidates.into_iter().filter_map(written) {
         if !seen.contains(&value) {
             seen.push(value);
         }
     }
     seen
-}
-
-/// A JSON number; whole numbers are written without a fraction.
-fn number(number: f64) -> Option<Value> {
-    const LARGEST: f64 = 9e18;
-    if number.fract() == 0.0 && number.abs() < LARGEST {
-        Some(Value::from(number as i64))
-    } else {
-        Number::from_f64(number).map(Value::Number)
-    }
 }

@@ -73,27 +73,30 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     }
     candidates.extend(READABLE.map(str::to_owned));
     let least = super::most_of(facets, |facet| facet.min_length);
-    for facet in facets {
-        let pattern = facet
-            .pattern
-            .as_deref()
-            .and_then(|it| pattern::translated(it).ok());
-        let Some(hir) = pattern.and_then(|it| regex_syntax::parse(&it).ok()) else {
-            continue;
-        };
-        for more in [0, 1, 2, 4, least] {
-            for alternative in 0..ALTERNATIVES {
-                let mut text = String::new();
-                write(&hir, more, alternative, &mut text);
-                candidates.push(text);
-            }
-        }
-    }
+    let patterns = facets.iter().filter_map(|facet| facet.pattern.as_deref());
+    candidates.extend(patterns.flat_map(|it| matching(it, least)));
     candidates.push("example".chars().cycle().take(least).collect());
     candidates.push(String::new());
     candidates.extend((2..10).map(numbered));
     candidates.dedup();
     candidates
+}
+
+/// Texts that are likely to match a pattern, with other alternatives and more repetitions.
+pub(crate) fn matching(pattern: &str, least: usize) -> Vec<String> {
+    let translated = pattern::translated(pattern).ok();
+    let Some(hir) = translated.and_then(|it| regex_syntax::parse(&it).ok()) else {
+        return Vec::new();
+    };
+    let mut texts = Vec::new();
+    for more in [0, 1, 2, 4, least] {
+        for alternative in 0..ALTERNATIVES {
+            let mut text = String::new();
+            write(&hir, more, alternative, &mut text);
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 /// `example`, `example-2`, `example-3` and so on.

@@ -1,0 +1,268 @@
+//! Edits an object until it satisfies its schema and all rules.
+//!
+//! The first broken rule is asked for the edits that would make it true (`demand`). Each alternative is applied to the object, which is
+//! then defaulted, pruned and evaluated; the search continues from the object with the fewest broken rules, and among these from the one
+//! for which the first alternatives were taken most often. No object is edited twice. The number of evaluations is limited, so that the
+//! result does not depend on the speed of the machine. At the end, optional fields are dropped while the object stays valid.
+
+mod candidate;
+mod demand;
+mod edit;
+mod guess;
+mod scene;
+mod start;
+mod union;
+
+use self::demand::Plan;
+use self::scene::Scene;
+use super::evaluate::{Evaluation, program};
+use super::has_rules;
+use super::sampling::is_resource;
+use crate::default::field;
+use crate::prune::prune_part;
+use crate::validate::is_valid;
+use crate::{Schema, apply_defaults, prune, violations};
+use kube_cel::cel::IdedExpr;
+use serde_json::Value;
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet, VecDeque};
+use std::rc::Rc;
+
+/// How many objects are evaluated for a start.
+const OBJECTS: usize = 150;
+
+/// How many expressions are evaluated for a start.
+const EXPRESSIONS: usize = 12_000;
+
+/// How many alternatives of a broken rule are tried.
+const ALTERNATIVES: usize = 8;
+
+/// How many broken rules of an object are tried.
+const BROKEN: usize = 3;
+
+/// How many fields and items are tried to be dropped.
+const DROPPED: usize = 200;
+
+/// An object that satisfies the schema and all rules, made from `closest` with as few edits as are found. The fields `wanted` of the root
+/// are not dropped.
+pub(crate) fn solve(schema: &Schema, closest: &Value, wanted: &[&str]) -> Option<Value> {
+    if !has_rules(schema) {
+        return None;
+    }
+    let named = start::with_name(schema);
+    let schema = named.as_ref().unwrap_or(schema);
+    let solver = Solver {
+        schema,
+        is_root: is_resource(schema),
+    };
+    let minimal = start::minimal(schema, closest);
+    let solved = solver
+        .search(&minimal)
+        .or_else(|| solver.search(&start::full(schema, &minimal)))?;
+    Some(solver.reduced(solved, wanted))
+}
+
+struct Solver<'s> {
+    schema: &'s Schema,
+    is_root: bool,
+}
+
+/// A value whose rules are not all true.
+struct Broken<'s> {
+    /// The pointer of the value.
+    place: String,
+    schema: &'s Schema,
+    is_root: bool,
+    rule: Rc<IdedExpr>,
+}
+
+impl<'s> Solver<'s> {
+    /// The object as the API server would validate it.
+    fn served(&self, mut object: Value) -> Value {
+        match self.is_root {
+            true => prune(self.schema, &mut object),
+            false => prune_part(self.schema, &mut object),
+        };
+        apply_defaults(self.schema, &mut object);
+        object
+    }
+
+    fn broken(&self, object: &Value) -> Vec<Broken<'s>> {
+        let mut broken = Vec::new();
+        broken_at(
+            self.schema,
+            object,
+            String::new(),
+            self.is_root,
+            &mut broken,
+        );
+        broken
+    }
+
+    fn is_solved(&self, object: &Value) -> bool {
+        is_valid(self.schema, object) && self.broken(object).is_empty()
+    }
+
+    fn search(&self, start: &Value) -> Option<Value> {
+        let meter = Cell::new(EXPRESSIONS);
+        let start = self.served(start.clone());
+        let mut known = HashSet::from([start.to_string()]);
+        let mut objects = vec![start];
+        let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
+        while let Some(Reverse((_, discrepancy, index))) = open.pop() {
+            let object = objects[index].clone();
+            let broken = self.broken(&object);
+            let is_valid = is_valid(self.schema, &object);
+            if broken.is_empty() && is_valid {
+                return Some(object);
+            }
+            let mut plans: Vec<(usize, Plan)> = Vec::new();
+            if !is_valid {
+                plans.extend(union::plans(self.schema, &object).into_iter().enumerate());
+            }
+            for (later, broken) in broken.iter().take(BROKEN).enumerate() {
+                let alternatives = self.alternatives(broken, &object, &meter);
+                let alternatives = alternatives.into_iter().take(ALTERNATIVES).enumerate();
+                plans.extend(alternatives.map(|(nth, plan)| (later + nth, plan)));
+            }
+            for (more, plan) in plans {
+                let mut edited = object.clone();
+                plan.iter()
+                    .for_each(|edit| edit.apply(self.schema, &mut edited));
+                let edited = self.served(edited);
+                if objects.len() >= OBJECTS {
+                    return None;
+                }
+                if !known.insert(edited.to_string()) {
+                    continue;
+                }
+                let wrong = violations(self.schema, &edited).len() + self.broken(&edited).len();
+                if wrong == 0 {
+                    return Some(edited);
+                }
+                open.push(Reverse((wrong, discrepancy + more, objects.len())));
+                objects.push(edited);
+            }
+        }
+        None
+    }
+
+    /// The edits of the object that would make a rule true.
+    fn alternatives(&self, broken: &Broken<'_>, object: &Value, meter: &Cell<usize>) -> Vec<Plan> {
+        let Some(value) = object.pointer(&broken.place) else {
+            return Vec::new();
+        };
+        let rules = rules(broken.schema);
+        let scene = Scene::new(broken.schema, value.clone(), broken.is_root, &rules, meter);
+        let plans = demand::demand(&scene, &broken.rule, true, &[]);
+        let moved = |plan: Plan| {
+            plan.into_iter()
+                .map(|edit| edit.below(&broken.place))
+                .collect()
+        };
+        plans.into_iter().map(moved).collect()
+    }
+
+    /// Drops optional fields and items while the object stays valid.
+    fn reduced(&self, object: Value, wanted: &[&str]) -> Value {
+        let mut object = object;
+        let mut tries = 0;
+        let mut open = VecDeque::from([(String::new(), self.schema)]);
+        while let Some((place, schema)) = open.pop_front() {
+            let parts: Vec<(String, &Schema, bool)> = match object.pointer(&place) {
+                Some(Value::Object(map)) => {
+                    let keys = map
+                        .keys()
+                        .filter(|key| !(place.is_empty() && *key == "metadata"));
+                    let part = |key: &String| {
+                        let is_kept = schema.required.contains(key)
+                            || place.is_empty() && wanted.contains(&key.as_str());
+                        Some((edit::member(&place, key), field(schema, key)?, !is_kept))
+                    };
+                    keys.filter_map(part).collect()
+                }
+                Some(Value::Array(items)) => {
+                    let Some(each) = schema.items.as_deref() else {
+                        continue;
+                    };
+                    let places = (0..items.len()).rev();
+                    places
+                        .map(|nth| (format!("{place}/{nth}"), each, true))
+                        .collect()
+                }
+                _ => continue,
+            };
+            for (part, schema, is_optional) in parts {
+                if is_optional && tries < DROPPED {
+                    tries += 1;
+                    let mut less = object.clone();
+                    edit::Edit::Remove(part.clone()).apply(self.schema, &mut less);
+                    if self.is_solved(&self.served(less.clone())) {
+                        object = less;
+                        continue;
+                    }
+                }
+                open.push_back((part, schema));
+            }
+        }
+        object
+    }
+}
+
+fn broken_at<'s>(
+    schema: &'s Schema,
+    value: &Value,
+    place: String,
+    is_root: bool,
+    broken: &mut Vec<Broken<'s>>,
+) {
+    if value.is_null() || !has_rules(schema) {
+        return;
+    }
+    if !schema.validations.is_empty() {
+        let evaluation = Evaluation::new(schema, value, None, is_root);
+        for rule in &schema.validations {
+            if evaluation.of(rule, "").refusal.is_some()
+                && let Ok(rule) = program(&rule.rule)
+            {
+                let place = place.clone();
+                broken.push(Broken {
+                    place,
+                    schema,
+                    is_root,
+                    rule,
+                });
+            }
+        }
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                if let Some(field) = field(schema, key) {
+                    broken_at(field, value, edit::member(&place, key), false, broken);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(each) = &schema.items {
+                for (index, item) in items.iter().enumerate() {
+                    broken_at(each, item, format!("{place}/{index}"), false, broken);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The rules that apply to a new value.
+fn rules(schema: &Schema) -> Vec<Rc<IdedExpr>> {
+    let applies = |rule: &Rc<IdedExpr>, is_optional: bool| {
+        is_optional || !rule.references().has_variable("oldSelf")
+    };
+    let parsed = schema.validations.iter().filter_map(|rule| {
+        let parsed = program(&rule.rule).ok()?;
+        applies(&parsed, rule.optional_old_self == Some(true)).then_some(parsed)
+    });
+    parsed.collect()
+}
