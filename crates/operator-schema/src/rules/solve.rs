@@ -41,6 +41,9 @@ const ALTERNATIVES: usize = 8;
 /// How many broken rules of an object are tried.
 const BROKEN: usize = 3;
 
+/// How many broken rules outweigh a change of what is there, if something can be added instead.
+const REPLACING: usize = 8;
+
 /// How many fields and items are tried to be dropped.
 const DROPPED: usize = 200;
 
@@ -123,8 +126,13 @@ impl<'s> Solver<'s> {
             }
             for (later, broken) in broken.iter().take(BROKEN).enumerate() {
                 let alternatives = self.alternatives(broken, &object, &meter);
+                let adds = |plan: &Plan| plan.iter().all(edit::Edit::adds);
+                let can_add = alternatives.first().is_some_and(adds);
                 let alternatives = alternatives.into_iter().take(ALTERNATIVES).enumerate();
-                plans.extend(alternatives.map(|(nth, plan)| (later + nth, plan)));
+                plans.extend(alternatives.map(|(nth, plan)| {
+                    let replaces = can_add && !adds(&plan);
+                    (later + nth + if replaces { REPLACING } else { 0 }, plan)
+                }));
             }
             for (more, plan) in plans {
                 let mut edited = object.clone();
@@ -138,10 +146,8 @@ impl<'s> Solver<'s> {
                     continue;
                 }
                 let wrong = violations(self.schema, &edited).len() + self.broken(&edited).len();
-                if wrong == 0 {
-                    return Some(edited);
-                }
-                open.push(Reverse((wrong, discrepancy + more, objects.len())));
+                let discrepancy = discrepancy + more;
+                open.push(Reverse((wrong + discrepancy, discrepancy, objects.len())));
                 objects.push(edited);
             }
         }

@@ -71,7 +71,7 @@ fn fields(field: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     })
 }
 
-fn schema() -> impl Strategy<Value = Schema> {
+pub(crate) fn schema() -> impl Strategy<Value = Schema> {
     fields(field()).prop_map(|schema| serde_json::from_value(schema).unwrap())
 }
 

@@ -6,5 +6,6 @@ mod objects;
 mod reading;
 mod rules;
 mod samples;
+mod solving;
 mod structural;
 mod violations;

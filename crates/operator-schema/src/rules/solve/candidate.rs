@@ -37,7 +37,18 @@ struct Shape {
 const COMBINED: usize = 4;
 
 /// The longest text that is made for a bound of its length.
-const LONGEST: i64 = 4096;
+const LONGEST: usize = 4096;
+
+/// The most items of a list, and the most numbers, that are combined.
+const ITEMS: usize = 50;
+const NUMBERS: usize = 8;
+
+/// How far numbers are from the current one.
+const NEAR: i64 = 12;
+
+/// The most texts that are composed, and those with separators among them.
+const TEXTS: usize = 400;
+const JOINED: usize = 32;
 
 impl Hints {
     pub(super) fn of<'e>(
@@ -51,7 +62,10 @@ impl Hints {
         };
         for part in tree::all(expression) {
             match scene.eval(part, scope) {
-                Some(Cel::List(items)) => hints.values.extend(items.iter().take(50).cloned()),
+                Some(Cel::List(items)) => {
+                    hints.values.extend(items.iter().take(ITEMS).cloned());
+                    hints.values.push(Cel::List(items));
+                }
                 Some(Cel::Map(_) | Cel::Bool(_)) | None => {}
                 Some(value) => hints.values.push(value),
             }
@@ -96,20 +110,42 @@ impl Shape {
                 _ => {}
             }
         }
-        for list in [
-            &mut shape.prefixes,
-            &mut shape.suffixes,
-            &mut shape.parts,
-            &mut shape.patterns,
-            &mut shape.separators,
-            &mut shape.texts,
-        ] {
-            let mut seen = HashSet::new();
-            list.retain(|it| seen.insert(it.clone()));
-        }
         shape.numbers.sort_unstable();
-        shape.numbers.dedup();
         shape
+    }
+
+    /// Those of both, its own first, and each once.
+    fn with(&self, other: Shape) -> Shape {
+        let both = |own: &[String], more: Vec<String>| {
+            let mut all = own.to_vec();
+            all.extend(more);
+            let mut seen = HashSet::new();
+            all.retain(|it| seen.insert(it.clone()));
+            all
+        };
+        let mut numbers = [self.numbers.as_slice(), &other.numbers].concat();
+        numbers.dedup();
+        Shape {
+            prefixes: both(&self.prefixes, other.prefixes),
+            suffixes: both(&self.suffixes, other.suffixes),
+            parts: both(&self.parts, other.parts),
+            patterns: both(&self.patterns, other.patterns),
+            separators: both(&self.separators, other.separators),
+            texts: both(&self.texts, other.texts),
+            numbers,
+        }
+    }
+
+    /// Whether a text is only a part of those that the rules demand.
+    fn is_part(&self, text: &str) -> bool {
+        let lists = [
+            &self.prefixes,
+            &self.suffixes,
+            &self.parts,
+            &self.patterns,
+            &self.separators,
+        ];
+        lists.into_iter().flatten().any(|it| it == text)
     }
 }
 
@@ -129,7 +165,6 @@ pub(super) fn of(
     hints: &Hints,
     rules: &[Rc<IdedExpr>],
 ) -> Vec<Value> {
-    let mut values: Vec<Value> = Vec::new();
     if let Some(allowed) = &schema.enum_ {
         return allowed.clone();
     }
@@ -137,14 +172,22 @@ pub(super) fn of(
     if type_ == Some("boolean") {
         return vec![true.into(), false.into()];
     }
-    values.extend(hints.values.iter().filter_map(|it| json(schema, it)));
+    let shape = &hints.shape;
+    let is_whole = |it: &&Cel| !matches!(it, Cel::String(text) if shape.is_part(text));
+    let known = hints.values.iter().filter(is_whole);
+    let mut values: Vec<Value> = known.filter_map(|it| json(schema, it)).collect();
     if matches!(type_, Some("integer" | "number")) || schema.int_or_string {
         values.extend(numbers(schema, current, hints));
     }
     if matches!(type_, Some("string")) || schema.int_or_string {
+        let beside = values.iter().filter_map(Value::as_str).flat_map(beside);
+        let beside: Vec<_> = beside.map(Value::from).collect();
+        values.extend(beside);
         let current = current.as_str().unwrap_or("example");
-        let others = Shape::of(rules.iter().map(|it| &**it));
-        values.extend(texts(current, hints, &others).into_iter().map(Value::from));
+        let shape = shape.with(Shape::of(rules.iter().map(|it| &**it)));
+        values.extend(texts(current, &shape).into_iter().map(Value::from));
+        values.extend(scalar::candidates(&[schema], name));
+        values.extend(composites(current, &shape).into_iter().map(Value::from));
     }
     values.extend(scalar::candidates(&[schema], name));
     let mut seen = HashSet::new();
@@ -152,50 +195,9 @@ pub(super) fn of(
     values
 }
 
-/// Whole numbers near those of the expression, and near the current one.
+/// Numbers near those of the expression, and near the current one.
 fn numbers(schema: &Schema, current: &Value, hints: &Hints) -> Vec<Value> {
-    let ints = |value: &Cel| match value {
-        Cel::Int(number) => Some(*number),
-        Cel::Float(number) => Some(*number as i64),
-        _ => None,
-    };
-    let known: Vec<i64> = hints.values.iter().filter_map(ints).collect();
-    let current = current.as_i64().unwrap_or_default();
-    let mut numbers = Vec::new();
-    for number in &known {
-        numbers.extend([number.saturating_add(1), number.saturating_sub(1)]);
-    }
-    for one in known.iter().take(8) {
-        for other in known.iter().take(8) {
-            let difference = one.saturating_sub(*other);
-            numbers.extend([
-                current.saturating_add(difference),
-                difference,
-                one.saturating_add(*other),
-            ]);
-            numbers.push(current.saturating_add(difference).saturating_add(1));
-        }
-    }
-    numbers.extend(
-        (1..=12).flat_map(|step| [current.saturating_add(step), current.saturating_sub(step)]),
-    );
-    for step in &known {
-        numbers.extend((2..6).map(|nth| step.saturating_mul(nth)));
-    }
-    let step = schema
-        .multiple_of
-        .as_ref()
-        .and_then(|it| it.as_i64())
-        .filter(|it| *it > 1);
-    if let Some(step) = step {
-        let multiples: Vec<_> = numbers
-            .iter()
-            .map(|it| it.div_euclid(step).saturating_mul(step))
-            .collect();
-        numbers.extend(multiples.iter().map(|it| it.saturating_add(step)));
-        numbers.extend(multiples);
-    }
-    let mut values: Vec<Value> = numbers.into_iter().map(Value::from).collect();
+    let mut values = Vec::new();
     if schema.type_.as_deref() == Some("number") {
         let fractions = hints.values.iter().filter_map(|it| match it {
             Cel::Float(number) => Some(*number),
@@ -204,122 +206,171 @@ fn numbers(schema: &Schema, current: &Value, hints: &Hints) -> Vec<Value> {
         let beside = fractions.flat_map(|it| [it + 0.5, it - 0.5, it / 2.0, it + 0.01, it - 0.01]);
         values.extend(beside.filter_map(number::written));
     }
+    let ints = |value: &Cel| match value {
+        Cel::Int(number) => Some(*number),
+        Cel::Float(number) => Some(*number as i64),
+        _ => None,
+    };
+    let known: Vec<i64> = hints.values.iter().filter_map(ints).take(NUMBERS).collect();
+    let current = current.as_i64().unwrap_or_default();
+    let mut numbers = Vec::new();
+    for number in &known {
+        numbers.extend([number.saturating_add(1), number.saturating_sub(1)]);
+    }
+    for one in &known {
+        for other in &known {
+            let difference = one.saturating_sub(*other);
+            let moved = current.saturating_add(difference);
+            numbers.extend([
+                moved,
+                difference,
+                one.saturating_add(*other),
+                moved.saturating_add(1),
+            ]);
+        }
+    }
+    let steps = 1..=NEAR;
+    numbers.extend(steps.flat_map(|it| [current.saturating_add(it), current.saturating_sub(it)]));
+    for number in &known {
+        numbers.extend((2..6).map(|times| number.saturating_mul(times)));
+        numbers.extend((2..6).map(|times| number / times));
+    }
+    let step = schema
+        .multiple_of
+        .as_ref()
+        .and_then(serde_json::Number::as_i64);
+    if let Some(step) = step.filter(|it| *it > 1) {
+        let below = |it: &i64| it.div_euclid(step).saturating_mul(step);
+        let multiples: Vec<_> = numbers.iter().map(below).collect();
+        numbers.extend(multiples.iter().map(|it| it.saturating_add(step)));
+        numbers.extend(multiples);
+    }
+    values.extend(numbers.into_iter().map(Value::from));
     values
 }
 
-/// Texts that the expression and the other rules suggest.
-fn texts(current: &str, hints: &Hints, others: &Shape) -> Vec<String> {
-    let of = &hints.shape;
-    let both = |part: fn(&Shape) -> &Vec<String>| -> Vec<&String> {
-        part(of)
+/// Texts that are composed as the rules demand: with these prefixes, parts and suffixes, lengths and numbers of parts.
+fn texts(current: &str, shape: &Shape) -> Vec<String> {
+    let generated: Vec<String> = shape
+        .patterns
+        .iter()
+        .flat_map(|it| matching(it, 0))
+        .collect();
+    let mut bases = vec![current.to_owned(), "example".to_owned()];
+    bases.extend(generated.iter().take(COMBINED).cloned());
+    bases.extend(joined(shape));
+    bases.extend(["a", ""].map(str::to_owned));
+    let with_none = |list: &[String]| -> Vec<String> {
+        let list = list.iter().take(COMBINED).cloned();
+        list.chain([String::new()]).collect()
+    };
+    let prefixes = with_none(&shape.prefixes);
+    let suffixes = with_none(&shape.suffixes);
+    let mut parts = with_none(&shape.parts);
+    parts.insert(0, shape.parts.concat());
+    let mut texts = generated;
+    let ends = || {
+        prefixes
             .iter()
-            .chain(part(others))
-            .take(COMBINED * 2)
-            .collect()
+            .flat_map(|prefix| suffixes.iter().map(move |suffix| (prefix, suffix)))
     };
-    let mut texts: Vec<String> = of.texts.iter().flat_map(|it| beside(it)).collect();
-    let patterns = both(|it| &it.patterns);
-    let generated: Vec<String> = patterns.iter().flat_map(|it| matching(it, 0)).collect();
-    texts.extend(generated.iter().cloned());
-    let numbers = of.numbers.iter().chain(&others.numbers);
-    let lengths: Vec<i64> = numbers
-        .clone()
-        .flat_map(|it| [*it, it + 1, it - 1])
-        .collect();
-    // composed of prefixes, suffixes and parts
-    let mut bases = vec![current.to_owned()];
-    bases.extend(["example", "a", ""].map(str::to_owned));
-    bases.extend(generated.into_iter().take(COMBINED));
-    let (prefixes, suffixes) = (both(|it| &it.prefixes), both(|it| &it.suffixes));
-    let parts: Vec<String> = both(|it| &it.parts).into_iter().cloned().collect();
-    let all_parts = parts.concat();
-    let ends = |list: Vec<&String>| -> Vec<String> {
-        let list = list.into_iter().take(COMBINED).cloned();
-        std::iter::once(String::new()).chain(list).collect()
-    };
-    let (prefixes, suffixes) = (ends(prefixes), ends(suffixes));
-    let middles: Vec<String> = [String::new()]
-        .into_iter()
-        .chain(parts.into_iter().take(COMBINED))
-        .chain([all_parts])
-        .collect();
-    let mut composed = Vec::new();
-    for base in &bases {
-        for prefix in prefixes.iter().rev() {
-            for suffix in suffixes.iter().rev() {
-                for middle in &middles {
-                    let base = base.strip_prefix(prefix.as_str()).unwrap_or(base);
-                    let base = base.strip_suffix(suffix.as_str()).unwrap_or(base);
-                    composed.push(format!("{prefix}{base}{middle}{suffix}"));
-                }
+    let length = |text: &str| text.chars().count();
+    let sizes = shape
+        .numbers
+        .iter()
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
+    let sizes: Vec<usize> = sizes.filter_map(|it| usize::try_from(it).ok()).collect();
+    for (prefix, suffix) in ends() {
+        for part in &parts {
+            for base in &bases {
+                let base = base.strip_prefix(prefix.as_str()).unwrap_or(base);
+                let base = base.strip_suffix(suffix.as_str()).unwrap_or(base);
+                let part = if base.contains(part.as_str()) {
+                    ""
+                } else {
+                    part
+                };
+                texts.push(format!("{prefix}{base}{part}{suffix}"));
+            }
+            for size in sizes.iter().filter(|it| **it <= LONGEST) {
+                let around = length(prefix) + length(part) + length(suffix);
+                let fill = current.chars().chain("example".chars().cycle());
+                let fill: String = fill.take(size.saturating_sub(around)).collect();
+                texts.push(format!("{prefix}{fill}{part}{suffix}"));
             }
         }
     }
-    // with the number of parts that `split` is to find
-    let counts: Vec<usize> = lengths
+    texts.truncate(TEXTS);
+    texts
+}
+
+/// Texts with the number of parts that `split` is to find.
+fn joined(shape: &Shape) -> Vec<String> {
+    const MOST: i64 = 8;
+    let counts = shape
+        .numbers
         .iter()
-        .filter(|it| (1..=8).contains(*it))
-        .map(|it| *it as usize)
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
+    let counts: Vec<usize> = counts
+        .filter(|it| (2..=MOST).contains(it))
+        .filter_map(|it| usize::try_from(it).ok())
         .collect();
-    let separators = both(|it| &it.separators);
-    let mut joined = vec!["example".to_owned()];
-    for separator in separators.iter().take(COMBINED) {
-        let longer = |text: &String| -> Vec<String> {
-            let more = counts
+    let mut texts = vec!["example".to_owned()];
+    for separator in shape.separators.iter().take(COMBINED) {
+        let more = |text: &String| -> Vec<String> {
+            let one = format!("{separator}example");
+            counts
                 .iter()
-                .map(|count| format!("{text}{}", format!("{separator}example").repeat(count - 1)));
-            more.collect()
+                .map(|count| format!("{text}{}", one.repeat(count - 1)))
+                .collect()
         };
-        let mut next: Vec<String> = joined.iter().flat_map(longer).collect();
-        next.truncate(64);
-        joined.extend(next);
+        let longer: Vec<String> = texts.iter().flat_map(more).take(JOINED).collect();
+        texts.extend(longer);
     }
-    if !separators.is_empty() {
-        texts.extend(joined);
-    }
-    // what the current text lacks, before what replaces it
-    texts.extend(composed.iter().filter(|it| !it.is_empty()).cloned());
-    for length in lengths.iter().filter(|it| (0..=LONGEST).contains(*it)) {
-        let length = *length as usize;
-        for base in composed
-            .iter()
-            .take(COMBINED)
-            .chain([&"example".to_owned()])
-        {
-            let missing = length.saturating_sub(base.chars().count());
-            texts.push(
-                base.chars()
-                    .chain("example".chars().cycle().take(missing))
-                    .take(length)
-                    .collect(),
-            );
-        }
-    }
-    for number in numbers.clone().filter(|it| (0..=128).contains(*it)) {
-        for prefix in [*number, number + 1, number - 1] {
-            texts.extend([format!("10.0.0.0/{prefix}"), format!("fd00::/{prefix}")]);
-        }
+    texts.split_off(1)
+}
+
+/// Versions, addresses and URLs with the texts and numbers of the rules, and the current text with them.
+fn composites(current: &str, shape: &Shape) -> Vec<String> {
+    let mut texts: Vec<String> = shape
+        .texts
+        .iter()
+        .filter(|it| shape.is_part(it))
+        .cloned()
+        .collect();
+    let near = shape
+        .numbers
+        .iter()
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
+    for number in near.filter(|it| *it >= 0).take(NUMBERS) {
         texts.extend([
+            format!("{number}.0.0"),
+            format!("v{number}.0.0"),
             format!("{number}s"),
-            format!("https://example.com:{number}"),
         ]);
+        texts.extend([format!("10.0.0.0/{number}"), format!("fd00::/{number}")]);
+        texts.extend([number.to_string(), format!("https://example.com:{number}")]);
     }
-    for text in &of.texts {
+    for text in shape.texts.iter().take(NUMBERS) {
         texts.extend([
-            format!("{text}://example.com"),
-            format!("https://{text}"),
+            format!("{current}{text}"),
+            format!("{text}{current}"),
+            format!("{current}:{text}"),
+        ]);
+        texts.extend([format!("{text}://example.com"), format!("https://{text}")]);
+        texts.extend([
             format!("https://example.com{text}"),
+            format!("https://example.com:{text}"),
         ]);
         texts.push(format!("https://example.com/?{text}=example"));
     }
-    texts.extend(numbers.map(i64::to_string));
     texts
 }
 
 /// A text of a rule, and texts with a number beside its first or last one: `1Gi` and `2Gi`, `10.0.0.1` and `10.0.0.2`.
 fn beside(text: &str) -> Vec<String> {
-    let mut texts = vec![text.to_owned()];
     let is_digit = |c: char| c.is_ascii_digit();
+    let mut texts = Vec::new();
     let mut step = |start: usize, end: usize| {
         if let Ok(number) = text[start..end].parse::<u64>() {
             for other in [number.saturating_add(1), number.saturating_sub(1)] {
@@ -327,16 +378,13 @@ fn beside(text: &str) -> Vec<String> {
             }
         }
     };
-    if let Some(start) = text.find(is_digit) {
-        let length = text[start..]
-            .find(|c| !is_digit(c))
-            .unwrap_or(text.len() - start);
-        step(start, start + length);
-        let end = text.rfind(is_digit).map_or(text.len(), |it| it + 1);
-        let start = text[..end].rfind(|c| !is_digit(c)).map_or(0, |it| it + 1);
-        if text.is_char_boundary(start) {
-            step(start, end);
-        }
+    let runs: Vec<_> = text
+        .split(|c| !is_digit(c))
+        .filter(|run| !run.is_empty())
+        .collect();
+    for run in runs.first().into_iter().chain(runs.last()) {
+        let start = run.as_ptr() as usize - text.as_ptr() as usize;
+        step(start, start + run.len());
     }
     texts
 }

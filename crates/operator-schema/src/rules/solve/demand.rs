@@ -60,9 +60,15 @@ pub(super) fn demand<'e>(
         },
         _ => guess::plans(scene, expression, truth, scope),
     };
-    plans.sort_by_key(Vec::len);
+    plans.sort_by_key(|plan| cost(plan));
     plans.dedup();
     plans
+}
+
+/// The number of edits; of equally many, those that change less of what is there.
+fn cost(plan: &[Edit]) -> (usize, usize) {
+    let changes = plan.iter().filter(|edit| !edit.adds());
+    (plan.len(), changes.count())
 }
 
 /// `has(a.b)`: creates the path, or removes its end.
@@ -122,7 +128,7 @@ fn extended(
         let more = next(&scene).into_iter().take(FOLLOWED);
         longer.extend(more.map(|more| [plan.clone(), more].concat()));
     }
-    longer.sort_by_key(Vec::len);
+    longer.sort_by_key(|plan| cost(plan));
     longer.truncate(FOLLOWED);
     longer
 }

@@ -1,8 +1,9 @@
 //! Edits of an object, at JSON pointers.
 
+use crate::Schema;
 use crate::default::field;
 use crate::pointer::{escape, unescape};
-use crate::{Schema, sample};
+use crate::sample::{self, accepts};
 use serde_json::{Map, Value};
 
 /// A change of one value.
@@ -19,6 +20,11 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// Whether it only adds to the object.
+    pub(super) fn adds(&self) -> bool {
+        matches!(self, Edit::Make(_) | Edit::Append(..))
+    }
+
     /// The same edit of an object that contains the value at `place`.
     pub(super) fn below(self, place: &str) -> Self {
         let moved = |pointer: String| format!("{place}{pointer}");
@@ -94,9 +100,13 @@ fn step<'s>(schema: &'s Schema, token: &str) -> Option<&'s Schema> {
     }
 }
 
-/// A small value of a schema; the `nth` of those that differ.
-pub(super) fn fresh(schema: &Schema, name: &str, nth: usize) -> Value {
-    sample::nth(schema, name, nth)
+/// A small value of a schema; if there are enough, the `nth` of those that differ.
+fn fresh(schema: &Schema, name: &str, nth: usize) -> Value {
+    let value = sample::nth(schema, name, nth);
+    match nth > 0 && !accepts(&[schema], &value) {
+        true => sample::nth(schema, name, 0),
+        false => value,
+    }
 }
 
 /// The value at a pointer, after creating it and what is absent on the way to it; `None` if there is no schema for it.

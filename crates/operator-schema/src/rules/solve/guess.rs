@@ -112,9 +112,14 @@ impl<'e> Goal<'_, 'e> {
     /// How far the expression is from its truth; 0 if it has it.
     fn gap(&self, scene: &Scene<'_>) -> f64 {
         const FAILED: f64 = 1e12;
+        let fails = |part: &&IdedExpr| scene.eval(part, self.scope).is_none();
         const LARGEST: f64 = 1e9;
         match scene.truth(self.expression, self.scope) {
-            None => return FAILED,
+            // the more of its parts have a value, the nearer
+            None => {
+                let failed = tree::all(self.expression).into_iter().filter(fails);
+                return FAILED * (1 + failed.count()) as f64;
+            }
             Some(value) if value == self.truth => return 0.0,
             Some(_) => {}
         }
@@ -169,7 +174,19 @@ impl<'e> Goal<'_, 'e> {
             return std::iter::once(make).chain(set).collect();
         };
         match value {
-            Value::Array(items) => self.list(scene, pointer, schema, items),
+            Value::Array(items) => {
+                let whole = self
+                    .hints
+                    .values
+                    .iter()
+                    .filter(|it| matches!(it, Cel::List(_)));
+                let whole = whole
+                    .filter_map(|it| json(schema, it))
+                    .filter(|it| it != value);
+                let mut edits = self.list(scene, pointer, schema, items);
+                edits.extend(whole.map(|it| Edit::Set(pointer.clone(), it)));
+                edits
+            }
             Value::Object(map) => {
                 let mut edits = Vec::new();
                 if schema.additional_properties.is_some() {

@@ -1,0 +1,300 @@
+//! Schemas whose rules are true of some object have a sample.
+#![cfg(feature = "cel")]
+
+use crate::laws;
+use operator_schema::{
+    Objects, Rule, Schema, SchemaOrBool, apply_defaults, rule_violations, sample,
+};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+/// Pseudo-random choices.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides.max(1)
+    }
+
+    fn one_of<T: Clone>(&mut self, list: &[T]) -> Option<T> {
+        let nth = self.below(list.len());
+        list.get(nth).cloned()
+    }
+}
+
+/// A part of the object, as rules name it.
+#[derive(Clone)]
+struct Part<'a> {
+    expression: String,
+    schema: &'a Schema,
+    value: Option<&'a Value>,
+    /// The optional fields on the way to it.
+    guards: Vec<String>,
+}
+
+impl<'a> Part<'a> {
+    fn of(expression: &str, schema: &'a Schema, value: Option<&'a Value>) -> Self {
+        Part {
+            expression: expression.to_owned(),
+            schema,
+            value,
+            guards: Vec::new(),
+        }
+    }
+
+    fn fields(&self) -> Vec<Part<'a>> {
+        let fields = self.schema.properties.iter().map(|(key, schema)| {
+            let expression = format!("{}.{key}", self.expression);
+            let mut guards = self.guards.clone();
+            if !self.schema.required.contains(key) {
+                guards.push(format!("has({expression})"));
+            }
+            let value = self.value.and_then(|it| it.get(key));
+            Part {
+                expression,
+                schema,
+                value,
+                guards,
+            }
+        });
+        fields.collect()
+    }
+
+    fn below(&self) -> Vec<Part<'a>> {
+        let mut parts = self.fields();
+        let mut next = 0;
+        while let Some(part) = parts.get(next) {
+            let more = part.fields();
+            parts.extend(more);
+            next += 1;
+        }
+        parts
+    }
+}
+
+/// An expression that mentions the parts below `whole`.
+fn expression(dice: &mut Dice, whole: &Part<'_>, depth: usize) -> Option<String> {
+    if depth > 0 {
+        let one = expression(dice, whole, depth - 1)?;
+        return Some(match dice.below(6) {
+            0 => format!("({one}) && ({})", expression(dice, whole, depth - 1)?),
+            1 => format!("({one}) || ({})", expression(dice, whole, depth - 1)?),
+            2 => format!("!({one})"),
+            3 => {
+                let yes = expression(dice, whole, depth - 1)?;
+                format!(
+                    "({one}) ? ({yes}) : ({})",
+                    expression(dice, whole, depth - 1)?
+                )
+            }
+            _ => one,
+        });
+    }
+    let parts = whole.below();
+    let part = dice.one_of(&parts)?;
+    if !part.guards.is_empty() && dice.below(3) == 0 {
+        return Some(part.guards.join(" && "));
+    }
+    let atom = atom(dice, &part, &parts)?;
+    let guards = part.guards;
+    Some(match guards.is_empty() {
+        true => atom,
+        false if dice.below(2) == 0 => format!("{} && {atom}", guards.join(" && ")),
+        false => format!("!({}) || {atom}", guards.join(" && ")),
+    })
+}
+
+fn atom(dice: &mut Dice, part: &Part<'_>, others: &[Part<'_>]) -> Option<String> {
+    let Part {
+        expression: e,
+        schema,
+        value,
+        ..
+    } = part;
+    let operator = dice.one_of(&["==", "!=", "<", "<=", ">", ">="])?;
+    match schema.type_.as_deref()? {
+        "string" => {
+            let text = value.and_then(|it| it.as_str()).unwrap_or("b");
+            let plain = |text: &str| {
+                text.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-./".contains(c))
+            };
+            let text = if plain(text) { text } else { "c12" };
+            let split = dice.below(text.len() + 1);
+            let (head, tail) = text.split_at(split);
+            let length = text.len() + dice.below(3);
+            let like = others
+                .iter()
+                .filter(|it| it.schema.type_.as_deref() == Some("string") && it.guards.is_empty());
+            let like = dice.one_of(&like.map(|it| it.expression.clone()).collect::<Vec<_>>());
+            Some(match dice.below(9) {
+                0 => format!("{e} == '{text}'"),
+                1 => format!("{e} != '{text}'"),
+                2 => format!("{e}.startsWith('{head}')"),
+                3 => format!("{e}.endsWith('{tail}')"),
+                4 => format!("{e}.contains('{tail}')"),
+                5 => format!("{e}.size() {operator} {length}"),
+                6 => format!("{e} in ['{text}', 'b', 'other']"),
+                7 => format!("{e}.matches('^{}')", head.replace(['.', '/'], "")),
+                _ => format!("{e} {} {}", dice.one_of(&["==", "!="])?, like?),
+            })
+        }
+        "integer" => {
+            let number = value
+                .and_then(|it| it.as_i64())
+                .filter(|it| it.abs() < 1_000_000)
+                .unwrap_or(10);
+            let other = number + dice.below(11) as i64 - 5;
+            let like = others
+                .iter()
+                .filter(|it| it.schema.type_.as_deref() == Some("integer") && it.guards.is_empty());
+            let like = dice.one_of(&like.map(|it| it.expression.clone()).collect::<Vec<_>>());
+            Some(match dice.below(4) {
+                0 => format!("{e} {operator} {other}"),
+                1 => format!("{e} % {} == {}", 3, number.rem_euclid(3)),
+                2 => format!("{e} + {} {operator} {}", 5, other),
+                _ => format!("{e} {operator} {}", like?),
+            })
+        }
+        "array" => {
+            let items = value.and_then(|it| it.as_array());
+            let length = items.map_or(1, Vec::len) + dice.below(3);
+            let each = schema.items.as_deref()?;
+            let item = Part::of("x", each, items.and_then(|it| it.first()));
+            let body = match each.type_.as_deref() {
+                Some("object") => expression(dice, &item, 0),
+                _ => atom(dice, &item, &[]),
+            };
+            let field = item
+                .fields()
+                .into_iter()
+                .find(|it| it.guards.is_empty() && it.schema.type_.as_deref() == Some("string"));
+            Some(match (dice.below(7), body, field) {
+                (0, Some(body), _) => format!("{e}.all(x, {body})"),
+                (1, Some(body), _) => format!("{e}.exists(x, {body})"),
+                (2, Some(body), _) => format!("{e}.exists_one(x, {body})"),
+                (3, Some(body), _) => {
+                    format!("{e}.filter(x, {body}).size() {operator} {}", dice.below(3))
+                }
+                (4, _, Some(field)) => {
+                    let key = &field.expression;
+                    format!("'b' in {e}.map(x, {key})")
+                }
+                (5, _, _) if each.type_.as_deref() == Some("string") => {
+                    format!("{e}.all(x, {e}.exists_one(y, x == y))")
+                }
+                _ => format!("size({e}) {operator} {length}"),
+            })
+        }
+        "object" => {
+            if let Some(SchemaOrBool::Schema(each)) = &schema.additional_properties {
+                let item = Part::of(&format!("{e}['k']"), each, None);
+                return Some(match dice.below(4) {
+                    0 => format!("'k' in {e}"),
+                    1 => format!("size({e}) {operator} {}", dice.below(3)),
+                    2 => format!("{e}.all(k, k.size() > 2)"),
+                    _ => format!("!('k' in {e}) || ({})", atom(dice, &item, &[])?),
+                });
+            }
+            let optional: Vec<_> = part
+                .fields()
+                .into_iter()
+                .filter(|it| it.guards.len() > part.guards.len())
+                .collect();
+            let optional: Vec<_> = optional.iter().map(|it| it.expression.clone()).collect();
+            let least = dice.below(optional.len() + 1);
+            Some(match (dice.below(3), optional.is_empty()) {
+                (_, true) => format!("{e} != null"),
+                (0, _) => {
+                    let each: Vec<_> = optional.iter().map(|it| format!("has({it})")).collect();
+                    format!("[{}].filter(x, x).size() == {least}", each.join(", "))
+                }
+                (1, _) => {
+                    let each: Vec<_> = optional
+                        .iter()
+                        .map(|it| format!("(has({it}) ? 1 : 0)"))
+                        .collect();
+                    format!("{} {operator} {least}", each.join(" + "))
+                }
+                _ => format!("has({})", dice.one_of(&optional)?),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A schema with rules that are true of an object.
+fn drawn(runner: &mut TestRunner, seed: u64) -> Option<(Schema, Value)> {
+    let mut schema = laws::schema().new_tree(runner).ok()?.current();
+    let mut dice = Dice(seed);
+    let count = 2 + dice.below(8);
+    let mut object = Objects::new(&schema, seed).take(count).last()?;
+    apply_defaults(&schema, &mut object);
+    for _ in 0..=dice.below(4) {
+        let depth = dice.below(3);
+        let part = Part::of("self", &schema, Some(&object));
+        let Some(rule) = expression(&mut dice, &part, depth) else {
+            continue;
+        };
+        let alone = |rule: String| Rule {
+            rule,
+            ..Rule::default()
+        };
+        let whole = schema.validations.clone();
+        for rule in [rule.clone(), format!("!({rule})")] {
+            schema.validations = vec![alone(rule)];
+            let judgement = rule_violations(&schema, &object, None);
+            if judgement.is_valid() {
+                break;
+            }
+            schema.validations.clear();
+        }
+        schema.validations.extend(whole);
+    }
+    (!schema.validations.is_empty()).then_some((schema, object))
+}
+
+#[test]
+fn nearly_every_schema_whose_rules_are_true_of_some_object_has_a_sample() {
+    let count = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|it| it.parse().ok());
+    let count: u64 = count.unwrap_or(300);
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let (mut drawn_count, mut without) = (0_usize, Vec::new());
+    for seed in 0..count {
+        let Some((schema, object)) = drawn(&mut runner, seed) else {
+            continue;
+        };
+        drawn_count += 1;
+        match sample(&schema) {
+            Ok(mut sample) => {
+                apply_defaults(&schema, &mut sample);
+                assert!(schema.validate(&sample).violations.is_empty(), "{sample}");
+            }
+            Err(none) => {
+                let rules: Vec<_> = schema
+                    .validations
+                    .iter()
+                    .map(|it| it.rule.as_str())
+                    .collect();
+                without.push(json!({"rules": rules, "object": object, "closest": none.closest, "schema": schema}));
+            }
+        }
+    }
+    println!("{} of {drawn_count} have none", without.len());
+    for it in &without {
+        println!("{it}");
+    }
+    assert!(
+        drawn_count > 0 && without.len() * 20 <= drawn_count,
+        "{} of {drawn_count}",
+        without.len()
+    );
+}
