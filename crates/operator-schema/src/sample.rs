@@ -77,7 +77,11 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     let mut sampler = Sampler { budget: BUDGET };
     let value = sampler.value(facets.to_vec(), &ValueContext::default());
     let spent = BUDGET - sampler.budget;
-    (Some(value).filter(|it| accepts(facets, it)), spent)
+    if accepts(facets, &value) {
+        return (Some(value), spent);
+    }
+    let solved = facets.first().and_then(|it| rules::solve(it, &value, &[]));
+    (solved.filter(|it| accepts(facets, it)), BUDGET)
 }
 
 /// A small value of a schema, the `nth` of those that differ; the best attempt if no valid one is found.
