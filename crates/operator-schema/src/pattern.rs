@@ -33,12 +33,57 @@ pub(crate) enum PatternError {
     Refused(String),
 }
 
+/// A compiled pattern.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// The fewest bytes of a text that matches.
+    shortest: usize,
+    /// Texts that were tried with a long pattern: a match takes the product of both lengths.
+    tried: Mutex<HashMap<String, bool>>,
+    is_long: bool,
+}
+
+impl Pattern {
+    /// Whether a part of the text matches.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        if text.len() < self.shortest {
+            return false;
+        }
+        if !self.is_long {
+            return self.regex.is_match(text);
+        }
+        if let Some(is_match) = lock(&self.tried).get(text) {
+            return *is_match;
+        }
+        let is_match = self.regex.is_match(text);
+        self.remember(text, is_match);
+        is_match
+    }
+
+    /// Takes note of a text that matches because it was made from the pattern.
+    pub(crate) fn matched_by(&self, text: &str) {
+        if self.is_long {
+            self.remember(text, true);
+        }
+    }
+
+    fn remember(&self, text: &str, is_match: bool) {
+        const REMEMBERED: usize = 512;
+        let mut tried = lock(&self.tried);
+        if tried.len() >= REMEMBERED {
+            tried.clear();
+        }
+        tried.insert(text.to_owned(), is_match);
+    }
+}
+
 /// Compiles a pattern; the result is cached, because few patterns are used repeatedly.
 ///
 /// The `Regex` is shared, because a clone begins with an empty match cache, which costs more than most matches.
-pub(crate) fn compiled(pattern: &str) -> Result<Arc<Regex>, PatternError> {
+pub(crate) fn compiled(pattern: &str) -> Result<Arc<Pattern>, PatternError> {
     const REMEMBERED: usize = 1024;
-    type Known = HashMap<String, Result<Arc<Regex>, PatternError>>;
+    type Known = HashMap<String, Result<Arc<Pattern>, PatternError>>;
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
     if let Some(known) = lock(&KNOWN).get(pattern) {
@@ -59,17 +104,26 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn compile(pattern: &str) -> Result<Regex, PatternError> {
+fn compile(pattern: &str) -> Result<Pattern, PatternError> {
+    /// The length of a long pattern.
+    const LONG: usize = 256;
     // the last line says why; those before it repeat the pattern
     let refused = |error: regex::Error| {
         let message = error.to_string();
         let why = message.lines().last().unwrap_or_default();
         PatternError::Refused(why.trim_start_matches("error: ").to_owned())
     };
-    RegexBuilder::new(&translated(pattern)?)
-        .size_limit(1 << 26)
-        .build()
-        .map_err(refused)
+    let translated = translated(pattern)?;
+    let mut builder = RegexBuilder::new(&translated);
+    let regex = builder.size_limit(1 << 26).build().map_err(refused)?;
+    let parsed = regex_syntax::parse(&translated).ok();
+    let shortest = parsed.and_then(|it| it.properties().minimum_len());
+    Ok(Pattern {
+        regex,
+        shortest: shortest.unwrap_or(0),
+        tried: Mutex::default(),
+        is_long: pattern.len() > LONG,
+    })
 }
 
 #[cfg(test)]

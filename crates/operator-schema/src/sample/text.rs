@@ -1,7 +1,10 @@
 //! Candidates for strings: readable ones first, then ones that are generated from the patterns.
 
 use crate::{Schema, pattern};
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Values that a reader would expect; the first valid one is used.
 const READABLE: [&str; 46] = [
@@ -56,8 +59,11 @@ const READABLE: [&str; 46] = [
 /// How often a pattern is tried with other alternatives and more repetitions.
 const ALTERNATIVES: usize = 12;
 
-/// The approximate maximum length of a candidate.
+/// The approximate maximum length of a candidate, unless its pattern demands more.
 const LONGEST: usize = 4096;
+
+/// The approximate maximum length of any candidate.
+const MOST: usize = 1 << 16;
 
 pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     let mut candidates = Vec::new();
@@ -74,7 +80,9 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     candidates.extend(READABLE.map(str::to_owned));
     let least = super::most_of(facets, |facet| facet.min_length);
     let patterns = facets.iter().filter_map(|facet| facet.pattern.as_deref());
-    candidates.extend(patterns.flat_map(|it| matching(it, least)));
+    for pattern in patterns {
+        candidates.extend(matching(pattern, least).iter().cloned());
+    }
     candidates.push("example".chars().cycle().take(least).collect());
     candidates.push(String::new());
     candidates.extend((2..10).map(numbered));
@@ -82,20 +90,54 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     candidates
 }
 
-/// Texts that are likely to match a pattern, with other alternatives and more repetitions.
-pub(crate) fn matching(pattern: &str, least: usize) -> Vec<String> {
+/// Texts that are likely to match a pattern, with other alternatives and more repetitions. They are remembered for the last patterns.
+pub(crate) fn matching(pattern: &str, least: usize) -> Rc<[String]> {
+    const REMEMBERED: usize = 64;
+    type Known = HashMap<(String, usize), Rc<[String]>>;
+    thread_local! {
+        static KNOWN: RefCell<Known> = RefCell::default();
+    }
+    let key = (pattern.to_owned(), least);
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
+        return known;
+    }
+    let texts: Rc<[String]> = written(pattern, least).into();
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(key, texts.clone());
+    });
+    texts
+}
+
+fn written(pattern: &str, least: usize) -> Vec<String> {
     let translated = pattern::translated(pattern).ok();
     let Some(hir) = translated.and_then(|it| regex_syntax::parse(&it).ok()) else {
         return Vec::new();
     };
+    let compiled = pattern::compiled(pattern).ok();
+    let shortest = hir.properties().minimum_len().unwrap_or(0);
     let mut texts = Vec::new();
     for more in [0, 1, 2, 4, least] {
         for alternative in 0..ALTERNATIVES {
-            let mut text = String::new();
-            write(&hir, more, alternative, &mut text);
-            texts.push(text);
+            let mut writer = Writer {
+                text: String::new(),
+                more,
+                alternative,
+                longest: shortest.clamp(LONGEST, MOST),
+                end: None,
+                is_sure: true,
+            };
+            writer.write(&hir);
+            let is_match = writer.is_sure && writer.end.is_none_or(|end| end == writer.text.len());
+            if let Some(compiled) = compiled.as_ref().filter(|_| is_match) {
+                compiled.matched_by(&writer.text);
+            }
+            texts.push(writer.text);
         }
     }
+    texts.dedup();
     texts
 }
 
@@ -108,28 +150,51 @@ pub(super) fn numbered(n: usize) -> String {
     }
 }
 
-/// Writes a text that matches the expression, ignoring look-around.
-fn write(hir: &Hir, more: usize, alternative: usize, out: &mut String) {
-    if out.len() > LONGEST {
-        return;
-    }
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => {}
-        HirKind::Literal(literal) => out.push_str(&String::from_utf8_lossy(&literal.0)),
-        HirKind::Class(class) => out.extend(member(class)),
-        HirKind::Repetition(repetition) => {
-            let least = repetition.min as usize;
-            let most = repetition.max.map_or(usize::MAX, |max| max as usize);
-            for _ in 0..(least + more).min(most).min(LONGEST) {
-                write(&repetition.sub, more, alternative, out);
-            }
+/// Writes a text for an expression.
+struct Writer {
+    text: String,
+    /// How many repetitions more than the fewest.
+    more: usize,
+    /// Which alternative is taken of each group.
+    alternative: usize,
+    /// The approximate maximum length.
+    longest: usize,
+    /// Where the text must end.
+    end: Option<usize>,
+    /// Whether the text matches, if it ends there.
+    is_sure: bool,
+}
+
+impl Writer {
+    fn write(&mut self, hir: &Hir) {
+        if self.text.len() > self.longest {
+            self.is_sure = false;
+            return;
         }
-        HirKind::Capture(capture) => write(&capture.sub, more, alternative, out),
-        HirKind::Concat(parts) => parts
-            .iter()
-            .for_each(|part| write(part, more, alternative, out)),
-        HirKind::Alternation(parts) => {
-            write(&parts[alternative % parts.len()], more, alternative, out)
+        match hir.kind() {
+            HirKind::Empty => {}
+            HirKind::Look(Look::Start) if self.text.is_empty() => {}
+            HirKind::Look(Look::End) => {
+                self.end.get_or_insert(self.text.len());
+            }
+            HirKind::Look(_) => self.is_sure = false,
+            HirKind::Literal(literal) => self.text.push_str(&String::from_utf8_lossy(&literal.0)),
+            HirKind::Class(class) => match member(class) {
+                Some(member) => self.text.push(member),
+                None => self.is_sure = false,
+            },
+            HirKind::Repetition(repetition) => {
+                let least = repetition.min as usize;
+                let most = repetition.max.map_or(usize::MAX, |max| max as usize);
+                let count = (least + self.more).min(most);
+                self.is_sure &= count <= self.longest;
+                for _ in 0..count.min(self.longest) {
+                    self.write(&repetition.sub);
+                }
+            }
+            HirKind::Capture(capture) => self.write(&capture.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.write(part)),
+            HirKind::Alternation(parts) => self.write(&parts[self.alternative % parts.len()]),
         }
     }
 }

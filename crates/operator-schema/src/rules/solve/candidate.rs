@@ -254,7 +254,7 @@ fn texts(current: &str, shape: &Shape) -> Vec<String> {
     let generated: Vec<String> = shape
         .patterns
         .iter()
-        .flat_map(|it| matching(it, 0))
+        .flat_map(|it| matching(it, 0).to_vec())
         .collect();
     let mut bases = vec![current.to_owned(), "example".to_owned()];
     bases.extend(generated.iter().take(COMBINED).cloned());
