@@ -56,6 +56,7 @@ pub const FULL: &[Step] = &[
     Run("evolution --proptest-cases=4096"),
     Run("laws --proptest-cases=4096"),
     Run("oracle --proptest-cases=100000"),
+    Run("solving --proptest-cases=5000"),
     Run("model --proptest-cases=40"),
     Run("units"),
     Run("killed --kills=24"),

@@ -125,6 +125,7 @@ pub const PROOFS: &[Proof] = &[
     proof("evolution", 60, &[], Test("evolution", ""), "the verdict on a change of a CRD holds for objects")
         .options(&["proptest-cases", "histories"]),
     proof("laws", 60, &[], Test("all", "laws::"), "validation, defaults and samples of random schemas agree").options(&["proptest-cases"]),
+    proof("solving", 60, &[], Test("all", "solving::"), "schemas whose rules are true of some object have a sample").options(&["proptest-cases"]),
     proof("units", 60, &[], Bash("cargo test --workspace --lib"), "the unit tests pass, also with other random values")
         .options(&["proptest-cases"]),
     proof("model", 60, &[], Test("cli", "model::"), "random commands and edits change a project as a model predicts")

@@ -35,9 +35,7 @@ const FORMATS: [(&str, Check); 26] = [
     ("isbn", |text| is_isbn10(text) || is_isbn13(text)),
     ("isbn10", is_isbn10),
     ("isbn13", is_isbn13),
-    ("k8slongname", |text| {
-        text.len() <= 253 && text.split('.').all(|part| matches(NAME, part))
-    }),
+    ("k8slongname", is_name),
     ("k8sshortname", |text| {
         text.len() <= 63 && matches(NAME, text)
     }),
@@ -70,6 +68,11 @@ const FORMATS: [(&str, Check); 26] = [
 ];
 
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
+/// Whether the API server accepts the name of an object of most kinds.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(|part| matches(NAME, part))
+}
 
 /// The format of a schema, if the API server knows it for the type.
 pub(crate) fn effective(schema: &Schema) -> Option<&str> {

@@ -1,7 +1,8 @@
 //! Finds a small valid value for a schema.
 //!
 //! The value is built from the required fields and one branch of each union. Each part is checked when it is complete; if it is invalid,
-//! the next branch, the next candidate or another optional field is tried, within a budget. The same schema gives the same sample.
+//! the next branch, the next candidate or another optional field is tried, within a budget. If rules still refuse the whole, `rules::solve`
+//! edits it. The same schema gives the same sample.
 
 pub(crate) mod scalar;
 pub(crate) mod text;
@@ -25,8 +26,8 @@ pub struct NoSample {
 /// Finds a small object that the API server accepts after defaulting: with the required fields, those that unions require, and `spec`.
 ///
 /// A valid default or example of the schema is preferred. Optional fields are omitted. `apiVersion`, `kind` and `metadata` of the root are
-/// left to the caller, unless rules of the root require a name: then `metadata` has one. Rules are evaluated only with the feature `cel`.
-/// Fails with the best attempt if no valid object was found.
+/// left to the caller, unless rules of the root require a name: then `metadata` has one. Rules are evaluated only with the feature `cel`;
+/// then the object is edited until all are true. Fails with the best attempt if no valid object was found with a fixed number of tries.
 pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     let has_spec = schema.properties.contains_key("spec");
     let wanted: &[&str] = if has_spec { &["spec"] } else { &[] };

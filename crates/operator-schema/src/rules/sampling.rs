@@ -2,6 +2,7 @@
 
 use super::rule_violations;
 use super::value::escaped;
+use crate::format::is_name;
 use crate::{Schema, Violation};
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub(crate) fn metadata(schema: &Schema, value: &Value) -> Option<Value> {
 fn name(schema: &Schema, value: &Value) -> Option<String> {
     let texts = schema.validations.iter().map(|rule| rule.rule.as_str());
     let quoted = texts.flat_map(|rule| rule.split(['\'', '"']).skip(1).step_by(2));
-    let mut names = std::iter::once("example").chain(quoted);
+    let mut names = std::iter::once("example").chain(quoted.filter(|it| is_name(it)));
     let suits = |name: &&str| {
         let mut value = value.clone();
         value["metadata"] = json!({"name": name});

@@ -29,20 +29,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::rc::Rc;
 
-/// How many objects are evaluated for a start.
-const OBJECTS: usize = 150;
-
-/// How many expressions are evaluated for a start.
-const EXPRESSIONS: usize = 12_000;
+/// The most that a search may cost, in parts of values that are evaluated.
+const COST: usize = 16_000;
 
 /// How many alternatives of a broken rule are tried.
 const ALTERNATIVES: usize = 8;
 
 /// How many broken rules of an object are tried.
 const BROKEN: usize = 3;
-
-/// How many broken rules outweigh a change of what is there, if something can be added instead.
-const REPLACING: usize = 8;
 
 /// How many fields and items are tried to be dropped.
 const DROPPED: usize = 200;
@@ -61,9 +55,9 @@ pub(crate) fn solve(schema: &Schema, closest: &Value, wanted: &[&str]) -> Option
     };
     let minimal = start::minimal(schema, closest);
     let solved = solver
-        .search(&minimal)
-        .or_else(|| solver.search(&start::full(schema, &minimal)))?;
-    Some(solver.reduced(solved, wanted))
+        .search(solver.served(minimal.clone()))
+        .or_else(|| solver.search(solver.served(start::full(schema, &minimal))))?;
+    Some(solver.reduced(solved, &minimal, wanted))
 }
 
 struct Solver<'s> {
@@ -78,6 +72,57 @@ struct Broken<'s> {
     schema: &'s Schema,
     is_root: bool,
     rule: Rc<IdedExpr>,
+}
+
+/// An object that was evaluated.
+struct Judged<'s> {
+    object: Value,
+    broken: Vec<Broken<'s>>,
+    /// How many parts of the schema and rules it violates.
+    wrong: usize,
+}
+
+/// What is left to do for an object.
+enum Step {
+    /// To ask a broken rule for edits.
+    Ask(usize),
+    /// To evaluate the object after edits.
+    Try(Plan),
+}
+
+/// The objects so far, and the steps that are left, the most promising first: by the number of violations and of discrepancies.
+#[derive(Default)]
+struct Search<'s> {
+    objects: Vec<Judged<'s>>,
+    known: HashSet<String>,
+    steps: Vec<Option<(usize, Step)>>,
+    open: BinaryHeap<Reverse<(usize, usize, usize)>>,
+}
+
+impl<'s> Search<'s> {
+    fn add(&mut self, judged: Judged<'s>, discrepancy: usize) {
+        let priority = judged.wrong + discrepancy;
+        self.objects.push(judged);
+        self.push(priority, discrepancy, self.objects.len() - 1, Step::Ask(0));
+    }
+
+    fn push(&mut self, priority: usize, discrepancy: usize, index: usize, step: Step) {
+        let nth = self.steps.len();
+        self.open.push(Reverse((priority, discrepancy, nth)));
+        self.steps.push(Some((index, step)));
+    }
+}
+
+/// The alternatives of a rule with their discrepancies: less is added the earlier they come, and the less they change of what is there
+/// while something can be added instead.
+fn ranked(alternatives: Vec<Plan>, wrong: usize) -> impl Iterator<Item = (usize, Plan)> {
+    let adds = |plan: &Plan| plan.iter().all(edit::Edit::adds);
+    let can_add = alternatives.first().is_some_and(adds);
+    let alternatives = alternatives.into_iter().take(ALTERNATIVES).enumerate();
+    alternatives.map(move |(nth, plan)| {
+        let replaces = can_add && !adds(&plan);
+        (nth + if replaces { wrong } else { 0 }, plan)
+    })
 }
 
 impl<'s> Solver<'s> {
@@ -107,51 +152,64 @@ impl<'s> Solver<'s> {
         is_valid(self.schema, object) && self.broken(object).is_empty()
     }
 
-    fn search(&self, start: &Value) -> Option<Value> {
-        let meter = Cell::new(EXPRESSIONS);
-        let start = self.served(start.clone());
-        let mut known = HashSet::from([start.to_string()]);
-        let mut objects = vec![start];
-        let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
-        while let Some(Reverse((_, discrepancy, index))) = open.pop() {
-            let object = objects[index].clone();
-            let broken = self.broken(&object);
-            let is_valid = is_valid(self.schema, &object);
-            if broken.is_empty() && is_valid {
-                return Some(object);
+    fn search(&self, start: Value) -> Option<Value> {
+        let meter = Cell::new(COST);
+        let mut search = Search::default();
+        search.add(self.judged(start, &meter), 0);
+        while let Some(Reverse((_, discrepancy, nth))) = search.open.pop() {
+            if meter.get() == 0 {
+                return None;
             }
-            let mut plans: Vec<(usize, Plan)> = Vec::new();
-            if !is_valid {
-                plans.extend(union::plans(self.schema, &object).into_iter().enumerate());
-            }
-            for (later, broken) in broken.iter().take(BROKEN).enumerate() {
-                let alternatives = self.alternatives(broken, &object, &meter);
-                let adds = |plan: &Plan| plan.iter().all(edit::Edit::adds);
-                let can_add = alternatives.first().is_some_and(adds);
-                let alternatives = alternatives.into_iter().take(ALTERNATIVES).enumerate();
-                plans.extend(alternatives.map(|(nth, plan)| {
-                    let replaces = can_add && !adds(&plan);
-                    (later + nth + if replaces { REPLACING } else { 0 }, plan)
-                }));
-            }
-            for (more, plan) in plans {
-                let mut edited = object.clone();
-                plan.iter()
-                    .for_each(|edit| edit.apply(self.schema, &mut edited));
-                let edited = self.served(edited);
-                if objects.len() >= OBJECTS {
-                    return None;
+            let (index, step) = search.steps[nth].take()?;
+            let Judged {
+                object,
+                broken,
+                wrong,
+            } = &search.objects[index];
+            let wrong = *wrong;
+            match step {
+                _ if wrong == 0 => return Some(object.clone()),
+                Step::Ask(rule) => {
+                    let mut plans = Vec::new();
+                    if rule == 0 && !is_valid(self.schema, object) {
+                        plans.extend(union::plans(self.schema, object).into_iter().enumerate());
+                    }
+                    if let Some(broken) = broken.get(rule) {
+                        plans.extend(ranked(self.alternatives(broken, object, &meter), wrong));
+                    }
+                    let has_more = rule + 1 < broken.len().min(BROKEN);
+                    for (more, plan) in plans {
+                        let discrepancy = discrepancy + more;
+                        search.push(wrong - 1 + discrepancy, discrepancy, index, Step::Try(plan));
+                    }
+                    if has_more {
+                        let discrepancy = discrepancy + 1;
+                        search.push(wrong + discrepancy, discrepancy, index, Step::Ask(rule + 1));
+                    }
                 }
-                if !known.insert(edited.to_string()) {
-                    continue;
+                Step::Try(plan) => {
+                    let mut edited = object.clone();
+                    plan.iter()
+                        .for_each(|edit| edit.apply(self.schema, &mut edited));
+                    let edited = self.served(edited);
+                    if search.known.insert(edited.to_string()) {
+                        search.add(self.judged(edited, &meter), discrepancy);
+                    }
                 }
-                let wrong = violations(self.schema, &edited).len() + self.broken(&edited).len();
-                let discrepancy = discrepancy + more;
-                open.push(Reverse((wrong + discrepancy, discrepancy, objects.len())));
-                objects.push(edited);
             }
         }
         None
+    }
+
+    fn judged(&self, object: Value, meter: &Cell<usize>) -> Judged<'s> {
+        let broken = self.broken(&object);
+        let wrong = violations(self.schema, &object).len() + broken.len();
+        meter.set(meter.get().saturating_sub(scene::size(&object)));
+        Judged {
+            object,
+            broken,
+            wrong,
+        }
     }
 
     /// The edits of the object that would make a rule true.
@@ -170,9 +228,10 @@ impl<'s> Solver<'s> {
         plans.into_iter().map(moved).collect()
     }
 
-    /// Drops optional fields and items while the object stays valid.
-    fn reduced(&self, object: Value, wanted: &[&str]) -> Value {
+    /// Drops optional fields and items that the start did not have while the object stays valid.
+    fn reduced(&self, object: Value, start: &Value, wanted: &[&str]) -> Value {
         let mut object = object;
+        let defaulted = self.served(start.clone());
         let mut tries = 0;
         let mut open = VecDeque::from([(String::new(), self.schema)]);
         while let Some((place, schema)) = open.pop_front() {
@@ -199,8 +258,13 @@ impl<'s> Solver<'s> {
                 }
                 _ => continue,
             };
+            // the items of a default are meant as they are
+            let before = match schema.type_.as_deref() {
+                Some("array") => &defaulted,
+                _ => start,
+            };
             for (part, schema, is_optional) in parts {
-                if is_optional && tries < DROPPED {
+                if is_optional && before.pointer(&part).is_none() && tries < DROPPED {
                     tries += 1;
                     let mut less = object.clone();
                     edit::Edit::Remove(part.clone()).apply(self.schema, &mut less);

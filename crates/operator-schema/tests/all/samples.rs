@@ -94,6 +94,16 @@ fn strings_match_patterns_formats_and_lengths() {
     }
 }
 
+/// A match takes the product of both lengths, so a text that was made from the pattern is not matched again.
+#[test]
+fn a_long_pattern_has_a_sample() {
+    for part in [r"\\d{1,3}x", r"\\w+", "[^a]", "(a|b)"] {
+        let pattern = format!("^{}$", part.repeat(20_000 / part.len()));
+        let text = sampled(json!({"type": "string", "pattern": pattern}));
+        assert!(text.as_str().unwrap().len() > 2_500, "{part}");
+    }
+}
+
 #[test]
 fn lists_and_maps_have_their_minimum_size() {
     assert_eq!(

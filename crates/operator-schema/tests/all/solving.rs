@@ -7,7 +7,254 @@ use operator_schema::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// The sample of a field `spec`, whose schema has these fields, all required that do not end with `?`, and these rules.
+fn spec(fields: Value, rules: &[&str]) -> Value {
+    let fields = fields.as_object().unwrap().iter();
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, field) in fields {
+        let is_optional = name.ends_with('?');
+        let name = name.trim_end_matches('?');
+        properties.insert(name.to_owned(), field.clone());
+        required.extend((!is_optional).then(|| name.to_owned()));
+    }
+    let rules: Vec<_> = rules.iter().map(|rule| json!({"rule": rule})).collect();
+    let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": {
+        "type": "object", "properties": properties, "required": required, "x-kubernetes-validations": rules,
+    }}});
+    sampled(schema)["spec"].clone()
+}
+
+fn sampled(schema: Value) -> Value {
+    let schema: Schema = serde_json::from_value(schema).unwrap();
+    let sample = sample(&schema).unwrap_or_else(|none| panic!("{schema:#?}: {none:#?}"));
+    let mut object = sample.clone();
+    apply_defaults(&schema, &mut object);
+    assert!(schema.validate(&object).is_valid(), "{object}");
+    sample
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn int() -> Value {
+    json!({"type": "integer"})
+}
+
+fn fields(fields: Value) -> Value {
+    json!({"type": "object", "properties": fields})
+}
+
+#[test]
+fn a_field_at_any_depth_is_created_and_removed() {
+    let disk = fields(json!({"claim": fields(json!({"size": text(), "class": text()}))}));
+    let deep = json!({"disk?": disk, "tmp?": fields(json!({}))});
+    assert_eq!(
+        spec(
+            deep.clone(),
+            &["has(self.disk) && has(self.disk.claim) && has(self.disk.claim.size)"]
+        ),
+        json!({"disk": {"claim": {"size": "example"}}})
+    );
+    assert_eq!(
+        spec(
+            deep,
+            &[
+                "has(self.disk) && has(self.disk.claim)",
+                "has(self.tmp) != has(self.disk.claim.class)"
+            ]
+        ),
+        json!({"disk": {"claim": {}}, "tmp": {}})
+    );
+    let given = json!({"on": {"type": "boolean", "default": true}, "reason?": text()});
+    assert_eq!(
+        spec(given, &["self.on || has(self.reason)", "!self.on"]),
+        json!({"on": false, "reason": "example"})
+    );
+}
+
+#[test]
+fn a_field_is_added_rather_than_a_default_changed() {
+    let to = fields(json!({"zone": text(), "cpu": int()}));
+    let what = json!({"actions": {"type": "array", "items": text(), "default": ["*"]}, "to": to.clone(), "init?": to});
+    let needs = |field| {
+        format!(
+            "!('*' in self.actions || 'Make' in self.actions) || has(self.to.{field}) || (has(self.init) && has(self.init.{field}))"
+        )
+    };
+    assert_eq!(
+        spec(what, &[&needs("zone"), &needs("cpu")])["to"],
+        json!({"zone": "example", "cpu": 1})
+    );
+}
+
+#[test]
+fn numbers_are_set_beside_each_other() {
+    let range = json!({"least": int(), "usual": int(), "most": int()});
+    let sample = spec(
+        range,
+        &[
+            "self.least <= self.usual && self.usual < self.most",
+            "self.most - self.least >= 4",
+            "self.least > 2",
+        ],
+    );
+    assert_eq!(sample["least"], 3);
+    assert_eq!(
+        spec(
+            json!({"odd": int()}),
+            &["self.odd % 2 == 1 && self.odd > 4"]
+        ),
+        json!({"odd": 5})
+    );
+    let parts = json!({"one": int(), "two": int(), "sum": {"type": "integer", "maximum": 9}});
+    assert!(spec(parts, &["self.one + self.two == self.sum", "self.one > 3"])["sum"].is_i64());
+    let share = spec(
+        json!({"share": {"type": "number"}}),
+        &["self.share > 0.0 && self.share < 1.0"],
+    );
+    assert_eq!(share, json!({"share": 0.5}));
+}
+
+#[test]
+fn texts_are_composed_as_rules_demand() {
+    for (rules, expected) in [
+        (
+            &["self.a.startsWith('eu-') && self.a.endsWith('.local')"][..],
+            "eu-example.local",
+        ),
+        (&["self.a.matches('^[a-z]{2}[.]org$')"], "aa.org"),
+        (
+            &["self.a.startsWith('db-')", "self.a.size() > 12"],
+            "db-exampleexa",
+        ),
+        (
+            &["self.a.split('/').size() == 3 && self.a.split(':').size() == 2"],
+            "example/example/example:example",
+        ),
+        (
+            &[
+                "duration(self.a) > duration('20s')",
+                "duration(self.a) < duration('1m')",
+            ],
+            "21s",
+        ),
+        (&["quantity(self.a).isGreaterThan(quantity('3Gi'))"], "4Gi"),
+        (
+            &["isCIDR(self.a) && cidr(self.a).prefixLength() == 26"],
+            "10.0.0.0/26",
+        ),
+        (&["isIP(self.a) && ip(self.a).family() == 6"], "fd00::1"),
+        (
+            &[
+                "url(self.a).getScheme() == 'https'",
+                "url(self.a).getHost() == 'a.local'",
+            ],
+            "https://a.local",
+        ),
+    ] {
+        let sample = spec(json!({"a": text()}), rules);
+        println!("{rules:?} {sample}");
+        assert_eq!(sample["a"], expected, "{rules:?}");
+    }
+}
+
+#[test]
+fn lists_and_maps_get_the_items_that_rules_demand() {
+    let names = json!({"type": "array", "items": text()});
+    assert_eq!(
+        spec(json!({"a": names}), &["size(self.a) > 1"]),
+        json!({"a": ["example", "Example"]})
+    );
+    let pool = json!({"type": "object", "required": ["name", "role"], "properties": {"name": text(), "role": {"type": "string", "enum": ["b", "a"]}}});
+    let pools = json!({"type": "array", "items": pool, "minItems": 2});
+    let sample = spec(
+        json!({"pools": pools, "first": text()}),
+        &[
+            "self.first in self.pools.map(it, it.name)",
+            "self.pools.exists_one(it, it.role == 'a')",
+            "self.pools.all(one, self.pools.exists_one(other, one.name == other.name))",
+        ],
+    );
+    let names = sample["pools"].as_array().unwrap();
+    assert!(names.iter().any(|pool| pool["name"] == sample["first"]));
+    let labels = json!({"type": "object", "additionalProperties": text()});
+    assert_eq!(
+        spec(
+            json!({"labels": labels}),
+            &["'team' in self.labels && self.labels['team'] == 'red'"]
+        ),
+        json!({"labels": {"team": "red"}})
+    );
+    let options = json!({"a?": text(), "b?": text(), "c?": text()});
+    assert_eq!(
+        spec(
+            options,
+            &["[has(self.a), has(self.b), has(self.c)].filter(it, it).size() == 2"]
+        ),
+        json!({"a": "example", "b": "example"})
+    );
+}
+
+#[test]
+fn the_union_of_the_schema_is_kept() {
+    let union = json!({"type": "object", "properties": {"a": text(), "b": text()}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(
+        spec(json!({"u": union}), &["has(self.u.b)"]),
+        json!({"u": {"b": "example"}})
+    );
+}
+
+#[test]
+fn rules_of_the_root_set_the_name() {
+    let root = |rules: &[&str]| {
+        let rules: Vec<_> = rules.iter().map(|rule| json!({"rule": rule})).collect();
+        sampled(
+            json!({"type": "object", "required": ["spec"], "x-kubernetes-validations": rules, "properties": {
+                "apiVersion": text(), "kind": text(), "metadata": {"type": "object"},
+                "spec": {"type": "object", "required": ["alias"], "properties": {"alias": text()}},
+            }}),
+        )
+    };
+    let named = root(&[
+        "self.metadata.name == self.spec.alias",
+        "self.metadata.name.startsWith('team-')",
+    ]);
+    assert_eq!(
+        named,
+        json!({"spec": {"alias": "team-example"}, "metadata": {"name": "team-example"}})
+    );
+    // not `team-`, which is no name
+    assert_eq!(
+        root(&["self.metadata.name.startsWith('team-')"])["metadata"]["name"],
+        "team-example"
+    );
+}
+
+#[test]
+fn rules_that_contradict_each_other_end_the_search() {
+    let schema = json!({"type": "object", "properties": {"a": int(), "b": int()}, "required": ["a", "b"], "x-kubernetes-validations": [
+        {"rule": "self.a < self.b"}, {"rule": "self.b < self.a"},
+    ]});
+    let none = sample(&serde_json::from_value(schema).unwrap()).unwrap_err();
+    assert_eq!(none.violations.len(), 2);
+}
+
+#[test]
+fn a_series_repairs_its_objects() {
+    let schema = json!({"type": "object", "properties": {"a": fields(json!({"b": fields(json!({"c": int()}))})), "n": int()}, "x-kubernetes-validations": [
+        {"rule": "has(self.a) && has(self.a.b) && has(self.a.b.c) && self.a.b.c > 40"},
+    ]});
+    let schema: Schema = serde_json::from_value(schema).unwrap();
+    let objects: Vec<_> = Objects::new(&schema, 1).take(20).collect();
+    assert_eq!(objects.len(), 20);
+    assert!(objects.iter().any(|it| it.get("n").is_some()));
+    for object in objects {
+        assert!(schema.validate(&object).is_valid(), "{object}");
+    }
+}
 
 /// Pseudo-random choices.
 struct Dice(u64);

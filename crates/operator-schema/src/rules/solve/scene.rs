@@ -19,7 +19,7 @@ pub(super) struct Scene<'s> {
     pub(super) is_root: bool,
     /// All rules of the value.
     pub(super) rules: &'s [Rc<IdedExpr>],
-    /// The remaining evaluations.
+    /// What the search may still cost.
     pub(super) meter: &'s Cell<usize>,
     typed: OnceCell<Cel>,
 }
@@ -64,7 +64,15 @@ impl<'s> Scene<'s> {
             .iter()
             .for_each(|it| it.apply(self.schema, &mut value));
         apply_defaults(self.schema, &mut value);
+        self.spend(size(&value));
         Self::new(self.schema, value, self.is_root, self.rules, self.meter)
+    }
+
+    /// `None` if the search has cost too much.
+    fn spend(&self, cost: usize) -> Option<()> {
+        let left = self.meter.get().saturating_sub(cost);
+        self.meter.set(left);
+        (left > 0).then_some(())
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
@@ -77,7 +85,7 @@ impl<'s> Scene<'s> {
         expression: &'e IdedExpr,
         scope: &[(&'e str, Binding<'e>)],
     ) -> Option<Cel> {
-        self.meter.set(self.meter.get().checked_sub(1)?);
+        self.spend(1)?;
         let whole = self
             .typed
             .get_or_init(|| typed(self.schema, &self.value, self.is_root));
@@ -303,4 +311,13 @@ pub(super) fn within<'e>(
     let mut scope = scope.to_vec();
     scope.push((variable, item.clone()));
     scope
+}
+
+/// The number of values that a value consists of.
+pub(super) fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
+        _ => 1,
+    }
 }

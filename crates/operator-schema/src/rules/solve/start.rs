@@ -12,18 +12,15 @@ const ADDED: usize = 150;
 
 /// The schema of a root with the one of the object's name, if its rules mention the metadata.
 pub(super) fn with_name(schema: &Schema) -> Option<Schema> {
-    const LONGEST: i64 = 253;
     if !asks_for_name(schema, &json!({})) {
         return None;
     }
     let mut schema = schema.clone();
     let metadata = schema.properties.get_mut("metadata")?;
     let name = metadata.properties.entry("name".to_owned()).or_default();
-    let part = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
     let valid = Schema {
         type_: Some("string".to_owned()),
-        pattern: Some(format!("^{part}(\\.{part})*$")),
-        max_length: Some(LONGEST),
+        format: Some("k8s-long-name".to_owned()),
         ..Schema::default()
     };
     name.type_ = valid.type_.clone();
