@@ -86,6 +86,7 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
 }
 
 /// A small value of a schema, the `nth` of those that differ; the best attempt if no valid one is found.
+#[cfg(feature = "cel")]
 pub(crate) fn nth(schema: &Schema, name: &str, nth: usize) -> Value {
     let context = ValueContext {
         name,
