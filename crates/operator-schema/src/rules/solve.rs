@@ -1,9 +1,10 @@
 //! Edits an object until it satisfies its schema and all rules.
 //!
-//! The first broken rule is asked for the edits that would make it true (`demand`). Each alternative is applied to the object, which is
-//! then defaulted, pruned and evaluated; the search continues from the object with the fewest broken rules, and among these from the one
-//! for which the first alternatives were taken most often. No object is edited twice. The number of evaluations is limited, so that the
-//! result does not depend on the speed of the machine. At the end, optional fields are dropped while the object stays valid.
+//! A broken rule is asked for the edits that would make it true (`demand`). Each alternative is applied to the object, which is then pruned,
+//! defaulted and evaluated. The search continues with the step for which the sum of violations and discrepancies is least: a discrepancy is
+//! that another alternative than the first was taken, or another rule than the first. No object is edited twice. The costs of a search are
+//! limited in evaluated values, so that the result does not depend on the speed of the machine. At the end, optional fields are dropped
+//! while the object stays valid.
 
 mod candidate;
 mod demand;
@@ -113,8 +114,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The alternatives of a rule with their discrepancies: less is added the earlier they come, and the less they change of what is there
-/// while something can be added instead.
+/// The alternatives of a rule with their discrepancies: their place in the list, and as much as there are violations for one that changes
+/// what is there while another only adds.
 fn ranked(alternatives: Vec<Plan>, wrong: usize) -> impl Iterator<Item = (usize, Plan)> {
     let adds = |plan: &Plan| plan.iter().all(edit::Edit::adds);
     let can_add = alternatives.first().is_some_and(adds);

@@ -148,3 +148,41 @@ pub(super) fn all(expression: &IdedExpr) -> Vec<&IdedExpr> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::parsed;
+    use super::*;
+
+    #[test]
+    fn macros_are_recognized_by_their_loops() {
+        for (text, kind) in [
+            ("a.all(x, x > 1)", MacroKind::All),
+            ("a.exists(x, x > 1)", MacroKind::Exists),
+            ("a.exists_one(x, x > 1)", MacroKind::ExistsOne),
+            ("a.filter(x, x > 1)", MacroKind::Filter),
+            ("a.map(x, x > 1)", MacroKind::Map),
+        ] {
+            let parsed = parsed(text).unwrap();
+            let Node::Macro(found) = Node::of(&parsed) else {
+                panic!("{text}");
+            };
+            assert!(found.kind == kind && found.variable == "x", "{text}");
+            assert!(matches!(Node::of(found.range), Node::Ident("a")), "{text}");
+            assert!(
+                matches!(Node::of(found.body), Node::Call("_>_", _)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_map_with_a_condition_is_no_macro_over_all_items() {
+        let parsed = parsed("a.map(x, x > 1, x + 1)").unwrap();
+        assert!(matches!(Node::of(&parsed), Node::Other));
+        assert!(matches!(
+            Node::of(&super::super::parse::parsed("has(a.b)").unwrap()),
+            Node::Has(_, "b")
+        ));
+    }
+}
