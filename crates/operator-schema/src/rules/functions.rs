@@ -4,11 +4,13 @@
 
 use kube_cel::cel::extractors::This;
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, Value as Cel, functions};
+use std::sync::Arc;
 
 pub(super) fn add(context: &mut Context<'static>) {
     context.add_function("size", size);
     context.add_function("string", string);
     context.add_function("bool", boolean);
+    context.add_function("matches", matches);
     context.add_function("dyn", |value: Cel| -> Result<Cel, ExecutionError> {
         Ok(value)
     });
@@ -40,6 +42,18 @@ fn string(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<Cel, E
         other => return functions::string(ftx, This(other)),
     };
     Ok(Cel::String(text.into()))
+}
+
+/// With patterns as Go reads them, each compiled once.
+fn matches(
+    ftx: &FunctionContext<'_, '_>,
+    This(text): This<Arc<String>>,
+    pattern: Arc<String>,
+) -> Result<bool, ExecutionError> {
+    match crate::pattern::compiled(&pattern) {
+        Ok(pattern) => Ok(pattern.is_match(&text)),
+        Err(error) => Err(ftx.error(format!("error parsing regexp: {error}"))),
+    }
 }
 
 fn boolean(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<bool, ExecutionError> {
@@ -76,6 +90,7 @@ mod tests {
             "string(duration('1500ms')) == '1.5s'",
             "bool('true') && !bool('0') && bool(true)",
             "dyn(1) == 1",
+            "'a_1'.matches('^\\\\w+$') && !'é'.matches('^\\\\w$') && matches('abc', 'b')",
         ] {
             let result = Program::compile(rule).unwrap().execute(&context);
             assert_eq!(result, Ok(Cel::Bool(true)), "{rule}");

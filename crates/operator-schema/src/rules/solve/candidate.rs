@@ -351,6 +351,22 @@ fn composites(current: &str, shape: &Shape) -> Vec<String> {
         texts.extend([format!("10.0.0.0/{number}"), format!("fd00::/{number}")]);
         texts.extend([number.to_string(), format!("https://example.com:{number}")]);
     }
+    // parts that have a pattern each
+    let first = |pattern: &String| {
+        let texts = matching(pattern, 1);
+        texts.get(1).or(texts.first()).cloned()
+    };
+    let parts: Vec<String> = shape
+        .patterns
+        .iter()
+        .filter_map(first)
+        .take(COMBINED)
+        .collect();
+    for separator in shape.separators.iter().take(COMBINED) {
+        for one in &parts {
+            texts.extend(parts.iter().map(|other| format!("{one}{separator}{other}")));
+        }
+    }
     for text in shape.texts.iter().take(NUMBERS) {
         texts.extend([
             format!("{current}{text}"),
