@@ -156,9 +156,14 @@ fn texts_are_composed_as_rules_demand() {
         ),
     ] {
         let sample = spec(json!({"a": text()}), rules);
-        println!("{rules:?} {sample}");
         assert_eq!(sample["a"], expected, "{rules:?}");
     }
+    let parts = [
+        "self.a.split('@').size() == 2 && self.a.split('@')[1].matches('^x[0-9]{3}$')",
+        "self.a.split('@')[0].matches('^[a-z]+[.]io$')",
+    ];
+    let sample = spec(json!({"a": text()}), &parts);
+    assert!(sample["a"].as_str().unwrap().contains(".io@x"), "{sample}");
 }
 
 #[test]
