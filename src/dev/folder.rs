@@ -14,7 +14,12 @@ pub fn alone(folder: &Path) -> Result<File, DevError> {
         source,
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let lock = File::create(folder.join("lock")).map_err(failed)?;
+    // it stays empty, and what a link leads to keeps its text
+    let lock = File::options()
+        .append(true)
+        .create(true)
+        .open(folder.join("lock"));
+    let lock = lock.map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(DevError::Busy(folder.to_owned())),

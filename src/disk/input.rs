@@ -26,7 +26,7 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
     for path in paths {
         if path != "-" && Path::new(path).is_dir() {
             let mut files = vec![];
-            folder(Path::new(path), &mut files)?;
+            folder(&Root::open(Path::new(path))?, Path::new(""), &mut files)?;
             if files.is_empty() {
                 return Err(DiskError::Empty(path.clone()));
             }
@@ -64,21 +64,24 @@ pub fn input(input: &Input) -> Result<String, DiskError> {
     String::from_utf8(bytes).map_err(|error| not_utf8(name.into(), &error))
 }
 
-fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
-    let mut entries = Root::open(path)?.entries(Path::new(""))?;
+/// The files in a folder and below it. A link that leads out of the folder is an error: somebody else may have made it.
+fn folder(root: &Root, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
+    let mut entries = root.entries(below)?;
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));
     for (name, kind) in entries {
         // symbolic links to folders are not followed: they can lead back
-        let path = path.join(&name);
+        let path = below.join(&name);
         let extension = path.extension().and_then(|extension| extension.to_str());
         let name = name.to_string_lossy();
         if kind.is_dir() {
             // hidden folders such as `.operator` and `.git` contain copies; `target` contains build output
             if !name.starts_with('.') && name != "target" {
-                folder(&path, files)?;
+                folder(root, &path, files)?;
             }
-        } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
-            files.push(path);
+        } else if matches!(extension, Some("yaml" | "yml" | "json"))
+            && root.metadata(&path)?.is_some_and(|it| it.is_file())
+        {
+            files.push(root.join(path));
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
 };
 
 use super::{install::real, root::Root};
@@ -35,58 +36,86 @@ pub fn current_dir() -> io::Result<PathBuf> {
     env::current_dir()
 }
 
-/// Those of `paths` that git lists as changed and not committed; empty without git.
+/// Those of `paths` whose files differ from the last commit of git; those that it does not have are not among them.
 pub fn uncommitted<'a>(root: &Root, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let paths: Vec<&str> = paths.collect();
-    if paths.is_empty() {
-        return vec![];
-    }
-    let output = Command::new("git")
-        .args(["diff", "--name-only", "--relative", "HEAD", "--"])
-        .args(paths)
-        .current_dir(root.path())
-        .stderr(Stdio::null())
-        .output();
-    let text = output.map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&text)
-        .lines()
-        .map(str::to_owned)
+    let differs = |path: &str, committed: Option<Vec<u8>>| {
+        committed.is_some_and(|committed| {
+            let present = root.bytes(Path::new(path)).ok().flatten();
+            present.is_none_or(|present| !equal(&present, &committed))
+        })
+    };
+    let committed = committed(root, &paths).into_iter();
+    let pairs = paths.iter().zip(committed);
+    pairs
+        .filter(|(path, committed)| differs(path, committed.clone()))
+        .map(|(path, _)| (*path).to_owned())
         .collect()
 }
 
 /// Whether the last commit of git has this text of a file, apart from line endings; false without git or a commit.
 pub fn is_committed(root: &Root, path: &str, text: &str) -> bool {
-    committed(root, path).is_some_and(|bytes| {
-        let committed = String::from_utf8_lossy(&bytes);
-        committed.lines().eq(text.lines())
-    })
+    let committed = committed(root, &[path]).into_iter().flatten();
+    committed
+        .into_iter()
+        .any(|committed| equal(&committed, text.as_bytes()))
 }
 
-/// The content of a file in the last commit of git, if it has one. Git runs no other program for this, whatever its configuration.
-pub fn committed(root: &Root, path: &str) -> Option<Vec<u8>> {
+/// Whether the last commit of git has a file.
+pub fn has_committed(root: &Root, path: &str) -> bool {
+    committed(root, &[path]).iter().any(Option::is_some)
+}
+
+/// Apart from line endings, which git may change.
+fn equal(one: &[u8], other: &[u8]) -> bool {
+    let lines = |bytes| String::from_utf8_lossy(bytes);
+    lines(one).lines().eq(lines(other).lines())
+}
+
+/// The contents of files in the last commit of git, for those that it has; empty without git. Git runs no other program for this, whatever
+/// its configuration.
+fn committed(root: &Root, paths: &[&str]) -> Vec<Option<Vec<u8>>> {
+    ask_git(root, paths).unwrap_or_default()
+}
+
+fn ask_git(root: &Root, paths: &[&str]) -> Option<Vec<Option<Vec<u8>>>> {
     let project = real(root.path());
     // asked there, git takes no folder of the project for the repository
     let repository = project.ancestors().find(|it| it.join(".git").exists())?;
     let folder = project.strip_prefix(repository).ok()?.to_str()?;
-    let path = format!("HEAD:./{folder}/{path}").replace('\\', "/");
+    let name = |path: &&str| format!("HEAD:./{folder}/{path}\n").replace('\\', "/");
+    let names: String = paths.iter().map(name).collect();
     let mut git = Command::new("git")
         .args(["cat-file", "--batch"])
         .current_dir(repository)
         .envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0")])
+        // a hook has them, for its own repository
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let asked = writeln!(git.stdin.take()?, "{path}");
+    let mut input = git.stdin.take()?;
+    // git answers before it has read all names
+    let writing = thread::spawn(move || input.write_all(names.as_bytes()));
     let answer = git.wait_with_output().ok()?.stdout;
-    asked.ok()?;
-    let line = answer.iter().position(|byte| *byte == b'\n')?;
-    // `OBJECT blob SIZE`, or `PATH missing`
-    let size = str::from_utf8(&answer[..line]).ok()?.rsplit(' ').next();
-    let size: usize = size?.parse().ok()?;
-    answer
-        .get(line + 1..)
-        .and_then(|it| it.get(..size))
-        .map(<[u8]>::to_vec)
+    writing.join().ok()?.ok()?;
+    let mut rest = &*answer;
+    let contents = paths.iter().map(|_| {
+        let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')? + 1);
+        rest = after;
+        // `OBJECT blob SIZE`, or `PATH missing`
+        let line = str::from_utf8(line).ok()?.trim_end();
+        if line.ends_with(" missing") {
+            return Some(None);
+        }
+        let size: usize = line.rsplit(' ').next()?.parse().ok()?;
+        let content = rest.get(..size)?.to_vec();
+        rest = rest.get(size + 1..)?;
+        Some(Some(content))
+    });
+    contents.collect()
 }

@@ -7,7 +7,7 @@ use super::{
     error::DiskError,
     execute::{Executed, clear, execute, sync},
     journal::{Direction, Journal, STAGING},
-    program::committed,
+    program::has_committed,
     root::{OWN, Root},
     step::OnEdit,
 };
@@ -36,7 +36,7 @@ pub enum Recovery {
 pub fn recover(root: &Root, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
     // what an interrupted command leaves is of this machine, and not of who wrote the repository
     if let Some(direction) = Direction::pending(root)
-        && committed(root, &direction.journal().to_string_lossy()).is_some()
+        && has_committed(root, &direction.journal().to_string_lossy())
     {
         let path = root.join(direction.journal()).display().to_string();
         return Err(DiskError::Committed(path));

@@ -132,6 +132,7 @@ impl Root {
             Ok(Some(bytes))
         };
         let not_file = || DiskError::NotFile(path.display().to_string());
+        self.check_git(path)?;
         match read() {
             Ok(bytes) => bytes.ok_or_else(not_file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -184,6 +185,7 @@ impl Root {
             };
             entries.map(entry).collect()
         };
+        self.check_git(folder)?;
         match list() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
             entries => entries.map_err(|error| self.failed(folder, error)),
@@ -203,9 +205,18 @@ impl Root {
                 _ => path.to_owned(),
             },
         };
-        match target.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+        match is_of_git(&target) {
             true => Err(DiskError::Outside(path.display().to_string())),
             false => Ok(target),
+        }
+    }
+
+    /// Refuses links into a folder `.git`, which may have secrets, such as the token of a clone in CI.
+    fn check_git(&self, path: &Path) -> Result<(), DiskError> {
+        let target = self.dir().and_then(|dir| dir.canonicalize(current(path)));
+        match target.is_ok_and(|target| is_of_git(&target)) {
+            true => Err(DiskError::Outside(path.display().to_string())),
+            false => Ok(()),
         }
     }
 
@@ -364,6 +375,10 @@ fn sync(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
+fn is_of_git(path: &Path) -> bool {
+    path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+}
+
 /// An empty path, as the system writes it.
 fn current(path: &Path) -> &Path {
     match path.as_os_str().is_empty() {
@@ -399,7 +414,15 @@ pub struct Guard {
 /// Waits until no other command works on the project at `root`, or on a folder that will be created in `root`.
 pub fn guard(root: &Path) -> Result<Guard, DiskError> {
     // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
-    let folder = fs::File::open(root).ok();
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    // nothing else is waited for
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::DIRECTORY.bits() as i32,
+    );
+    let folder = options.open(root).ok();
     if let Some(folder) = &folder {
         folder.lock().map_err(|source| DiskError::Read {
             path: root.display().to_string(),

@@ -39,6 +39,11 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
 /// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
 pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
     let folder = real(folder);
+    // cargo would write the text of a link as a path from the current folder
+    let mut manifests = folder.ancestors().skip(1).map(|it| it.join("Cargo.toml"));
+    if let Some(link) = manifests.find(|it| it.is_symlink()) {
+        return Err(DiskError::Join(format!("{} is a link", link.display())));
+    }
     // an empty folder that a glob of the members names would be an error of the workspace
     let created = Root::open(&folder)?.create()?;
     added_by_cargo(&folder, name).inspect_err(|_| Root::remove_created(&created))
