@@ -1,7 +1,7 @@
 //! Reads a YAML document in one pass: its value as JSON, the positions of its nodes, and its ambiguous scalars.
 //!
-//! Errors have a position: duplicate keys, which kubectl and the API server reject too; too many levels; and aliases that multiply. Merge keys
-//! (<https://yaml.org/type/merge.html>) are expanded.
+//! Errors have a position: duplicate keys, of which readers take the first or the last; too many levels; and aliases that multiply. Merge
+//! keys (<https://yaml.org/type/merge.html>) are expanded.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -18,8 +18,8 @@ use super::{
 
 const NO_KEY: &str = "a key is a mapping or list";
 
-/// What ends a line in YAML 1.1, and not in YAML 1.2, with its escape in double quotes.
-const BREAKS: [(char, &str); 3] = [('\u{85}', "N"), ('\u{2028}', "L"), ('\u{2029}', "P")];
+/// What ends a line in YAML 1.1, and not in YAML 1.2.
+const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The result of reading a document.
 #[derive(Debug)]
@@ -44,27 +44,25 @@ impl Composed {
 
 /// Reads the only document of a text.
 pub fn compose(text: &str) -> Result<Composed, Fault> {
-    for (character, escape) in BREAKS {
-        if let Some(at) = text.find(character) {
-            let code = u32::from(character);
-            let message = format!(
-                "U+{code:04X} ends the line for kubectl; in double quotes, it is written `\\{escape}`"
-            );
-            return Err(Fault::syntax(at..at + character.len_utf8(), message));
-        }
-    }
     let options = options! {
         block_nesting_limit: MOST_LEVELS,
         flow_nesting_limit: MOST_LEVELS,
-        block_scalar_eof_without_line_feed: true,
     };
     let mut composer = Composer {
         text,
         has_tabs: text.contains('\t'),
+        has_breaks: text.contains(BREAKS),
         ..Composer::default()
     };
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| Fault::of_parser(text, &error))?;
+        let (event, span) = match event {
+            Ok(event) => event,
+            // the parser may have stumbled over it
+            Err(error) => {
+                composer.check_break(composer.seen..text.len())?;
+                return Err(Fault::of_parser(text, &error));
+            }
+        };
         composer.take(event, range(&span))?;
     }
     composer.positions.shrink();
@@ -79,6 +77,8 @@ pub fn compose(text: &str) -> Result<Composed, Fault> {
 struct Composer<'t> {
     text: &'t str,
     has_tabs: bool,
+    /// Whether there are [`BREAKS`].
+    has_breaks: bool,
     /// The end of the last event.
     seen: usize,
     documents: usize,
@@ -198,9 +198,13 @@ impl Members {
 
 impl Composer<'_> {
     fn take(&mut self, event: Event<'_>, place: Range<usize>) -> Result<(), Fault> {
+        if self.has_breaks {
+            self.check_breaks(&event, &place)?;
+        }
         if self.has_tabs {
             self.check_tabs(&event, &place)?;
         }
+        self.seen = self.seen.max(place.end);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.scalar(text, style, anchor, tag.as_deref(), place)
@@ -227,6 +231,30 @@ impl Composer<'_> {
         }
     }
 
+    /// Rejects a line break of YAML 1.1, except a separator in quotes.
+    fn check_breaks(&self, event: &Event<'_>, place: &Range<usize>) -> Result<(), Fault> {
+        let quoted = [ScalarStyle::SingleQuoted, ScalarStyle::DoubleQuoted];
+        let is_quoted = matches!(event, Event::Scalar(_, style, ..) if quoted.contains(style));
+        // of the same value for kubectl, without the blanks around it
+        let within = self.text.get(place.clone()).unwrap_or_default();
+        let is_kept = is_quoted && !within.contains(['\u{85}', '\\']);
+        let end = if is_kept { place.start } else { place.end };
+        self.check_break(self.seen..end)
+    }
+
+    fn check_break(&self, within: Range<usize>) -> Result<(), Fault> {
+        let text = self.text.get(within.clone()).unwrap_or_default();
+        let Some((at, character)) = text.match_indices(BREAKS).next() else {
+            return Ok(());
+        };
+        let start = within.start + at;
+        let message = format!(
+            "kubectl ends the line at the character U+{:04X}: remove it, or write it as an escape in double quotes",
+            character.chars().next().map_or(0, u32::from)
+        );
+        Err(Fault::syntax(start..start + character.len(), message))
+    }
+
     /// Rejects a tab where kubectl takes it for a part of the indentation, except within quotes and brackets.
     fn check_tabs(&mut self, event: &Event<'_>, place: &Range<usize>) -> Result<(), Fault> {
         let is_block = !self.is_flow();
@@ -239,7 +267,6 @@ impl Composer<'_> {
         if let (None, Event::Scalar(_, style, ..)) = (tab, event) {
             tab = self.tab_in_scalar(*style, between, place);
         }
-        self.seen = self.seen.max(place.end);
         match tab.filter(|_| is_block) {
             Some(at) => Err(Fault::syntax(
                 at..at + 1,
@@ -295,10 +322,15 @@ impl Composer<'_> {
         } else {
             text
         };
-        if style == ScalarStyle::DoubleQuoted && has_slash(self.text.get(place.clone())) {
-            let message = "kubectl does not know the escape `\\/`: write `/`";
+        if style == ScalarStyle::DoubleQuoted
+            && let Some(message) = unknown_escape(self.text.get(place.clone()))
+        {
             return Err(Fault::syntax(place, message));
         }
+        let text = match self.has_breaks && !is_plain {
+            true => without_blanks(&text).into(),
+            false => text,
+        };
         if is_plain && self.is_flow() && (text.contains('?') || text.starts_with(':')) {
             let message = "between brackets, kubectl takes an unquoted scalar with no `?` and no `:` at its beginning: quote it";
             return Err(Fault::syntax(place, message));
@@ -414,6 +446,12 @@ impl Composer<'_> {
             return Ok(());
         }
         let value = anchored.value.clone();
+        let merges = |open: &Open| matches!(&open.items, Items::Mapping(members) if matches!(members.key, Some((Key::Merge, _))));
+        if value.is_array() && self.open.last().is_some_and(merges) {
+            let message =
+                "kubectl merges no list that an alias stands for: write the list after `<<`";
+            return Err(Fault::syntax(place, message));
+        }
         self.put(value)
     }
 
@@ -462,18 +500,50 @@ fn column(text: &str, at: usize) -> usize {
     at - text[..at].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// Whether a text in double quotes has the escape `\/`, which YAML 1.2 took from JSON.
-fn has_slash(quoted: Option<&str>) -> bool {
+/// The message about an escape of a text in double quotes that kubectl does not know: `\/`, and half of a pair of `\u`, which JSON has.
+fn unknown_escape(quoted: Option<&str>) -> Option<&'static str> {
     let mut escaped = quoted.unwrap_or_default().split('\\').skip(1);
     // an empty part is between two backslashes, of which the second one is escaped
     while let Some(part) = escaped.next() {
+        let is_half = || {
+            let code = part.strip_prefix('u').and_then(|it| it.get(..4));
+            let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+            code.is_some_and(|code| char::from_u32(code).is_none())
+        };
         match part {
             "" => drop(escaped.next()),
-            part if part.starts_with('/') => return true,
+            part if part.starts_with('/') => {
+                return Some("kubectl does not know the escape `\\/`: write `/`");
+            }
+            _ if is_half() => {
+                return Some("kubectl does not know pairs of `\\u`: write the character itself");
+            }
             _ => {}
         }
     }
-    false
+    None
+}
+
+/// A text in quotes without the blanks around separators of lines and paragraphs.
+fn without_blanks(text: &str) -> String {
+    let parts = text.split_inclusive(['\u{2028}', '\u{2029}']).enumerate();
+    let mut out = String::with_capacity(text.len());
+    for (nth, part) in parts {
+        let part = if nth > 0 {
+            part.trim_start_matches([' ', '\t'])
+        } else {
+            part
+        };
+        let line = part.trim_end_matches(['\u{2028}', '\u{2029}']);
+        match line.len() < part.len() {
+            true => {
+                out += line.trim_end_matches([' ', '\t']);
+                out += &part[line.len()..];
+            }
+            false => out += part,
+        }
+    }
+    out
 }
 
 #[cfg(test)]

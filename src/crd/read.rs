@@ -167,8 +167,9 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             ReadError { location, problem }
         });
     let mut errors: Vec<ReadError> = problems.collect();
-    if !in_json {
-        errors.extend(composed.ambiguous.into_iter().map(to_error));
+    // what follows from another value would not be true
+    if !in_json && !composed.ambiguous.is_empty() {
+        errors = composed.ambiguous.into_iter().map(to_error).collect();
     }
     if errors.is_empty() {
         Ok(apis)

@@ -230,6 +230,86 @@ fn a_planted_journal_writes_nothing_outside() {
 }
 
 #[test]
+fn git_runs_no_program_of_a_folder_that_looks_like_a_repository() {
+    let hostile = Hostile::new();
+    let (p, ran) = (hostile.p(), hostile.outside().join("ran"));
+    commit(&p);
+    for entry in ["HEAD", "index", "objects", "refs"] {
+        fs::rename(p.join(".git").join(entry), p.join(entry)).unwrap();
+    }
+    fs::remove_dir_all(p.join(".git")).unwrap();
+    let config = format!(
+        "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\nfsmonitor = \"touch {}; false\"\n",
+        ran.display()
+    );
+    fs::write(p.join("config"), config).unwrap();
+    commit(hostile.0.path());
+    edit(&p.join("operator.toml"), |text| text + "# mine\n");
+    let run = hostile.run(&p, "gen-manifests --image example.com/a:1");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!ran.exists());
+}
+
+#[test]
+fn the_folder_of_git_is_not_read() {
+    let hostile = Hostile::new();
+    let p = hostile.p();
+    commit(&p);
+    edit(&p.join(".git/config"), |text| {
+        text + "[http]\nextraheader = secret\n"
+    });
+    for (path, link) in [
+        ("src/api/mod.rs", "../../.git/config"),
+        ("operator.toml", ".git/config"),
+    ] {
+        fs::remove_file(p.join(path)).unwrap();
+        symlink(link, p.join(path)).unwrap();
+        for args in ["regenerate --check", "regenerate --diff"] {
+            let run = hostile.run(&p, args);
+            assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+            assert!(!(run.stdout + &run.stderr).contains("secret"), "{args}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_crds_has_no_link_that_leads_out() {
+    let hostile = Hostile::new();
+    let folder = hostile.0.path();
+    fs::create_dir_all(folder.join("p/in/more")).unwrap();
+    fs::copy(folder.join("widget.yaml"), folder.join("p/in/widget")).unwrap();
+    symlink("../widget", folder.join("p/in/more/widget.yaml")).unwrap();
+    assert_eq!(hostile.run(folder, "types p/in").code, 0);
+    symlink("../../outside/mine", folder.join("p/in/mine.yaml")).unwrap();
+    for args in ["types p/in", "sample p/in"] {
+        let run = hostile.run(folder, args);
+        assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+        let expected = "mine.yaml is a link to ../../outside/mine";
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn cargo_does_not_follow_a_manifest_that_is_a_link() {
+    let hostile = Hostile::new();
+    let folder = hostile.0.path();
+    let manifest = hostile.outside().join("Cargo.toml");
+    fs::write(&manifest, "[workspace]\nresolver = \"3\"\n").unwrap();
+    fs::create_dir(folder.join("p/ws")).unwrap();
+    fs::write(folder.join("p/ws/Cargo.toml"), "[workspace]\n").unwrap();
+    fs::create_dir(folder.join("p/ws/inner")).unwrap();
+    symlink(&manifest, folder.join("p/ws/inner/Cargo.toml")).unwrap();
+    let run = hostile.run(folder, "init p/ws/inner/op --crd widget.yaml");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("Cargo.toml is a link"),
+        "{}",
+        run.stderr
+    );
+    assert!(!folder.join("p/ws/inner/op").exists());
+}
+
+#[test]
 fn the_folder_of_git_is_not_written() {
     let hostile = Hostile::new();
     let p = hostile.p();
@@ -384,6 +464,12 @@ fn a_named_pipe_is_not_waited_for_and_a_pipe_of_the_shell_is() {
     assert_eq!(run.code, 2, "{}", run.stderr);
     let expected = "pipe.yaml is not a regular file";
     assert!(run.stderr.contains(expected), "{}", run.stderr);
+    for args in [
+        "init pipe.yaml/a --crd widget.yaml",
+        "types widget.yaml --out pipe.yaml/a",
+    ] {
+        assert_eq!(hostile.run(folder, args).code, 2, "{args}");
+    }
     let script = "$0 operator types <(cat widget.yaml)";
     let mut command = Command::new("bash");
     command.args(["-c", script, env!("CARGO_BIN_EXE_cargo-operator")]);

@@ -246,7 +246,7 @@ const KNOWN: [&str; 20] = [
     // tags of applications, and `!!binary`
     "is not supported",
     // line breaks of YAML 1.1
-    "ends the line for kubectl",
+    "kubectl ends the line at the character",
     "a BOM must not appear",
 ];
 

@@ -139,10 +139,6 @@ fn every_yaml_style_is_read_as_by_the_peer() {
         "a: &x 1\nb: &x 2\nc: *x\n",
         "a: some\n  words\n\n  more\nb: \"some\n  words\\\n  \\x41\\u00e4\\n\"\nc: 'it''s\n\n  more'\n",
         "a: |\n  text\n   more\n\n  end\n\nb: >-\n  text\n  more\n\n   x\n\n  end\nc: |+\n  x\n\n\nd: |2\n   x\n",
-        "a: |\n  x",
-        "a: |+\n  x",
-        "a: >\n  x\n  y",
-        "a: |\n  x\n  ",
         "a: |\n",
         "a: x",
         "a: # b\n  c # d\n#e\nf: 'g' # h\n",
@@ -188,6 +184,20 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_text_without_a_last_line_break_has_one_for_kubectl() {
+    for text in ["a: |\n  x", "a: >\n  x", "a: |+\n  x\n"] {
+        assert_eq!(value(text), Some(json!({"a": "x\n"})), "{text:?}");
+    }
+}
+
+#[test]
+fn separators_in_quotes_lose_the_blanks_around_them() {
+    let text = "a: 'see \u{2028}    docs'\nb: \"c\u{2029}\"\nd: ' e '\n";
+    let expected = json!({"a": "see\u{2028}docs", "b": "c\u{2029}", "d": " e "});
+    assert_eq!(value(text), Some(expected));
 }
 
 #[test]
@@ -249,10 +259,21 @@ fn what_kubectl_refuses_or_reads_in_another_way_is_refused() {
         ),
         (
             "a: b # \u{2028}c\n",
-            "U+2028 ends the line for kubectl",
+            "kubectl ends the line at the character U+2028",
             "\u{2028}",
         ),
         ("~: 1\n", "a key is null", "~"),
+        (
+            "a: \"\\ud83d\\ude00\"\n",
+            "does not know pairs of `\\u`",
+            "\"\\ud83d\\ude00\"",
+        ),
+        ("a: 'b\u{85}c'\n", "the character U+0085", "\u{85}"),
+        (
+            "a: &a [{b: 1}]\nc: {<<: *a}\n",
+            "merges no list that an alias stands for",
+            "*a",
+        ),
         ("{<<: 1}\n", "`<<` merges a mapping, or a list", "<<"),
         ("{<<: [1]}\n", "`<<` merges a mapping, or a list", "<<"),
         (
