@@ -492,7 +492,11 @@ fn is_indentation(text: &str, since: usize, tab: usize) -> bool {
     let within = text[line.max(since)..tab].trim_end_matches([' ', '\t']);
     let is_first = text[line..tab].trim().is_empty();
     let is_comment = within.contains('#');
-    !is_comment && (is_first || within.ends_with(['-', '?']) || text[line..tab].trim() == ":")
+    // and not `>-`
+    let mut last = within.chars().rev();
+    let is_indicator =
+        matches!(last.next(), Some('-' | '?')) && last.next().is_none_or(char::is_whitespace);
+    !is_comment && (is_first || is_indicator || text[line..tab].trim() == ":")
 }
 
 /// The number of bytes before an offset in its line.

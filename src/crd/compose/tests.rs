@@ -146,6 +146,7 @@ fn every_yaml_style_is_read_as_by_the_peer() {
         "!!map\na: !!seq [1]\nb: !!set {c, d}\n",
         "%TAG !t! tag:yaml.org,2002:\n---\na: !t!int 1\n",
         "a: [1,\n\t2]\nb: \"c\td\"\n",
+        "a: |-\t\n  x\nb:\tc\n",
         "[1, 2]\n",
         "word\n",
         "",
@@ -188,7 +189,7 @@ proptest! {
 
 #[test]
 fn a_text_without_a_last_line_break_has_one_for_kubectl() {
-    for text in ["a: |\n  x", "a: >\n  x", "a: |+\n  x\n"] {
+    for text in ["a: |\n  x", "a: >\t\n  x", "a: |+\n  x\n"] {
         assert_eq!(value(text), Some(json!({"a": "x\n"})), "{text:?}");
     }
 }
