@@ -220,7 +220,7 @@ fn is_known(problem: &Problem) -> bool {
     }
 }
 
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     // kubectl reads the first node of a document, and ignores the rest
     "kubectl ignores what follows `...`",
     "did not find expected <document start>",
@@ -241,7 +241,8 @@ const KNOWN: [&str; 20] = [
     "while parsing a tag",
     "is not a boolean",
     "is not a float",
-    // where `<<` replaces it
+    // where `<<` or a second key of the name replaces it
+    "a key is null",
     "is not a JSON number",
     // tags of applications, and `!!binary`
     "is not supported",
