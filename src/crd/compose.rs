@@ -237,7 +237,14 @@ impl Composer<'_> {
         let is_quoted = matches!(event, Event::Scalar(_, style, ..) if quoted.contains(style));
         // of the same value for kubectl, without the blanks around it
         let within = self.text.get(place.clone()).unwrap_or_default();
-        let is_kept = is_quoted && !within.contains(['\u{85}', '\\']);
+        let is_folded = |(at, character): (usize, &str)| {
+            let before = within[..at].trim_end_matches([' ', '\t']);
+            let after = within[at + character.len()..].trim_start_matches([' ', '\t']);
+            before.ends_with(['\n', '\r']) || after.starts_with(['\n', '\r'])
+        };
+        let is_kept = is_quoted
+            && !within.contains(['\u{85}', '\\'])
+            && !within.match_indices(BREAKS).any(is_folded);
         let end = if is_kept { place.start } else { place.end };
         self.check_break(self.seen..end)
     }

@@ -220,13 +220,14 @@ fn is_known(problem: &Problem) -> bool {
     }
 }
 
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 22] = [
     // kubectl reads the first node of a document, and ignores the rest
     "kubectl ignores what follows `...`",
     "did not find expected <document start>",
     "invalid trailing content",
     "comment intercepting the multiline text",
     "unclosed bracket",
+    "misplaced bracket",
     "simple key expected ':'",
     // it takes `>-#` for `>-`, tabs between brackets for indentation, and a lone carriage return before `---` for the end of all
     "comments must be separated",

@@ -270,6 +270,7 @@ fn what_kubectl_refuses_or_reads_in_another_way_is_refused() {
             "\"\\ud83d\\ude00\"",
         ),
         ("a: 'b\u{85}c'\n", "the character U+0085", "\u{85}"),
+        ("a: 'b\u{2028}\n  c'\n", "the character U+2028", "\u{2028}"),
         (
             "a: &a [{b: 1}]\nc: {<<: *a}\n",
             "merges no list that an alias stands for",
