@@ -13,13 +13,10 @@ use super::{
     position::{Positions, range},
     problem::{Fault, MOST_LEVELS, MOST_TOLD, Problem},
     scalar::{check, is_null, name, resolve},
-    yaml11,
+    yaml11::{self, BREAKS, column, is_indentation, unknown_escape, without_blanks},
 };
 
 const NO_KEY: &str = "a key is a mapping or list";
-
-/// What ends a line in YAML 1.1, and not in YAML 1.2.
-const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The result of reading a document.
 #[derive(Debug)]
@@ -491,70 +488,6 @@ impl Composer<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a tab between two nodes is at the beginning of its line, or after the indicator of an item or of a key.
-fn is_indentation(text: &str, since: usize, tab: usize) -> bool {
-    let line = text[..tab].rfind('\n').map_or(0, |at| at + 1);
-    let within = text[line.max(since)..tab].trim_end_matches([' ', '\t']);
-    let is_first = text[line..tab].trim().is_empty();
-    let is_comment = within.contains('#');
-    // and not `>-`
-    let mut last = within.chars().rev();
-    let is_indicator =
-        matches!(last.next(), Some('-' | '?')) && last.next().is_none_or(char::is_whitespace);
-    !is_comment && (is_first || is_indicator || text[line..tab].trim() == ":")
-}
-
-/// The number of bytes before an offset in its line.
-fn column(text: &str, at: usize) -> usize {
-    at - text[..at].rfind('\n').map_or(0, |at| at + 1)
-}
-
-/// The message about an escape of a text in double quotes that kubectl does not know: `\/`, and half of a pair of `\u`, which JSON has.
-fn unknown_escape(quoted: Option<&str>) -> Option<&'static str> {
-    let mut escaped = quoted.unwrap_or_default().split('\\').skip(1);
-    // an empty part is between two backslashes, of which the second one is escaped
-    while let Some(part) = escaped.next() {
-        let is_half = || {
-            let code = part.strip_prefix('u').and_then(|it| it.get(..4));
-            let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
-            code.is_some_and(|code| char::from_u32(code).is_none())
-        };
-        match part {
-            "" => drop(escaped.next()),
-            part if part.starts_with('/') => {
-                return Some("kubectl does not know the escape `\\/`: write `/`");
-            }
-            _ if is_half() => {
-                return Some("kubectl does not know pairs of `\\u`: write the character itself");
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// A text in quotes without the blanks around separators of lines and paragraphs.
-fn without_blanks(text: &str) -> String {
-    let parts = text.split_inclusive(['\u{2028}', '\u{2029}']).enumerate();
-    let mut out = String::with_capacity(text.len());
-    for (nth, part) in parts {
-        let part = if nth > 0 {
-            part.trim_start_matches([' ', '\t'])
-        } else {
-            part
-        };
-        let line = part.trim_end_matches(['\u{2028}', '\u{2029}']);
-        match line.len() < part.len() {
-            true => {
-                out += line.trim_end_matches([' ', '\t']);
-                out += &part[line.len()..];
-            }
-            false => out += part,
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
-//! What kubectl and the API server make of a plain scalar: they read YAML with go-yaml v2
-//! (<https://pkg.go.dev/go.yaml.in/yaml/v2>), whose booleans and numbers are those of YAML 1.1, without numbers in base 60.
+//! What kubectl and the API server read in another way than YAML 1.2 has it: they read YAML with go-yaml v2
+//! (<https://pkg.go.dev/go.yaml.in/yaml/v2>), whose booleans, numbers and line breaks are those of YAML 1.1, without numbers in base 60.
 
 use serde_json::{Number, Value};
+
+/// What ends a line in YAML 1.1, and not in YAML 1.2.
+pub const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Whether go-yaml reads another value than `ours`.
 pub fn differs(scalar: &str, ours: &Value) -> bool {
@@ -93,6 +96,70 @@ fn text(number: &Number) -> String {
         }
         _ => number.to_string(),
     }
+}
+
+/// Whether a tab between two nodes is at the beginning of its line, or after the indicator of an item or of a key.
+pub fn is_indentation(text: &str, since: usize, tab: usize) -> bool {
+    let line = text[..tab].rfind('\n').map_or(0, |at| at + 1);
+    let within = text[line.max(since)..tab].trim_end_matches([' ', '\t']);
+    let is_first = text[line..tab].trim().is_empty();
+    let is_comment = within.contains('#');
+    // and not `>-`
+    let mut last = within.chars().rev();
+    let is_indicator =
+        matches!(last.next(), Some('-' | '?')) && last.next().is_none_or(char::is_whitespace);
+    !is_comment && (is_first || is_indicator || text[line..tab].trim() == ":")
+}
+
+/// The number of bytes before an offset in its line.
+pub fn column(text: &str, at: usize) -> usize {
+    at - text[..at].rfind('\n').map_or(0, |at| at + 1)
+}
+
+/// The message about an escape of a text in double quotes that kubectl does not know: `\/`, and half of a pair of `\u`, which JSON has.
+pub fn unknown_escape(quoted: Option<&str>) -> Option<&'static str> {
+    let mut escaped = quoted.unwrap_or_default().split('\\').skip(1);
+    // an empty part is between two backslashes, of which the second one is escaped
+    while let Some(part) = escaped.next() {
+        let is_half = || {
+            let code = part.strip_prefix('u').and_then(|it| it.get(..4));
+            let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+            code.is_some_and(|code| char::from_u32(code).is_none())
+        };
+        match part {
+            "" => drop(escaped.next()),
+            part if part.starts_with('/') => {
+                return Some("kubectl does not know the escape `\\/`: write `/`");
+            }
+            _ if is_half() => {
+                return Some("kubectl does not know pairs of `\\u`: write the character itself");
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A text in quotes without the blanks around separators of lines and paragraphs.
+pub fn without_blanks(text: &str) -> String {
+    let parts = text.split_inclusive(['\u{2028}', '\u{2029}']).enumerate();
+    let mut out = String::with_capacity(text.len());
+    for (nth, part) in parts {
+        let part = if nth > 0 {
+            part.trim_start_matches([' ', '\t'])
+        } else {
+            part
+        };
+        let line = part.trim_end_matches(['\u{2028}', '\u{2029}']);
+        match line.len() < part.len() {
+            true => {
+                out += line.trim_end_matches([' ', '\t']);
+                out += &part[line.len()..];
+            }
+            false => out += part,
+        }
+    }
+    out
 }
 
 #[cfg(test)]
