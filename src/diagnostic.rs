@@ -7,7 +7,7 @@ mod report;
 
 pub use code::Code;
 pub use location::{Excerpt, Location, lines, offset};
-pub use report::{Report, hint};
+pub use report::{Report, hint, is_unprintable};
 
 /// An oddity of an input that was found while the output was generated.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod working;
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -11,7 +12,7 @@ use anstream::AutoStream;
 use working::{Style, Working};
 
 use crate::{
-    diagnostic::{Report, hint},
+    diagnostic::{Report, hint, is_unprintable},
     disk::DiskError,
 };
 
@@ -32,10 +33,15 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Prints the result of a command to standard output. A closed pipe (`| head`) is not an error.
+    /// Prints the result of a command to standard output. A terminal gets its control characters in a visible form, because the text may be
+    /// that of somebody else's file. A closed pipe (`| head`) is not an error.
     pub fn print(&self, text: &str) -> Result<(), DiskError> {
         self.clear_working();
         let mut out = io::stdout().lock();
+        let text = match out.is_terminal() {
+            true => visible(text),
+            false => text.into(),
+        };
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
                 Err(DiskError::Output(source))
@@ -99,6 +105,11 @@ impl Terminal {
         *self.lock() = Some(Working::begin(what, style, io::stderr()));
     }
 
+    /// Reports that another command works in the same place.
+    pub fn waiting(&self) {
+        self.working("waiting for another command in this folder");
+    }
+
     /// Ends the report of a running operation.
     fn clear_working(&self) {
         drop(self.lock().take());
@@ -114,5 +125,34 @@ impl Terminal {
         if self.progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K");
         }
+    }
+}
+
+/// Shows the characters that a terminal would follow, such as those that move the cursor or reverse the direction of text.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_followed = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_followed) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for character in text.chars() {
+        match is_followed(character) {
+            true => shown.extend(character.escape_unicode()),
+            false => shown.push(character),
+        }
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_does_not_follow_what_a_file_contains() {
+        let text = "+a\tb\u{e9}\n";
+        assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
+        let shown = visible("-x\u{1b}[2K\r\u{9b}1m\u{202e}y\n");
+        assert_eq!(shown, "-x\\u{1b}[2K\\u{d}\\u{9b}1m\\u{202e}y\n");
     }
 }

@@ -47,7 +47,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     if !args.view.is_check() {
-        reports.extend(affected::reports(&open, &plan, &evolution, &[], terminal)?);
+        reports.extend(affected::reports(
+            &open,
+            &plan,
+            &evolution,
+            &[],
+            None,
+            terminal,
+        )?);
     }
     let outcome = Outcome {
         standing,

@@ -1,28 +1,34 @@
 //! Reports the user's code that a plan affects, because it uses what a new schema removes or changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::{
+    check_code,
     evolve::Evolution,
     failure::Failure,
     open::OpenProject,
-    stale_paths::{MANIFEST, PackageRename, StalePaths},
+    stale_paths::{PackageRename, StalePaths},
 };
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
-    disk::{self, Root, Scratch},
+    disk,
     plan::{Change, Note, Plan},
     project::Owner,
     terminal::Terminal,
-    user_code::{self, ChangedItems, CheckResult, DeprecatedUse, Marked, Use},
+    user_code::{self, ChangedItems, Marked, Use},
 };
 
 /// Reports the places in the user's code that the changes of a plan break or make obsolete, except for lines that are reported already.
+/// They are found by names, or by rustc if it may take some time.
 pub fn reports(
     open: &OpenProject,
     plan: &Plan,
     evolution: &Evolution,
     reported: &[Report],
+    rustc: Option<Duration>,
     terminal: &Terminal,
 ) -> Result<Vec<Report>, Failure> {
     let marked = marked(plan);
@@ -44,23 +50,29 @@ pub fn reports(
     let mut uses = by_name(&|path, text| stale.find(path, text));
     let mut others = by_name(&|path, text| user_code::find_non_exhaustive(path, text, &changed));
     let can_break = stale.breaks() || changed != ChangedItems::default();
-    let mut help = match can_break {
-        true => "once the types are regenerated, `cargo check --all-targets` shows what remains"
-            .to_owned(),
-        false => "all of it still compiles, because the types do not change".to_owned(),
-    };
-    if stale.breaks() || changed.public_api {
-        terminal.working("asking rustc which parts of your code the new types break");
-        match check_with_rustc(open, plan, &marked, |path| texts.contains_key(path)) {
-            Some(uses) => others.extend(uses),
-            None => {
-                others.extend(by_name(&|path, text| {
-                    user_code::find_by_name(path, text, &changed)
-                }));
-                help = "these were found by their names alone, because the project was not built or does not compile; to let rustc find them, first run `cargo check --all-targets`".into();
-            }
+    let mut help = match (can_break, rustc) {
+        (false, _) => "all of it still compiles, because the types do not change",
+        (true, None) => {
+            "these were found by their names; before the types change, `cargo operator regenerate --check-code` lets rustc find them, and afterwards `cargo check --all-targets`"
+        }
+        (true, Some(_)) => {
+            "once the types are regenerated, `cargo check --all-targets` shows what remains"
         }
     }
+    .to_owned();
+    let by_rustc = match rustc.filter(|_| stale.breaks() || changed.public_api) {
+        Some(limit) => check_code::uses(
+            open,
+            plan,
+            &marked,
+            limit,
+            |path| texts.contains_key(path),
+            terminal,
+        )?,
+        None => None,
+    };
+    let by_names = || by_name(&|path, text| user_code::find_by_name(path, text, &changed));
+    others.extend(by_rustc.unwrap_or_else(by_names));
     if !stale.readmitted.is_empty() {
         help += &format!(
             "; before you release it, switch the code of the webhooks of {}: they get the objects in the storage version, and refuse all requests until their code uses it",
@@ -164,79 +176,4 @@ fn location(at: &Use, text: &str) -> Location {
         .sum::<usize>();
     let start = line + column;
     Location::new(&at.path, 1, text, start..start + at.length)
-}
-
-impl OpenProject {
-    /// The manifest and the folder of the workspace of which the project is a member. The outer `None` if they can't be read.
-    fn workspace_manifest(&self) -> Option<Option<(String, String)>> {
-        let Some(path) = &self.state.state.workspace else {
-            return Some(None);
-        };
-        let folder = std::path::absolute(self.root.join(path)).ok()?;
-        let text = disk::read(&Root::open(&folder).ok()?, MANIFEST).ok()??;
-        Some(Some((text, folder.to_str()?.to_owned())))
-    }
-}
-
-/// The uses that rustc finds, with the old types marked and with the new ones. `None` if cargo can't check the project.
-fn check_with_rustc(
-    open: &OpenProject,
-    plan: &Plan,
-    marked: &BTreeMap<&str, Marked>,
-    is_users: impl Fn(&str) -> bool,
-) -> Option<Vec<Use>> {
-    let root = std::path::absolute(open.root.path()).ok()?;
-    let root = root.to_str()?;
-    let manifest = disk::read(&open.root, MANIFEST).ok()??;
-    let workspace = open.workspace_manifest()?;
-    let workspace = workspace.as_ref();
-    let workspace = workspace.map(|(text, folder)| (text.as_str(), folder.as_str()));
-    let standalone = |manifest: &str| user_code::standalone(manifest, root, workspace);
-    let scratch = Scratch::new(&open.root, &standalone(&manifest)?)?;
-    let check = || Some(user_code::read_messages(&scratch.check()?, &is_users));
-    for (path, marked) in marked {
-        scratch.write(path, Some(&marked.text)).ok()?;
-    }
-    let CheckResult {
-        deprecated,
-        errors,
-        is_library_broken,
-        ..
-    } = check()?;
-    if is_library_broken || !errors.is_empty() {
-        return None;
-    }
-    for change in &plan.changes {
-        if change.path == MANIFEST {
-            let manifest = standalone(change.after.as_deref()?)?;
-            scratch.write(MANIFEST, Some(&manifest)).ok()?;
-        } else {
-            scratch.write(&change.path, change.after.as_deref()).ok()?;
-        }
-    }
-    let new = check()?;
-    // code that rustc did not check may be affected as well
-    let is_hidden = |deprecated_use: &DeprecatedUse| {
-        new.is_unresolved || new.is_library_broken && !deprecated_use.is_library
-    };
-    let deprecated = deprecated.into_iter();
-    let deprecated =
-        deprecated.filter(|deprecated_use| deprecated_use.is_removed || is_hidden(deprecated_use));
-    let uses = deprecated.map(|deprecated_use| Use {
-        message: describe(&deprecated_use.at.message),
-        ..deprecated_use.at
-    });
-    Some(uses.chain(new.errors).collect())
-}
-
-/// Rewrites rustc's message ``use of deprecated field `a::B::c`: removed``.
-fn describe(message: &str) -> String {
-    let message = message
-        .strip_prefix("use of deprecated ")
-        .unwrap_or(message);
-    match message.rsplit_once(": ") {
-        Some((what, user_code::REMOVED)) => format!("the {what} is removed"),
-        Some((what, user_code::RETYPED)) => format!("the type of the {what} changes"),
-        _ => message.to_owned(),
-    }
 }

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use operator_schema::dev::{Change, Event};
 
-use crate::dev::DevEvent;
+use crate::{dev::DevEvent, diagnostic::is_unprintable};
 
 /// Formats an event as lines, with colors.
 pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
@@ -21,14 +21,7 @@ pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
 /// Escapes a text for one line, so that no part of it is a command to the terminal.
 fn plain(text: &str) -> String {
     let text = text.trim_end();
-    text.chars()
-        .map(|c| if is_command(c) { ' ' } else { c })
-        .collect()
-}
-
-/// Whether a terminal would interpret the character: control characters, and those that change the writing direction.
-fn is_command(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    text.replace(is_unprintable, " ")
 }
 
 /// The help for a rejected request or a hot loop, which is printed once.

@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let guard = disk::guard(&disk::parent(&args.dir))?;
+    let guard = disk::guard(&disk::parent(&args.dir), || terminal.waiting())?;
     let mode = match args.view.recovery_mode() {
         RecoveryMode::Finish => RecoveryMode::RollBack,
         looks => looks,

@@ -7,6 +7,7 @@ mod add_webhook;
 mod adding;
 mod affected;
 mod bundle_limits;
+mod check_code;
 mod completions;
 mod dev;
 mod dev_log;

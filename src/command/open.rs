@@ -47,7 +47,7 @@ impl LockedProject {
         terminal: &Terminal,
     ) -> Result<Self, Failure> {
         let root = disk::find_project(args.manifest_path.as_deref())?;
-        let guard = disk::guard(root.path())?;
+        let guard = disk::guard(root.path(), || terminal.waiting())?;
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }

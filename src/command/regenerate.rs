@@ -1,5 +1,7 @@
 //! `regenerate`: generates all files from the state and the specs.
 
+use std::time::Duration;
+
 use super::{
     Exit, affected,
     evolve::{Allow, Evolution},
@@ -24,6 +26,16 @@ pub struct Args {
     allow: Allow,
     #[command(flatten)]
     view: View,
+    /// Let rustc find the code of yours that breaks, for at most 60 seconds or as many as given; it compiles a copy of the project
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "60",
+        conflicts_with = "check"
+    )]
+    check_code: Option<u64>,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -50,7 +62,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut pending = pending::reports(&open, &plan)?;
     let answers = pending_answers::reports(&open, &plan, &converted)?;
     if !args.view.is_check() {
-        let affected = affected::reports(&open, &plan, &evolution, &answers, terminal)?;
+        let limit = args.check_code.map(Duration::from_secs);
+        let affected = affected::reports(&open, &plan, &evolution, &answers, limit, terminal)?;
         reports.extend(affected);
     }
     pending.extend(answers);

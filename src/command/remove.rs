@@ -69,7 +69,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();
     if !args.view.is_check() {
-        reports.extend(affected::reports(&open, &plan, &evolution, &[], terminal)?);
+        reports.extend(affected::reports(
+            &open,
+            &plan,
+            &evolution,
+            &[],
+            None,
+            terminal,
+        )?);
     }
     let outcome = Outcome {
         standing,

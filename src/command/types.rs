@@ -77,7 +77,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             if disk::is_project(folder) {
                 return Err(KindError::InProject(folder.display().to_string()).into());
             }
-            let guard = disk::guard(&disk::parent(folder))?;
+            let guard = disk::guard(&disk::parent(folder), || terminal.waiting())?;
             let root = Root::open(folder)?;
             recover(&root, args.view.recovery_mode(), terminal)?;
             (Some(root), Some(guard))

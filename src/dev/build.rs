@@ -16,7 +16,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{DevError, process::end};
+use super::DevError;
+use crate::disk::group;
 
 /// The name of the target that serves the API.
 const SERVER: &str = "dev";
@@ -95,11 +96,8 @@ impl Build {
             .args((!is_first).then_some("--quiet"))
             .current_dir(&self.root)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command.spawn()?;
+            .stdout(Stdio::piped());
+        let mut child = group::own(&mut command).spawn()?;
         let mut output = child.stdout.take();
         Ok(Building {
             child,
@@ -148,7 +146,7 @@ impl Building {
 
     /// Terminates cargo and the compilers that it has started.
     pub async fn stop(mut self) {
-        end(&mut self.child).await;
+        group::end(&mut self.child).await;
     }
 }
 

@@ -9,8 +9,6 @@ use std::{
 };
 
 use operator_schema::dev::Environment;
-#[cfg(unix)]
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
@@ -23,10 +21,7 @@ use super::{
     DevError,
     event::{DevEvent, EventSender},
 };
-
-/// How long a process may take to finish its work.
-#[cfg(unix)]
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::disk::group;
 
 /// How long to read the output of a process after its end.
 pub const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -65,7 +60,7 @@ pub struct Operator {
     environment: Environment,
     /// The process group of the operator and its children.
     #[cfg(unix)]
-    group: Option<Pid>,
+    group: Option<group::Group>,
 }
 
 /// Distinguishes a file from an earlier file at the same path.
@@ -103,18 +98,17 @@ impl Operator {
             .current_dir(root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stderr(Stdio::piped());
         for name in &environment.unset {
             command.env_remove(name);
         }
-        #[cfg(unix)]
-        command.process_group(0);
         let stamp = stamp(program);
-        let mut child = command.spawn().map_err(|source| DevError::Program {
-            program: program.display().to_string(),
-            source,
-        })?;
+        let mut child = group::own(&mut command)
+            .spawn()
+            .map_err(|source| DevError::Program {
+                program: program.display().to_string(),
+                source,
+            })?;
         // it has ended already where there is no number
         events.send(DevEvent::Started(child.id().unwrap_or_default()));
         let mut readers = vec![];
@@ -129,7 +123,7 @@ impl Operator {
             stamp,
             environment: environment.clone(),
             #[cfg(unix)]
-            group: group(&child),
+            group: group::Group::of(&child),
             child,
         })
     }
@@ -143,7 +137,9 @@ impl Operator {
     pub async fn ended(&mut self) -> String {
         let ended = self.child.wait().await;
         #[cfg(unix)]
-        kill_rest(self.group);
+        if let Some(group) = self.group {
+            group.kill();
+        }
         self.read_rest().await;
         ended.map_or_else(
             |error| error.to_string(),
@@ -153,7 +149,7 @@ impl Operator {
 
     /// Terminates it as Kubernetes does, and kills it if it does not exit.
     pub async fn stop(mut self) {
-        end(&mut self.child).await;
+        group::end(&mut self.child).await;
         self.read_rest().await;
     }
 
@@ -166,35 +162,6 @@ impl Operator {
             }
         };
         let _late = timeout(LAST_WORDS, rest).await;
-    }
-}
-
-/// Terminates a process group as Kubernetes does, and kills the processes that do not exit.
-pub async fn end(child: &mut Child) {
-    #[cfg(unix)]
-    if let Some(group) = group(child) {
-        // it may have ended meanwhile
-        let _gone = kill_process_group(group, Signal::TERM);
-        let ended = timeout(PATIENCE, child.wait()).await;
-        kill_rest(Some(group));
-        if ended.is_ok() {
-            return;
-        }
-    }
-    let _gone = child.kill().await;
-}
-
-#[cfg(unix)]
-fn group(child: &Child) -> Option<Pid> {
-    Pid::from_raw(child.id()?.try_into().ok()?)
-}
-
-/// Kills the remaining processes of a group.
-#[cfg(unix)]
-fn kill_rest(group: Option<Pid>) {
-    if let Some(group) = group {
-        // there is nobody left, if all went well
-        let _gone = kill_process_group(group, Signal::KILL);
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
     event::{DevEvent, EventSender},
     process::LAST_WORDS,
 };
+use crate::disk::group;
 
 /// How long it may take to end with its input.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -36,18 +37,12 @@ impl Server {
     /// Starts the program. Its events go to `events`.
     pub fn start(program: &Path, events: &EventSender) -> Result<Self, DevError> {
         let mut command = Command::new(program);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        // only the session gets Ctrl-C
-        #[cfg(unix)]
-        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let failed = |source| DevError::Program {
             program: program.display().to_string(),
             source,
         };
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = group::own(&mut command).spawn().map_err(failed)?;
         let (instructions, output) = (child.stdin.take(), child.stdout.take());
         let (sender, messages) = mpsc::unbounded_channel();
         let output = output.expect("it is piped");

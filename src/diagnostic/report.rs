@@ -122,6 +122,13 @@ pub fn hint(reports: &[Report]) -> Option<String> {
     Some(format!("for more: cargo operator explain {code}"))
 }
 
+/// Control characters, and characters that change the writing direction: a terminal would follow them, and rustc rejects them in comments.
+pub fn is_unprintable(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control()
+}
+
 /// Shortens a text from an input, and escapes characters that would move the cursor or change the writing direction.
 fn plain(text: &str) -> String {
     shortened(text, 2_000)
@@ -137,10 +144,7 @@ fn shortened(text: &str, most: usize) -> String {
         .chars()
         .map(|c| match c {
             '\n' => '\n',
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                '\u{fffd}'
-            }
-            c if c.is_control() => '\u{fffd}',
+            c if is_unprintable(c) => '\u{fffd}',
             c => c,
         })
         .chain(ellipsis.chars())

@@ -52,12 +52,14 @@ pub enum DiskError {
     Recovery(Box<DiskError>),
     #[error("{0} can't be read: {1}")]
     Journal(String, String),
-    #[error("{0} is committed, but only a command that was interrupted here leaves it")]
-    Committed(String),
+    #[error("{0} is not of a command that was interrupted in this folder")]
+    Foreign(String),
     #[error("{0} exists already and is not empty")]
     Taken(String),
     #[error("cargo can't add the project to its workspace: {0}")]
     Join(String),
+    #[error("the command was interrupted")]
+    Stopped,
     #[error("there is no project here: no operator.toml in {0} or above it")]
     NoProject(String),
 }
@@ -117,7 +119,7 @@ impl DiskError {
             }
             Self::Text(..) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
-            Self::Changed(_) => "nothing was written; try again",
+            Self::Changed(_) | Self::Stopped => "nothing was written; try again",
             Self::Recovery(error)
                 if matches!(
                     **error,
@@ -133,8 +135,8 @@ impl DiskError {
             Self::Journal(..) => {
                 "use the version of cargo-operator that was interrupted, or restore the project from version control and delete this file"
             }
-            Self::Committed(_) => {
-                "remove it with `git rm -r --ignore-unmatch '.operator/journal*' .operator/new`, and run `cargo operator regenerate`"
+            Self::Foreign(_) => {
+                "it came with the files, from a repository or another disk: compare them with version control, delete `.operator/journal*` and `.operator/new`, and run `cargo operator regenerate`"
             }
             Self::Join(_) => "pass --no-workspace for a project that is no member of the workspace",
             Self::Taken(_) => {

@@ -1,13 +1,10 @@
 //! Reads the CRDs that a command line names: files, folders and standard input.
 
-use std::{
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     error::{DiskError, not_utf8},
-    root::{Root, read_named},
+    root::{Root, read_named, read_standard_input},
 };
 
 /// A file with CRDs.
@@ -58,7 +55,7 @@ fn size(path: &Path) -> u64 {
 /// Reads an input.
 pub fn input(input: &Input) -> Result<String, DiskError> {
     let (name, bytes) = match &*input.path {
-        "-" => ("standard input", standard_input()?),
+        "-" => ("standard input", read_standard_input()?),
         path => (path, read_named(Path::new(path))?),
     };
     String::from_utf8(bytes).map_err(|error| not_utf8(name.into(), &error))
@@ -85,14 +82,4 @@ fn folder(root: &Root, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), Dis
         }
     }
     Ok(())
-}
-
-fn standard_input() -> Result<Vec<u8>, DiskError> {
-    let mut bytes = vec![];
-    let read = io::stdin().lock().read_to_end(&mut bytes);
-    let failed = |source| DiskError::Read {
-        path: "standard input".into(),
-        source,
-    };
-    read.map(|_| bytes).map_err(failed)
 }

@@ -22,6 +22,8 @@ pub const STAGING: &str = ".operator/new";
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     format: u32,
+    /// The identity of the staging folder, which a repository that somebody else wrote cannot know.
+    staging: String,
     /// The folders that are created for the changes, each before the folders in it.
     pub folders: Vec<String>,
     pub changes: Vec<Entry>,
@@ -69,9 +71,10 @@ pub struct PendingJournal {
 }
 
 impl Journal {
-    pub fn new(folders: Vec<String>, changes: Vec<Entry>) -> Self {
+    pub fn new(staging: String, folders: Vec<String>, changes: Vec<Entry>) -> Self {
         Self {
             format: FORMAT,
+            staging,
             folders,
             changes,
         }
@@ -91,7 +94,7 @@ impl Journal {
                 Ok(_) if !root.has(path) => {}
                 Ok(lock) => {
                     return Ok(Some(PendingJournal {
-                        journal: Self::read(&root.join(path), &lock)?,
+                        journal: Self::read(root, path, &lock)?,
                         direction,
                         _lock: lock,
                     }));
@@ -106,8 +109,8 @@ impl Journal {
         Ok(None)
     }
 
-    fn read(path: &Path, file: &File) -> Result<Self, DiskError> {
-        let name = || path.display().to_string();
+    fn read(root: &Root, path: &Path, file: &File) -> Result<Self, DiskError> {
+        let name = || root.join(path).display().to_string();
         let journal: Self = serde_json::from_reader(BufReader::new(file))
             .map_err(|error| DiskError::Journal(name(), error.to_string()))?;
         // Invariant: only paths in the project are written or removed
@@ -121,7 +124,10 @@ impl Journal {
                 name(),
                 format!("it has the format {}", journal.format),
             )),
-            None => Ok(journal),
+            None => match root.identity(Path::new(STAGING)) {
+                Ok(staging) if staging == journal.staging => Ok(journal),
+                _ => Err(DiskError::Foreign(name())),
+            },
         }
     }
 

@@ -61,11 +61,6 @@ pub fn is_committed(root: &Root, path: &str, text: &str) -> bool {
         .any(|committed| equal(&committed, text.as_bytes()))
 }
 
-/// Whether the last commit of git has a file.
-pub fn has_committed(root: &Root, path: &str) -> bool {
-    committed(root, &[path]).iter().any(Option::is_some)
-}
-
 /// Apart from line endings, which git may change.
 fn equal(one: &[u8], other: &[u8]) -> bool {
     let lines = |bytes| String::from_utf8_lossy(bytes);

@@ -7,7 +7,6 @@ use super::{
     error::DiskError,
     execute::{Executed, clear, execute, sync},
     journal::{Direction, Journal, STAGING},
-    program::has_committed,
     root::{OWN, Root},
     step::OnEdit,
 };
@@ -34,13 +33,6 @@ pub enum Recovery {
 
 /// Recovers from an interrupted command at `root`. The caller holds the guard of the folder.
 pub fn recover(root: &Root, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
-    // what an interrupted command leaves is of this machine, and not of who wrote the repository
-    if let Some(direction) = Direction::pending(root)
-        && has_committed(root, &direction.journal().to_string_lossy())
-    {
-        let path = root.join(direction.journal()).display().to_string();
-        return Err(DiskError::Committed(path));
-    }
     recover_on(root, mode)
 }
 

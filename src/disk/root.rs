@@ -16,6 +16,7 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
     thread,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use cap_std::{
@@ -33,8 +34,15 @@ use crate::plan::LOCK;
 /// The folder of what this tool remembers about a project.
 pub const OWN: &str = ".operator";
 
+/// The most bytes of a text that are read; larger than a file with all CRDs of a cluster.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// Syncs in parallel, because the disk completes syncs that arrive together in a fraction of the time.
 const SYNCS_AT_ONCE: usize = 16;
+
+/// How often a rename is tried again, and the time between: a second in all.
+const RENAMES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A folder, which need not exist yet. Paths in it are relative.
 #[derive(Debug)]
@@ -103,7 +111,7 @@ impl Root {
 
     /// The text of a file, if it exists.
     pub fn read(&self, path: &str) -> Result<Option<String>, DiskError> {
-        match self.bytes(Path::new(path))? {
+        match self.bytes_up_to(MOST_BYTES, Path::new(path))? {
             Some(bytes) => String::from_utf8(bytes)
                 .map(Some)
                 .map_err(|error| not_utf8(path.into(), &error)),
@@ -114,6 +122,10 @@ impl Root {
 
     /// The content of a file, if it exists.
     pub fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
+        self.bytes_up_to(u64::MAX, path)
+    }
+
+    fn bytes_up_to(&self, most: u64, path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true);
         // a pipe would be waited for
@@ -127,9 +139,7 @@ impl Root {
             if !file.metadata()?.is_file() {
                 return Ok(None);
             }
-            let mut bytes = vec![];
-            file.read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
+            read_up_to(most, &mut file).map(Some)
         };
         let not_file = || DiskError::NotFile(path.display().to_string());
         self.check_git(path)?;
@@ -232,9 +242,19 @@ impl Root {
         self.dir()?.create_dir_all(current(path))
     }
 
-    /// Removes a folder with all that is in it.
-    pub fn remove_all(&self, path: &Path) -> io::Result<()> {
-        self.dir()?.remove_dir_all(path)
+    /// What distinguishes a folder from each other one, and from itself in another clone.
+    pub fn identity(&self, folder: &Path) -> io::Result<String> {
+        let metadata = self.dir()?.symlink_metadata(folder)?;
+        let created = metadata.created().map(|it| it.into_std());
+        let created = created.map(|it| it.duration_since(UNIX_EPOCH));
+        match created {
+            Ok(Ok(created)) => Ok(created.as_nanos().to_string()),
+            // a file system that does not record it
+            #[cfg(unix)]
+            _ => Ok(cap_std::fs::MetadataExt::ino(&metadata).to_string()),
+            #[cfg(not(unix))]
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     fn dir(&self) -> io::Result<&Dir> {
@@ -345,7 +365,18 @@ impl Device for Root {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let dir = self.dir()?;
-        dir.rename(from, dir, to)
+        let mut renamed = dir.rename(from, dir, to);
+        // on Windows, a program that has the file open for a moment is in the way
+        for _ in 0..RENAMES {
+            match &renamed {
+                Err(error) if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied => {
+                    thread::sleep(PAUSE);
+                    renamed = dir.rename(from, dir, to);
+                }
+                _ => break,
+            }
+        }
+        renamed
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -375,8 +406,12 @@ fn sync(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether a part of a path is `.git`, also as Windows reads names.
 fn is_of_git(path: &Path) -> bool {
-    path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+    path.iter().any(|part| {
+        let name = part.to_string_lossy().to_ascii_lowercase();
+        name == "git~1" || name.trim_end_matches(['.', ' ']) == ".git"
+    })
 }
 
 /// An empty path, as the system writes it.
@@ -399,10 +434,33 @@ pub fn read_named(path: &Path) -> Result<Vec<u8>, DiskError> {
     if !path.is_file() && path.exists() && !is_pipe_of_shell {
         return Err(DiskError::NotFile(path.display().to_string()));
     }
-    fs::read(path).map_err(|source| DiskError::Read {
-        path: path.display().to_string(),
+    fs::File::open(path)
+        .and_then(|mut file| read_up_to(MOST_BYTES, &mut file))
+        .map_err(|source| DiskError::Read {
+            path: path.display().to_string(),
+            source,
+        })
+}
+
+/// Reads standard input.
+pub fn read_standard_input() -> Result<Vec<u8>, DiskError> {
+    read_up_to(MOST_BYTES, &mut io::stdin().lock()).map_err(|source| DiskError::Read {
+        path: "standard input".into(),
         source,
     })
+}
+
+/// Reads all, unless it has more bytes.
+fn read_up_to(most: u64, file: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {} MiB", most >> 20),
+        )),
+        false => Ok(bytes),
+    }
 }
 
 /// A project that no other command works on until this is dropped.
@@ -411,8 +469,8 @@ pub struct Guard {
     _folder: Option<fs::File>,
 }
 
-/// Waits until no other command works on the project at `root`, or on a folder that will be created in `root`.
-pub fn guard(root: &Path) -> Result<Guard, DiskError> {
+/// Waits until no other command works on the project at `root`, or on a folder that will be created in `root`. Calls `waiting` before.
+pub fn guard(root: &Path, waiting: impl FnOnce()) -> Result<Guard, DiskError> {
     // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
     let mut options = fs::OpenOptions::new();
     options.read(true);
@@ -424,7 +482,15 @@ pub fn guard(root: &Path) -> Result<Guard, DiskError> {
     );
     let folder = options.open(root).ok();
     if let Some(folder) = &folder {
-        folder.lock().map_err(|source| DiskError::Read {
+        let locked = match folder.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => {
+                waiting();
+                folder.lock()
+            }
+            Err(fs::TryLockError::Error(source)) => Err(source),
+            Ok(()) => Ok(()),
+        };
+        locked.map_err(|source| DiskError::Read {
             path: root.display().to_string(),
             source,
         })?;

@@ -1,30 +1,42 @@
-//! A copy of a project's code for `cargo check`, which shares the project's target folder.
+//! A copy of a project's code for cargo, which shares what the project has compiled.
 
 use std::{
     io,
     path::{Path, PathBuf},
     process::Stdio,
+    time::Duration,
 };
 
+use tempfile::TempDir;
+use tokio::time::Instant;
+
 use super::{
-    device::Device, error::DiskError, install::text_in, program::cargo, root::Root,
+    device::Device,
+    error::DiskError,
+    group::{self, Ended},
+    install::text_in,
+    program::cargo,
+    root::Root,
     workspace::package_in,
 };
 
-/// A copy of a project, without its build output.
+/// A copy of a project in a temporary folder, without its build output.
 pub struct Scratch {
-    /// The folder with the target folder, and the path of the copy in it: in the target folder, so that git ignores it.
-    outer: Root,
-    path: PathBuf,
-    folder: Root,
+    /// The project.
     root: PathBuf,
+    copy: Root,
+    /// Removed with all that cargo writes for the copy, apart from what is compiled once for it and the project.
+    folder: TempDir,
     target: PathBuf,
-    command: &'static [&'static str],
+    build: PathBuf,
+    command: &'static str,
+    deadline: Instant,
 }
 
 impl Scratch {
-    /// Creates the copy. Returns `None` if cargo could not check it within seconds: there is no cargo, or the dependencies are not built.
-    pub fn new(project: &Root, manifest: &str) -> Option<Self> {
+    /// Creates the copy, whose checks may take this long. Returns `None` if there is no cargo, or the folder is no package.
+    pub fn new(project: &Root, manifest: &str, limit: Duration) -> Option<Self> {
+        let deadline = Instant::now() + limit;
         let root = std::path::absolute(project.path()).ok()?;
         let metadata = cargo_metadata::MetadataCommand::new()
             .manifest_path(root.join("Cargo.toml"))
@@ -33,32 +45,28 @@ impl Scratch {
             .exec()
             .ok()?;
         let package = package_in(&metadata, &root)?;
-        let name = package.name.replace('-', "_");
-        let target: PathBuf = metadata.target_directory.into();
-        // no link of the repository leads out of it
-        let workspace = metadata.workspace_root.as_std_path();
-        let (outer, below) = match target.strip_prefix(workspace) {
-            Ok(below) => (workspace, below),
-            Err(_) => (&*target, Path::new("")),
-        };
-        let outer = Root::open(outer).ok()?;
-        let command = built(&outer, &below.join("debug/deps"), &name)?;
-        // always the same path, so that there is only one build of it
-        let path = below.join("cargo-operator/scratch");
-        let _ = outer.remove_all(&path);
-        outer.create_folders(&path).ok()?;
+        // cargo before 1.91 has only one folder
+        let build = metadata.build_directory.as_ref();
+        let build: PathBuf = build.unwrap_or(&metadata.target_directory).into();
+        let folder = tempfile::Builder::new()
+            .prefix("cargo-operator-")
+            .tempdir()
+            .ok()?;
+        let copy = Root::open(&folder.path().join("copy")).ok()?;
+        copy.create().ok()?;
         let scratch = Self {
-            folder: Root::open(&outer.join(&path)).ok()?,
-            outer,
-            path,
+            command: command(&build, &package.name),
+            target: metadata.target_directory.into(),
             root,
-            target,
-            command,
+            copy,
+            folder,
+            build,
+            deadline,
         };
         scratch.copy(project, Path::new("")).ok()?;
         scratch.write("Cargo.toml", Some(manifest)).ok()?;
         // of a member, the workspace has it
-        let lock = text_in(workspace, "Cargo.lock");
+        let lock = text_in(metadata.workspace_root.as_std_path(), "Cargo.lock");
         scratch.write("Cargo.lock", lock.as_deref()).ok()?;
         Some(scratch)
     }
@@ -66,12 +74,12 @@ impl Scratch {
     /// Writes a file, or removes it.
     pub fn write(&self, path: &str, text: Option<&str>) -> io::Result<()> {
         let path = Path::new(path);
-        if self.folder.has(path) {
-            self.folder.remove_file(path)?;
+        if self.copy.has(path) {
+            self.copy.remove_file(path)?;
         }
         let Some(text) = text else { return Ok(()) };
-        self.folder.create_folders(path.parent().unwrap_or(path))?;
-        self.folder.write(path, text.as_bytes(), None)
+        self.copy.create_folders(path.parent().unwrap_or(path))?;
+        self.copy.write(path, text.as_bytes(), None)
     }
 
     /// Copies the source code: no hidden folders, no build output.
@@ -86,55 +94,51 @@ impl Scratch {
             if kind.is_dir() {
                 self.copy(project, &path)?;
             } else if let Ok(Some(bytes)) = project.bytes(&path) {
-                let write = self.folder.create_folders(folder);
+                let write = self.copy.create_folders(folder);
                 write
-                    .and_then(|()| self.folder.write(&path, &bytes, None))
+                    .and_then(|()| self.copy.write(&path, &bytes, None))
                     .map_err(DiskError::at(&path))?;
             }
         }
         Ok(())
     }
 
-    /// The compiler's messages as JSON; `None` if cargo itself failed.
-    pub fn check(&self) -> Option<Vec<u8>> {
-        let output = cargo()
-            .args(self.command)
+    /// Compiles the copy. The output is the compiler's messages as JSON; empty if cargo itself failed.
+    pub fn check(&self) -> io::Result<Ended> {
+        let mut cargo = cargo();
+        cargo
+            .args([self.command, "--all-targets"])
             .args(["--offline", "--keep-going", "--message-format=json"])
             .arg("--manifest-path")
-            .arg(self.folder.join("Cargo.toml"))
+            .arg(self.copy.join("Cargo.toml"))
             // where the settings of cargo for the project are found
             .current_dir(&self.root)
-            .env("CARGO_TARGET_DIR", &self.target)
+            // the user's programs stay in their own folder
+            .env("CARGO_TARGET_DIR", self.folder.path().join("target"))
+            .env("CARGO_BUILD_BUILD_DIR", &self.build)
             .env("CARGO_INCREMENTAL", "0")
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        (!output.stdout.is_empty()).then_some(output.stdout)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        group::run(cargo, self.deadline)
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = self.outer.remove_all(&self.path);
-    }
-}
-
-/// The cargo command for which the dependencies are already built, because `cargo check` and `cargo test` do not share their output.
-fn built(outer: &Root, folder: &Path, name: &str) -> Option<&'static [&'static str]> {
-    let entries = outer.entries(folder).ok()?.into_iter();
-    let names: Vec<PathBuf> = entries
-        .map(|(name, _)| outer.join(folder).join(name))
-        .collect();
-    let start = format!("lib{name}-");
-    let is_library = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&start) && name.ends_with(".rmeta")
+/// The command of cargo for which the dependencies are already built, because `cargo check` and `cargo test` do not share their output.
+fn command(build: &Path, package: &str) -> &'static str {
+    let folder = Root::open(&build.join("debug/deps"));
+    let entries = folder.and_then(|folder| folder.entries(Path::new("")));
+    let start = format!("lib{}-", package.replace('-', "_"));
+    let names = entries.unwrap_or_default().into_iter();
+    let names: Vec<PathBuf> = names.map(|(name, _)| name.into()).collect();
+    let is_library = |name: &&PathBuf| {
+        let is_of_package = name.to_string_lossy().starts_with(&start);
+        is_of_package && name.extension().is_some_and(|it| it == "rmeta")
     };
     let mut libraries = names.iter().filter(is_library).peekable();
-    libraries.peek()?;
-    let is_checked = libraries.any(|path| !path.with_extension("rlib").exists());
-    Some(match is_checked {
-        true => &["check", "--all-targets"],
-        false => &["build", "--all-targets"],
-    })
+    let is_built = libraries.peek().is_some()
+        && libraries.all(|name| names.contains(&name.with_extension("rlib")));
+    match is_built {
+        true => "build",
+        false => "check",
+    }
 }

@@ -59,7 +59,10 @@ fn prepare(device: &dyn Device, plan: &Plan) -> Result<Staged, DiskError> {
             about.push(path.clone());
         }
     }
-    let journal = Journal::new(folders, plan.changes.iter().map(Entry::of).collect());
+    let identity = root.identity(staging);
+    let identity = identity.map_err(DiskError::at(&root.join(staging)))?;
+    let changes = plan.changes.iter().map(Entry::of).collect();
+    let journal = Journal::new(identity, folders, changes);
     let draft = staging.join("journal");
     let write = device.write(&draft, journal.to_text().as_bytes(), None);
     write.map_err(DiskError::at(&root.join(&draft)))?;

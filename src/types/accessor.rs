@@ -12,11 +12,13 @@
 use serde_json::Value;
 
 use super::{
-    doc::is_unprintable,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
-use crate::rust::code::{chain, indented, joined, literal};
+use crate::{
+    diagnostic::is_unprintable,
+    rust::code::{chain, indented, joined, literal},
+};
 
 /// A default with a longer text has no accessor.
 const LONG: usize = 60;

@@ -5,6 +5,8 @@
 
 use std::{borrow::Cow, cell::OnceCell};
 
+use crate::diagnostic::is_unprintable;
+
 /// The maximum width of a line of a doc comment.
 const WIDTH: usize = 100;
 
@@ -195,13 +197,6 @@ fn laid_out(description: &str, width: usize) -> Vec<String> {
 /// Replaces unprintable characters with spaces.
 fn plain(line: &str) -> String {
     line.replace(is_unprintable, " ")
-}
-
-/// Tabs, other control characters, and characters that change the writing direction, which rustc rejects in comments.
-pub fn is_unprintable(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control()
 }
 
 /// The number of lines of a closed fenced block that begins here.

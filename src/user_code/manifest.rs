@@ -2,8 +2,11 @@
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-/// The manifest for a copy outside of `root`: its own workspace, with the same dependencies, and without lints that would fail the check.
-/// `workspace` is the manifest and the folder of the workspace from which it inherits; `None` if that lacks an inherited key.
+/// The version of a copy, so that cargo does not take it for the project, whose files it would replace.
+const VERSION: &str = "0.0.0-check";
+
+/// The manifest for a copy outside of `root`: its own workspace and version, with the same dependencies, and without lints that would fail
+/// the check. `workspace` is the manifest and the folder of the workspace from which it inherits; `None` if that lacks an inherited key.
 pub fn standalone(manifest: &str, root: &str, workspace: Option<(&str, &str)>) -> Option<String> {
     let mut document: DocumentMut = manifest.parse().ok()?;
     document.remove("lints");
@@ -25,6 +28,7 @@ pub fn standalone(manifest: &str, root: &str, workspace: Option<(&str, &str)>) -
         }
     }
     document.insert("workspace", Item::Table(own));
+    document["package"]["version"] = toml_edit::value(VERSION);
     Some(document.to_string())
 }
 
@@ -123,7 +127,7 @@ mod tests {
     fn paths_are_anchored_and_workspace_inheritance_is_removed() {
         let manifest = "[package]\nname = \"x\"\n\n[workspace]\nmembers = [\"crates/*\"]\n\n[lints.rust]\nwarnings = \"deny\"\n\n\
                         [dependencies]\na = { path = \"crates/a\" }\nb = \"1\"\n\n[dev-dependencies.c]\npath = \"../c\"\n";
-        let expected = "[package]\nname = \"x\"\n\n[workspace]\n\n[dependencies]\na = { path = \"/p/crates/a\" }\nb = \"1\"\n\n\
+        let expected = "[package]\nname = \"x\"\nversion = \"0.0.0-check\"\n\n[workspace]\n\n[dependencies]\na = { path = \"/p/crates/a\" }\nb = \"1\"\n\n\
                         [dev-dependencies.c]\npath = \"/p/../c\"\n";
         assert_eq!(standalone(manifest, "/p", None).as_deref(), Some(expected));
     }
@@ -135,7 +139,7 @@ mod tests {
         let member = "[package]\nname = \"x\"\nversion.workspace = true\n\n[lints]\nworkspace = true\n\n\
                       [dependencies]\na.workspace = true\nb = { workspace = true, features = [\"y\"] }\n\n[dev-dependencies]\nc = { workspace = true, features = [\"z\"] }\n";
         let resolved = standalone(member, "/w/m", Some((workspace, "/w"))).unwrap();
-        let expected = "[package]\nname = \"x\"\nversion = \"1.2.3\"\n\n[dependencies]\na = { path = \"/w/a\" }\nb = { version = \"1\", features = [\"y\"] }\n\n\
+        let expected = "[package]\nname = \"x\"\nversion = \"0.0.0-check\"\n\n[dependencies]\na = { path = \"/w/a\" }\nb = { version = \"1\", features = [\"y\"] }\n\n\
                         [dev-dependencies]\nc = { version = \"2\", features = [\"x\", \"z\"] }\n\n[profile.dev]\ndebug = false\n\n[workspace]\nresolver = \"3\"\n";
         let plain = |text: &str| {
             text.parse::<DocumentMut>()

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -12,7 +12,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::support::{Run, commit, edit, ok, project};
+use crate::support::{Run, commit, edit, ok, project, staging};
 
 const SPEC: &str = "crds/widgets.example.com.yaml";
 
@@ -190,13 +190,14 @@ fn links_that_stay_in_the_project_work() {
     assert_eq!(hostile.run(&p, "regenerate --check").code, 0);
 }
 
-/// Writes a journal that creates `path`, and is ready to be completed.
+/// Writes a journal that creates `path`, and is ready to be completed, as if a command had been interrupted here.
 fn plant_journal(p: &Path, path: &str) {
     let text = "planted\n";
-    fs::create_dir_all(p.join(".operator/new")).unwrap();
+    let staging = staging(p);
     fs::write(p.join(".operator/new/0"), text).unwrap();
     let change = serde_json::json!({"path": path, "before": null, "after": hash(text)});
-    let journal = serde_json::json!({"format": 1, "folders": [], "changes": [change]});
+    let journal =
+        serde_json::json!({"format": 1, "staging": staging, "folders": [], "changes": [change]});
     fs::write(p.join(".operator/journal"), journal.to_string()).unwrap();
 }
 
@@ -207,26 +208,42 @@ fn a_planted_journal_writes_nothing_outside() {
     symlink("..", p.join("up")).unwrap();
     plant_journal(&p, "up/planted");
     hostile.refused("regenerate", &["because up is a link to .."]);
-    commit(&p);
-    for args in [
-        "regenerate",
-        "regenerate --check",
-        "inspect",
-        "remove Widget",
-    ] {
-        hostile.refused(args, &[".operator/journal is committed"]);
+}
+
+#[test]
+fn a_journal_of_another_folder_is_refused() {
+    // in the project, and in a folder above that is none
+    for folder in ["p", "."] {
+        let hostile = Hostile::new();
+        let made = hostile.0.path().join("made");
+        plant_journal(&made, "README.md");
+        let (from, to) = (
+            made.join(".operator"),
+            hostile.0.path().join(folder).join(".operator"),
+        );
+        fs::create_dir_all(to.join("new")).unwrap();
+        for path in ["journal", "new/0"] {
+            fs::rename(from.join(path), to.join(path)).unwrap();
+        }
+        let below = hostile.p().join("src");
+        if folder == "." {
+            fs::remove_file(hostile.p().join("operator.toml")).unwrap();
+        }
+        for args in [
+            "regenerate",
+            "regenerate --check",
+            "inspect",
+            "remove Widget",
+        ] {
+            let before = tree(hostile.0.path());
+            let run = hostile.run(&below, args);
+            assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+            let expected =
+                ".operator/journal is not of a command that was interrupted in this folder";
+            assert!(run.stderr.contains(expected), "{args}: {}", run.stderr);
+            assert!(tree(hostile.0.path()) == before, "{args}");
+        }
     }
-    // what looks like a repository hides the real one
-    let outer = Hostile::new();
-    let p = outer.p();
-    plant_journal(&p, "README.md");
-    commit(outer.0.path());
-    for folder in ["objects", "refs"] {
-        fs::create_dir(p.join(folder)).unwrap();
-    }
-    fs::write(p.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::write(p.join("config"), "[core]\nbare = true\n").unwrap();
-    outer.refused("regenerate", &[".operator/journal is committed"]);
 }
 
 #[test]
@@ -413,20 +430,98 @@ fn what_is_no_regular_file_is_refused() {
     read.iter().for_each(|path| check(path, &commands));
 }
 
-#[test]
-fn code_is_not_copied_through_a_target_that_is_a_link() {
-    let hostile = Hostile::new();
-    let (p, target) = (hostile.p(), hostile.outside().join("target"));
-    fs::create_dir_all(target.join("debug/deps")).unwrap();
-    fs::create_dir_all(target.join("cargo-operator/scratch")).unwrap();
-    fs::write(target.join("cargo-operator/scratch/mine"), "mine\n").unwrap();
-    // the dependencies seem to be built
-    fs::write(target.join("debug/deps/libp-1.rmeta"), "").unwrap();
-    symlink("../outside/target", p.join("target")).unwrap();
+/// Lets cargo run a program of the repository instead of rustc, which notes its process and waits.
+fn plant_rustc(hostile: &Hostile) -> PathBuf {
+    let (p, ran) = (hostile.p(), hostile.p().join("ran"));
+    let program = p.join("rustc");
+    fs::write(
+        &program,
+        format!("#!/bin/sh\necho $$ >{}\nsleep 600 & wait\n", ran.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = program.display();
+    let config = format!(
+        "[build]\nrustc = \"{path}\"\nrustc-wrapper = \"{path}\"\ntarget-dir = \"{}\"\n[alias]\noperator = \"run\"\n",
+        hostile.outside().display()
+    );
+    fs::create_dir_all(p.join(".cargo")).unwrap();
+    fs::write(p.join(".cargo/config.toml"), config).unwrap();
     edit(&p.join(SPEC), |text| text.replace("replicas:", "copies:"));
-    let run = hostile.run(&p, "regenerate --allow-breaking");
+    ran
+}
+
+#[test]
+fn a_view_runs_no_program_of_the_repository() {
+    let hostile = Hostile::new();
+    let (p, target) = (hostile.p(), hostile.outside().join("debug/deps"));
+    let ran = plant_rustc(&hostile);
+    // the project seems to be built
+    fs::create_dir_all(&target).unwrap();
+    fs::write(target.join("libp-1.rmeta"), "").unwrap();
+    for args in [
+        "inspect",
+        "regenerate --check",
+        "regenerate --diff --allow-breaking",
+        "regenerate --dry-run --allow-breaking",
+        "regenerate --allow-breaking",
+    ] {
+        let run = hostile.run(&p, args);
+        assert_ne!(run.code, 2, "{args}: {}", run.stderr);
+        let finds = args.ends_with("--allow-breaking");
+        assert_eq!(
+            run.stderr.contains("touched-code"),
+            finds,
+            "{args}: {}",
+            run.stderr
+        );
+        assert!(!ran.exists(), "{args}");
+    }
+}
+
+#[test]
+fn rustc_is_asked_only_for_so_long() {
+    let hostile = Hostile::new();
+    let p = hostile.p();
+    let ran = plant_rustc(&hostile);
+    let run = hostile.run(&p, "regenerate --dry-run --allow-breaking --check-code=1");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("touched-code"), "{}", run.stderr);
+    for words in ["rustc took longer than 1 s", "touched-code"] {
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
+    if let Ok(process) = fs::read_to_string(&ran) {
+        assert!(!is_running(&process));
+        fs::remove_file(&ran).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+        .args(["operator", "regenerate", "--allow-breaking", "--check-code"])
+        .current_dir(&p)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let process = loop {
+        match fs::read_to_string(&ran) {
+            Ok(process) if process.ends_with('\n') => break process,
+            _ => thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let before = tree(&p);
+    let interrupt = Command::new("kill")
+        .args(["-INT", &command.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    assert_eq!(command.wait().unwrap().code(), Some(2));
+    assert!(!is_running(&process));
+    assert!(tree(&p) == before);
+}
+
+/// Whether a process runs; one that has ended stays until its parent asks for its code.
+fn is_running(process: &str) -> bool {
+    let found = Command::new("ps")
+        .args(["-o", "stat=", "-p", process.trim()])
+        .output();
+    let state = String::from_utf8(found.unwrap().stdout).unwrap();
+    !matches!(state.trim().chars().next(), None | Some('Z'))
 }
 
 #[test]

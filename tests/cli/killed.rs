@@ -11,7 +11,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::support::{WIDGET, files, folder, ok, project, run};
+use crate::support::{WIDGET, files, folder, ok, project, run, staging};
 
 /// Leaves `folder`, which is as `before`, as a command leaves it that was killed before it changed the first file.
 fn interrupt(folder: &Path, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
@@ -20,19 +20,19 @@ fn interrupt(folder: &Path, before: &BTreeMap<String, String>, after: &BTreeMap<
         let digits = digest.iter().map(|byte| format!("{byte:02x}"));
         digits.collect::<String>()
     };
-    let staging = folder.join(".operator/new");
-    fs::create_dir_all(&staging).unwrap();
+    let (staging, new) = (staging(folder), folder.join(".operator/new"));
     let mut changes = vec![];
     for (path, text) in after
         .iter()
         .filter(|(path, text)| before.get(*path) != Some(text))
     {
-        fs::write(staging.join(changes.len().to_string()), text).unwrap();
+        fs::write(new.join(changes.len().to_string()), text).unwrap();
         changes.push(serde_json::json!({
             "path": path, "before": before.get(path).map(hash), "after": hash(text),
         }));
     }
-    let journal = serde_json::json!({"format": 1, "folders": [], "changes": changes});
+    let journal =
+        serde_json::json!({"format": 1, "staging": staging, "folders": [], "changes": changes});
     fs::write(folder.join(".operator/journal"), journal.to_string()).unwrap();
 }
 
@@ -142,8 +142,8 @@ fn a_folder_of_types_is_recovered_by_its_command() {
 fn a_foreign_journal_is_refused() {
     let folder = project();
     let p = folder.path().join("p");
-    let outside = r#"{"format": 1, "folders": [], "changes": [{"path": "../x", "before": null, "after": "0"}]}"#;
-    let newer = r#"{"format": 2, "folders": [], "changes": []}"#;
+    let outside = r#"{"format": 1, "staging": "1", "folders": [], "changes": [{"path": "../x", "before": null, "after": "0"}]}"#;
+    let newer = r#"{"format": 2, "staging": "1", "folders": [], "changes": []}"#;
     for (journal, expected) in [
         (outside, "no path in the project"),
         (newer, "format 2"),

@@ -6,6 +6,7 @@ use std::{
     io::Write,
     path::Path,
     process::{Command, Stdio},
+    time::UNIX_EPOCH,
 };
 
 use tempfile::TempDir;
@@ -75,6 +76,15 @@ pub fn project() -> TempDir {
     let folder = folder();
     ok(folder.path(), "init p --crd widget.yaml");
     folder
+}
+
+/// Makes the staging folder of an interrupted command, unless it exists, and returns how a journal names it.
+pub fn staging(p: &Path) -> String {
+    let folder = p.join(".operator/new");
+    fs::create_dir_all(&folder).unwrap();
+    let created = fs::metadata(&folder).unwrap().created().unwrap();
+    let created = created.duration_since(UNIX_EPOCH).unwrap();
+    created.as_nanos().to_string()
 }
 
 /// Runs git in a folder.

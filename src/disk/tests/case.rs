@@ -82,7 +82,7 @@ impl Case {
 }
 
 /// In memory where the system has a folder there, as thousands of projects take a disk minutes.
-fn folder() -> TempDir {
+pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {
         true => tempfile::tempdir_in(memory).unwrap(),

@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tempfile::TempDir;
+
 use crate::disk::{Root, device::Device};
 
 /// What goes wrong, and after how many acts.
@@ -30,6 +32,8 @@ pub struct Faulty {
     unlisted: RefCell<Vec<Unlisted>>,
     /// A folder that stands for another file system.
     elsewhere: PathBuf,
+    /// Where folders are that were removed: what a power cut brings back is the same folder.
+    removed: TempDir,
 }
 
 struct Unlisted {
@@ -47,7 +51,8 @@ impl Unlisted {
 
 enum Was {
     Nothing,
-    Folder,
+    /// With the place to which it is moved if it is removed.
+    Folder(PathBuf),
     Link(PathBuf),
     File(Vec<u8>, Permissions),
 }
@@ -62,10 +67,10 @@ pub enum Listed {
 }
 
 impl Was {
-    fn at(path: &Path) -> Self {
+    fn at(path: &Path, removed: PathBuf) -> Self {
         match fs::symlink_metadata(path) {
             Err(_) => Self::Nothing,
-            Ok(metadata) if metadata.is_dir() => Self::Folder,
+            Ok(metadata) if metadata.is_dir() => Self::Folder(removed),
             Ok(metadata) if metadata.is_symlink() => Self::Link(fs::read_link(path).unwrap()),
             Ok(metadata) => Self::File(fs::read(path).unwrap(), metadata.permissions()),
         }
@@ -76,12 +81,12 @@ impl Was {
         if !path.parent().is_some_and(Path::exists) {
             return;
         }
-        if !matches!(self, Self::Folder) && fs::remove_file(path).is_err() {
+        if !matches!(self, Self::Folder(_)) && fs::remove_file(path).is_err() {
             fs::remove_dir_all(path).ok();
         }
         match self {
             Self::Nothing => {}
-            Self::Folder => fs::create_dir(path).unwrap(),
+            Self::Folder(removed) => fs::rename(removed, path).unwrap(),
             #[cfg(unix)]
             Self::Link(to) => std::os::unix::fs::symlink(to, path).unwrap(),
             #[cfg(not(unix))]
@@ -103,6 +108,7 @@ impl Faulty {
             unsynced: RefCell::default(),
             unlisted: RefCell::default(),
             elsewhere,
+            removed: super::case::folder(),
         }
     }
 
@@ -138,7 +144,10 @@ impl Faulty {
     /// Does what changes what folders list at these paths.
     fn list(&self, paths: &[&Path], act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| self.root.join(path)).collect();
-        let was = paths.iter().map(|path| (path.clone(), Was::at(path)));
+        let removed = || self.removed.path().join(self.acts().to_string());
+        let was = paths
+            .iter()
+            .map(|path| (path.clone(), Was::at(path, removed())));
         let unlisted = Unlisted {
             folders: paths.iter().map(|path| folder(path)).collect(),
             was: was.collect(),
@@ -228,6 +237,10 @@ impl Device for Faulty {
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.list(&[path], || self.root.remove_folder(path))
+        let removed = self.removed.path().join(self.acts().to_string());
+        self.list(&[path], || match self.root.is_empty(path) {
+            true => fs::rename(self.root.join(path), removed),
+            false => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+        })
     }
 }
