@@ -1,7 +1,7 @@
 //! Evaluates single expressions with `kube-cel`.
 
 use super::Unsupported;
-use super::parse::parsed;
+use super::parse::{parsed, with_errors};
 use super::value::{TYPES, type_name, typed};
 use crate::correlate::ordered;
 use crate::{Rule, Schema};
@@ -97,7 +97,7 @@ impl Evaluation {
             if let Some(old) = old {
                 context.add_variable_from_value("oldSelf", old);
             }
-            context.resolve(program)
+            resolve(&context, program)
         })
     }
 
@@ -125,21 +125,36 @@ pub(super) fn with_variables(
     expression: &str,
     variables: impl Iterator<Item = (&'static str, Cel)>,
 ) -> Result<Result<Cel, ExecutionError>, String> {
-    Ok(resolved(&*program(expression)?, variables))
+    let program = program(expression)?;
+    Ok(within(variables, |context| resolve(context, &program)))
 }
 
-/// Evaluates a parsed expression over variables.
+/// Evaluates a parsed expression over variables; `None` if that fails.
 pub(super) fn resolved<'n>(
     expression: &IdedExpr,
     variables: impl Iterator<Item = (&'n str, Cel)>,
-) -> Result<Cel, ExecutionError> {
+) -> Option<Cel> {
+    within(variables, |context| context.resolve(expression)).ok()
+}
+
+fn within<'n, T>(
+    variables: impl Iterator<Item = (&'n str, Cel)>,
+    evaluate: impl FnOnce(&Context<'_>) -> T,
+) -> T {
     FUNCTIONS.with(|functions| {
         let mut context = functions.new_inner_scope();
         for (name, value) in variables {
             context.add_variable_from_value(name, value);
         }
-        context.resolve(expression)
+        evaluate(&context)
     })
+}
+
+/// Evaluates an expression; if that fails, once more for the result or error of the API server.
+fn resolve(context: &Context<'_>, program: &IdedExpr) -> Result<Cel, ExecutionError> {
+    context
+        .resolve(program)
+        .or_else(|_| context.resolve(&with_errors(program)))
 }
 
 /// The message of the API server's evaluator for an error; `None` if the error may be a limitation of `kube-cel`.
@@ -152,6 +167,15 @@ pub(super) fn server_message(error: &ExecutionError) -> Option<String> {
         ExecutionError::DivisionByZero(_) => Some("division by zero".to_owned()),
         ExecutionError::RemainderByZero(_) => Some("modulus by zero".to_owned()),
         ExecutionError::Overflow(..) => Some("integer overflow".to_owned()),
+        // The API server has checked the types: what is left are values of which only the object says whether they are numbers or texts.
+        ExecutionError::NoSuchOverload | ExecutionError::UnexpectedType { .. } => {
+            Some(NO_OVERLOAD.to_owned())
+        }
+        ExecutionError::UnsupportedBinaryOperator(_, left, right)
+            if is_plain(left) && is_plain(right) =>
+        {
+            Some(NO_OVERLOAD.to_owned())
+        }
         ExecutionError::FunctionError { function, message } => {
             let type_ = match function.as_str() {
                 "int" | "uint" | "double" | "bool" => function,
@@ -163,6 +187,16 @@ pub(super) fn server_message(error: &ExecutionError) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The error of a call with values of other types than the function has.
+pub(super) const NO_OVERLOAD: &str = "no such overload";
+
+fn is_plain(value: &Cel) -> bool {
+    matches!(
+        value,
+        Cel::Bool(_) | Cel::Float(_) | Cel::Int(_) | Cel::String(_)
+    )
 }
 
 type Compiled = Result<Rc<IdedExpr>, String>;

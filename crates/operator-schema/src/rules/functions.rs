@@ -10,6 +10,7 @@ pub(super) fn add(context: &mut Context<'static>) {
     context.add_function("size", size);
     context.add_function("string", string);
     context.add_function("bool", boolean);
+    context.add_function("contains", contains);
     context.add_function("matches", matches);
     context.add_function("dyn", |value: Cel| -> Result<Cel, ExecutionError> {
         Ok(value)
@@ -19,6 +20,7 @@ pub(super) fn add(context: &mut Context<'static>) {
 /// The size of a string is the number of code points, not of bytes.
 fn size(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<i64, ExecutionError> {
     match this {
+        Cel::Bool(_) | Cel::Int(_) | Cel::Float(_) => Err(ExecutionError::NoSuchOverload),
         Cel::String(text) => Ok(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)),
         other => functions::size(ftx, This(other)),
     }
@@ -42,6 +44,11 @@ fn string(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<Cel, E
         other => return functions::string(ftx, This(other)),
     };
     Ok(Cel::String(text.into()))
+}
+
+/// Of strings alone.
+fn contains(This(text): This<Arc<String>>, part: Arc<String>) -> bool {
+    text.contains(part.as_str())
 }
 
 /// With patterns as Go reads them, each compiled once.

@@ -1,6 +1,6 @@
 //! The messages of failed rules.
 
-use super::evaluate::Refusal;
+use super::evaluate::{NO_OVERLOAD, Refusal};
 use crate::go::shown;
 use crate::validate::child;
 use crate::{Reason, Rule, Schema, Violation};
@@ -51,11 +51,17 @@ pub(super) fn violation(
             let type_ = schema.type_.as_deref().unwrap_or("");
             let rule = message_or(rule, rule.rule.trim());
             let value = format!("\"{type_}\"");
-            let text = format!("{error} evaluating rule: {rule}");
+            let text = match error.as_str() {
+                NO_OVERLOAD => format!("'{error}': {NO_MATCH} for rule: {rule}"),
+                _ => format!("{error} evaluating rule: {rule}"),
+            };
             Violation::new(Reason::Invalid, path, value, text)
         }
     }
 }
+
+const NO_MATCH: &str =
+    "call arguments did not match a supported operator, function or macro signature";
 
 fn failed(rule: &Rule) -> String {
     format!("failed rule: {}", rule.rule.trim())

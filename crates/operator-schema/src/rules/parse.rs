@@ -1,7 +1,8 @@
 //! Parses expressions into a form that the evaluator can run.
 
+use super::tree::{MacroKind, Node};
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
+use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators};
 use kube_cel::cel::parser::Parser;
 
 /// Parses an expression, with `a.?b` as `a[?"b"]`, because the evaluator fails for the former if the field is absent.
@@ -10,22 +11,87 @@ pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
     let mut parsed = parser
         .parse(expression)
         .map_err(|errors| format!("syntax: {errors}"))?;
-    select_by_index(&mut parsed);
+    for_each(&mut parsed, &|part| {
+        if let Expr::Call(call) = &mut part.expr
+            && call.func_name == operators::OPT_SELECT
+        {
+            call.func_name = operators::OPT_INDEX.to_owned();
+        }
+    });
     Ok(parsed)
 }
 
-fn select_by_index(expression: &mut IdedExpr) {
-    match &mut expression.expr {
-        Expr::Call(call) => {
-            if call.func_name == operators::OPT_SELECT {
-                call.func_name = operators::OPT_INDEX.to_owned();
+/// The same expression, for which the evaluator fails as the API server does: with the error of the first argument of a function, which it
+/// drops otherwise, and not because of an item of `all` or `exists` if another one decides.
+///
+/// `size(a)` becomes `[a, size(a)][1]`, and `a.all(x, p)` becomes `a.all(x, @not_strictly_false(p)) && a.all(x, p)`.
+pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
+    let mut expression = expression.clone();
+    for_each(&mut expression, &|part| {
+        let kind = match Node::of(part) {
+            Node::Macro(found) => Some(found.kind),
+            _ => None,
+        };
+        match (&part.expr, kind) {
+            (Expr::Comprehension(inner), Some(MacroKind::All | MacroKind::Exists)) => {
+                let mut decided = inner.clone();
+                let Expr::Call(step) = &mut decided.loop_step.expr else {
+                    return;
+                };
+                let (name, not) = (step.func_name.clone(), operators::LOGICAL_NOT);
+                let Some(body) = step.args.get_mut(1) else {
+                    return;
+                };
+                let not_false = |body| call(operators::NOT_STRICTLY_FALSE, [body]);
+                *body = match kind {
+                    Some(MacroKind::All) => not_false(body.clone()),
+                    _ => call(not, [not_false(call(not, [body.clone()]))]),
+                };
+                let decided = of(Expr::Comprehension(decided));
+                *part = call(&name, [decided, part.clone()]);
             }
-            call.target
-                .as_deref_mut()
-                .into_iter()
-                .chain(&mut call.args)
-                .for_each(select_by_index);
+            (Expr::Call(function), _)
+                if function.target.is_none()
+                    && function
+                        .func_name
+                        .starts_with(|c: char| c.is_ascii_alphabetic()) =>
+            {
+                if let Some(first) = function.args.first() {
+                    let list = ListExpr {
+                        elements: vec![first.clone(), part.clone()],
+                        optional_indices: Vec::new(),
+                    };
+                    let second = Expr::Literal(LiteralValue::Int(1.into()));
+                    *part = call(operators::INDEX, [of(Expr::List(list)), of(second)]);
+                }
+            }
+            _ => {}
         }
+    });
+    expression
+}
+
+fn of(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}
+
+fn call<const N: usize>(name: &str, args: [IdedExpr; N]) -> IdedExpr {
+    of(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target: None,
+        args: args.into(),
+    }))
+}
+
+/// Changes the parts of an expression, then the expression.
+fn for_each(expression: &mut IdedExpr, change: &impl Fn(&mut IdedExpr)) {
+    match &mut expression.expr {
+        Expr::Call(call) => call
+            .target
+            .as_deref_mut()
+            .into_iter()
+            .chain(&mut call.args)
+            .for_each(|it| for_each(it, change)),
         Expr::Comprehension(inner) => {
             for part in [
                 &mut inner.iter_range,
@@ -34,29 +100,30 @@ fn select_by_index(expression: &mut IdedExpr) {
                 &mut inner.loop_step,
                 &mut inner.result,
             ] {
-                select_by_index(part);
+                for_each(part, change);
             }
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
+        Expr::List(list) => list.elements.iter_mut().for_each(|it| for_each(it, change)),
         Expr::Map(map) => map
             .entries
             .iter_mut()
-            .for_each(|entry| entry_by_index(&mut entry.expr)),
+            .for_each(|entry| for_each_entry(&mut entry.expr, change)),
         Expr::Struct(made) => made
             .entries
             .iter_mut()
-            .for_each(|entry| entry_by_index(&mut entry.expr)),
-        Expr::Select(select) => select_by_index(&mut select.operand),
+            .for_each(|entry| for_each_entry(&mut entry.expr, change)),
+        Expr::Select(select) => for_each(&mut select.operand, change),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
     }
+    change(expression);
 }
 
-fn entry_by_index(entry: &mut EntryExpr) {
+fn for_each_entry(entry: &mut EntryExpr, change: &impl Fn(&mut IdedExpr)) {
     match entry {
-        EntryExpr::StructField(field) => select_by_index(&mut field.value),
+        EntryExpr::StructField(field) => for_each(&mut field.value, change),
         EntryExpr::MapEntry(entry) => {
-            select_by_index(&mut entry.key);
-            select_by_index(&mut entry.value);
+            for_each(&mut entry.key, change);
+            for_each(&mut entry.value, change);
         }
     }
 }

@@ -100,7 +100,7 @@ impl<'s> Scene<'s> {
             };
             variables.push((name, value));
         }
-        resolved(expression, variables.into_iter()).ok()
+        resolved(expression, variables.into_iter())
     }
 
     fn typed_at(&self, pointer: &str) -> Option<Cel> {
