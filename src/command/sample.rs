@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Exit, failure::Failure, kind_error::KindError, kinds};
+use super::{Exit, failure::Failure, kind_error::KindError, kinds, planning::placed};
 use crate::{
     crd::{Api, Version},
     render,
@@ -44,7 +44,7 @@ enum Format {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let objects = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
-        Ok(objects(&api, &args)?)
+        Ok(objects(&api, &args, terminal)?)
     })?;
     let objects: Vec<Value> = objects.into_iter().flatten().collect();
     let text = match (args.format, objects.as_slice()) {
@@ -59,7 +59,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-fn objects(api: &Api, args: &Args) -> Result<Vec<Value>, KindError> {
+fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, KindError> {
     let version = match &args.version {
         None => api.storage_version(),
         Some(name) => api.version(name).ok_or_else(|| KindError::Version {
@@ -71,6 +71,8 @@ fn objects(api: &Api, args: &Args) -> Result<Vec<Value>, KindError> {
     // Also called for arbitrary objects, because it explains why there is none.
     let sample =
         render::sample(api, version).map_err(|none| no_object(api, version, &none.message))?;
+    let unchecked = render::unchecked_rules(version, &sample);
+    terminal.report(&placed(api, unchecked));
     Ok(match args.count {
         None => vec![sample],
         Some(count) => {

@@ -54,6 +54,8 @@ codes! {
     Contradiction = "contradiction",
     /// A CEL rule cannot be parsed.
     UnreadableRule = "unreadable-rule",
+    /// A CEL rule could not be evaluated, so that the sample may break it.
+    UncheckedRule = "unchecked-rule",
     /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
     /// The spec declares a conversion webhook of its own, or its versions need a conversion and nothing converts.

@@ -11,7 +11,7 @@ use super::{
     layout::{RECORD, Rendered, SPECS, STYLES},
     operator::Made,
     registry::Watched,
-    sample::sample,
+    sample::{sample, unchecked_rules},
 };
 use crate::{
     conversion::different_versions,
@@ -80,7 +80,10 @@ pub fn kind_files(
         let resource = reconciled.or_else(|| Some(&admitted.next()?.resource));
         if let Some(resource) = resource {
             match sample(api, version) {
-                Ok(sample) => made.sample = Some(sample),
+                Ok(sample) => {
+                    say(unchecked_rules(version, &sample));
+                    made.sample = Some(sample);
+                }
                 Err(diagnostic) => say(vec![diagnostic]),
             }
             typed.sample = made

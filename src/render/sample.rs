@@ -1,6 +1,6 @@
 //! Objects of a kind that are generated from its schema: the sample, and arbitrary ones.
 
-use operator_schema::{Objects, Schema, Violation};
+use operator_schema::{Objects, Schema, Violation, apply_defaults};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -61,6 +61,31 @@ fn no_sample(version: &Version, violations: &[Violation]) -> Diagnostic {
         instead: Some("the project has no sample and no test for the kind".into()),
         help: Some("write one by hand if the tests need it".into()),
     }
+}
+
+/// The rules that the sample may break, because they could not be evaluated.
+pub fn unchecked_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
+    let schema = served(version);
+    let mut object = sample.clone();
+    apply_defaults(&schema, &mut object);
+    let unsupported = operator_schema::rule_violations(&schema, &object, None).unsupported;
+    let unchecked = unsupported.into_iter().map(|it| Diagnostic {
+        code: Code::UncheckedRule,
+        severity: Severity::Warning,
+        pointer: version.schema_pointer() + &it.pointer,
+        // the other lines only repeat the rule
+        message: format!(
+            "the rule `{}` could not be evaluated: {}",
+            it.rule.trim().replace('\n', " "),
+            it.what.lines().next().unwrap_or_default()
+        ),
+        instead: Some("the sample may break it".into()),
+        help: Some("compare the sample with the rule: the API server evaluates it".into()),
+    });
+    let mut diagnostics: Vec<Diagnostic> = unchecked.collect();
+    // of several items
+    diagnostics.dedup_by(|a, b| a.pointer == b.pointer);
+    diagnostics
 }
 
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
