@@ -226,10 +226,16 @@ impl Sampler {
             Kind::Scalar => {
                 let candidates = scalar::candidates(facets, context.name);
                 let mut good = candidates.iter().filter(|it| accepts(checked, it));
-                good.nth(context.skip)
-                    .or(candidates.first())
-                    .cloned()
-                    .unwrap_or(Value::Null)
+                let another = || {
+                    let text = candidates
+                        .iter()
+                        .find(|it| accepts(checked, it))?
+                        .as_str()?;
+                    let another = Value::from(text::another(text, context.skip)?);
+                    Some(another).filter(|it| accepts(checked, it))
+                };
+                let nth = good.nth(context.skip).cloned().or_else(another);
+                nth.or(candidates.first().cloned()).unwrap_or(Value::Null)
             }
         })
     }

@@ -150,6 +150,24 @@ pub(super) fn numbered(n: usize) -> String {
     }
 }
 
+/// A text of the same format: with another number at its end, or another name in it.
+pub(super) fn another(text: &str, n: usize) -> Option<String> {
+    let Some(last) = text.rfind(|c: char| c.is_ascii_digit()) else {
+        let name = numbered(n + 1);
+        return text
+            .contains("example")
+            .then(|| text.replacen("example", &name, 1));
+    };
+    let head = text[..=last].trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &text[head.len()..=last];
+    let number = digits
+        .parse::<u64>()
+        .ok()?
+        .checked_add(n.try_into().ok()?)?;
+    let (width, tail) = (digits.len(), &text[last + 1..]);
+    Some(format!("{head}{number:0width$}{tail}"))
+}
+
 /// Writes a text for an expression.
 struct Writer {
     text: String,

@@ -204,6 +204,62 @@ fn lists_and_maps_get_the_items_that_rules_demand() {
 }
 
 #[test]
+fn a_filter_gets_the_number_of_items_that_rules_demand() {
+    let pool = json!({"type": "object", "required": ["role"], "properties": {"role": {"type": "string", "enum": ["b", "a"]}, "n": int()}});
+    let pools = json!({"type": "array", "items": pool});
+    let roles = |rules: &[&str]| {
+        let sample = spec(json!({"pools": pools.clone()}), rules);
+        let pools = sample["pools"].as_array().unwrap().clone();
+        let roles = pools.iter().map(|it| it["role"].as_str().unwrap());
+        roles.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        roles(&["self.pools.filter(it, it.role == 'a').size() == 3"]),
+        "a a a"
+    );
+    let two = "size(self.pools.filter(it, it.role == 'b' && has(it.n) && it.n > 4)) > 1";
+    assert_eq!(
+        roles(&[two, "self.pools.exists(it, it.role == 'a')"]),
+        "b b a"
+    );
+}
+
+#[test]
+fn formatted_texts_of_a_set_differ() {
+    for format in [
+        "ipv4",
+        "ipv6",
+        "cidr",
+        "date",
+        "date-time",
+        "duration",
+        "uuid",
+        "mac",
+        "email",
+        "uri",
+        "hostname",
+    ] {
+        let item = json!({"type": "string", "format": format});
+        let set = json!({"type": "array", "items": item.clone(), "x-kubernetes-list-type": "set", "minItems": 3});
+        spec(json!({"set": set}), &[]);
+        let set = json!({"type": "array", "items": item.clone(), "x-kubernetes-list-type": "set"});
+        spec(json!({"set": set}), &["self.set.size() == 4"]);
+        let pool = json!({"type": "object", "required": ["at"], "properties": {"at": item}});
+        let map = json!({"type": "array", "items": pool, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["at"]});
+        spec(json!({"map": map}), &["self.map.size() > 2"]);
+    }
+}
+
+#[test]
+fn a_rule_with_an_optional_old_value_applies_to_a_new_object() {
+    let schema = json!({"type": "object", "required": ["a", "b"], "properties": {"a": int(), "b": int()}, "x-kubernetes-validations": [
+        {"rule": "oldSelf.hasValue() || self.a == 7", "optionalOldSelf": true},
+        {"rule": "self.b > oldSelf.orValue(self).a", "optionalOldSelf": true},
+    ]});
+    assert_eq!(sampled(schema), json!({"a": 7, "b": 8}));
+}
+
+#[test]
 fn the_union_of_the_schema_is_kept() {
     let union = json!({"type": "object", "properties": {"a": text(), "b": text()}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     assert_eq!(

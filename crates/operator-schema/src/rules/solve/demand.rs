@@ -47,13 +47,26 @@ pub(super) fn demand<'e>(
                 chosen(scene, [condition, yes, no], truth, scope)
             }
             (operators::EQUALS, [left, right]) => {
-                same(scene, expression, left, right, truth, scope)
+                let plans = same(scene, expression, left, right, truth, scope);
+                match filtered(left).or_else(|| filtered(right)) {
+                    Some(inner) if truth && plans.is_empty() => {
+                        counted(scene, expression, &inner, scope)
+                    }
+                    _ => plans,
+                }
             }
             (operators::NOT_EQUALS, [left, right]) => {
                 let is_bool = |it: &&IdedExpr| matches!(scene.eval(it, scope), Some(Cel::Bool(_)));
                 match is_bool(left) && is_bool(right) {
                     true => same(scene, expression, left, right, !truth, scope),
                     false => guess::plans(scene, expression, truth, scope),
+                }
+            }
+            (_, [left, right]) if truth => {
+                let plans = guess::plans(scene, expression, truth, scope);
+                match filtered(left).or_else(|| filtered(right)) {
+                    Some(inner) if plans.is_empty() => counted(scene, expression, &inner, scope),
+                    _ => plans,
                 }
             }
             _ => guess::plans(scene, expression, truth, scope),
@@ -230,6 +243,52 @@ fn quantified<'e>(
         }
         _ => guess::plans(scene, whole, truth, scope),
     }
+}
+
+/// The filter of `range.filter(x, body).size()`.
+fn filtered(expression: &IdedExpr) -> Option<Macro<'_>> {
+    let Node::Call("size", arguments) = Node::of(expression) else {
+        return None;
+    };
+    match Node::of(arguments.first()?) {
+        Node::Macro(inner) if inner.kind == MacroKind::Filter => Some(inner),
+        _ => None,
+    }
+}
+
+/// A comparison with the number of items of a filter: by one item of the filter after the other, more or fewer, until it is true.
+fn counted<'e>(
+    scene: &Scene<'_>,
+    whole: &'e IdedExpr,
+    inner: &Macro<'e>,
+    scope: In<'_, 'e>,
+) -> Vec<Plan> {
+    const STEPS: usize = 6;
+    let mut solved = Vec::new();
+    for in_filter in [true, false] {
+        let mut plans = vec![Vec::new()];
+        for _ in 0..STEPS {
+            plans = extended(scene, plans, |scene| {
+                let of = |item: &Binding<'e>| within(scope, inner.variable, item);
+                let holds = |item: &Binding<'e>| scene.truth(inner.body, &of(item)) == Some(true);
+                let mut items = scene.items(inner.range, scope);
+                items.retain(|it| holds(it) != in_filter);
+                let edits = |it| demand(scene, inner.body, in_filter, &of(it));
+                let mut next: Vec<Plan> = items.iter().flat_map(edits).collect();
+                next.extend(match in_filter {
+                    true => added(scene, whole, inner, true, scope),
+                    false => Vec::from_iter(without(scene, items.iter().take(1), inner, scope)),
+                });
+                next
+            });
+            let is_solved = |plan: &&Plan| scene.after(plan).truth(whole, scope) == Some(true);
+            solved.extend(plans.iter().filter(is_solved).cloned());
+            if !solved.is_empty() || plans.is_empty() {
+                break;
+            }
+        }
+    }
+    solved
 }
 
 /// The plan that removes items, the last first.

@@ -6,11 +6,12 @@ use super::super::value::{escaped, typed};
 use super::edit::{self, Edit, member};
 use crate::{Schema, apply_defaults};
 use kube_cel::cel::common::ast::operators;
-use kube_cel::cel::objects::Key;
+use kube_cel::cel::objects::{Key, OptionalValue};
 use kube_cel::cel::{IdedExpr, Value as Cel};
 use serde_json::Value;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// `self` of a rule, with the variables of the macros around an expression.
 pub(super) struct Scene<'s> {
@@ -89,7 +90,7 @@ impl<'s> Scene<'s> {
         let whole = self
             .typed
             .get_or_init(|| typed(self.schema, &self.value, self.is_root));
-        let mut variables = vec![("self", whole.clone())];
+        let mut variables = vec![("self", whole.clone()), ("oldSelf", none())];
         for (nth, (name, binding)) in scope.iter().enumerate() {
             let value = match binding {
                 Binding::Place(pointer) => self.typed_at(pointer)?,
@@ -300,6 +301,11 @@ impl<'s> Scene<'s> {
             .is_some_and(|it| it.default.is_some());
         !has_default && !schema.required.iter().any(|it| *it == *key)
     }
+}
+
+/// `oldSelf` of a rule with `optionalOldSelf` for a new object.
+fn none() -> Cel {
+    Cel::Opaque(Arc::new(OptionalValue::none()))
 }
 
 /// The scope with another variable.
