@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Exit, failure::Failure, kind_error::KindError, kinds, planning::placed};
 use crate::{
     crd::{Api, Version},
+    diagnostic::Diagnostic,
     render,
     terminal::Terminal,
 };
@@ -69,9 +70,8 @@ fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, Ki
         })?,
     };
     // Also called for arbitrary objects, because it explains why there is none.
-    let sample =
-        render::sample(api, version).map_err(|none| no_object(api, version, &none.message))?;
-    let unchecked = render::unchecked_rules(version, &sample);
+    let sample = render::sample(api, version).map_err(|none| no_object(api, version, none))?;
+    let unchecked = render::unevaluated_rules(version, &sample);
     terminal.report(&placed(api, unchecked));
     Ok(match args.count {
         None => vec![sample],
@@ -82,12 +82,13 @@ fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, Ki
     })
 }
 
-fn no_object(api: &Api, version: &Version, why: &str) -> KindError {
+fn no_object(api: &Api, version: &Version, none: Diagnostic) -> KindError {
     KindError::NoObject {
         location: format!("{}:{}", api.source.path, api.source.line),
         kind: api.name(),
         version: version.name.clone(),
-        why: why.to_owned(),
+        why: none.message,
+        closest: none.help.unwrap_or_default(),
     }
 }
 

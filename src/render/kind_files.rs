@@ -11,7 +11,7 @@ use super::{
     layout::{RECORD, Rendered, SPECS, STYLES},
     operator::Made,
     registry::Watched,
-    sample::{sample, unchecked_rules},
+    sample::{sample, unevaluated_rules},
 };
 use crate::{
     conversion::different_versions,
@@ -81,7 +81,7 @@ pub fn kind_files(
         if let Some(resource) = resource {
             match sample(api, version) {
                 Ok(sample) => {
-                    say(unchecked_rules(version, &sample));
+                    say(unevaluated_rules(version, &sample));
                     made.sample = Some(sample);
                 }
                 Err(diagnostic) => say(vec![diagnostic]),

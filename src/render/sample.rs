@@ -1,6 +1,6 @@
 //! Objects of a kind that are generated from its schema: the sample, and arbitrary ones.
 
-use operator_schema::{Objects, Schema, Violation, apply_defaults};
+use operator_schema::{Objects, Schema, Violation, apply_defaults, unchecked_rules};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -15,7 +15,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
     let root = match made {
         Ok(Value::Object(root)) => root,
         Ok(_) => Map::new(),
-        Err(none) => return Err(no_sample(version, &none.violations)),
+        Err(none) => return Err(no_sample(version, &none.closest, &none.violations)),
     };
     let name = format!("{}-sample", api.names.singular);
     let mut sample = whole(api, version, &name, root);
@@ -29,7 +29,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
     if required {
         // the API server removes the status from a new object before it checks required fields
         let violations = operator_schema::violations(&version.schema, &sample);
-        return Err(no_sample(version, &violations));
+        return Err(no_sample(version, &sample, &violations));
     }
     Ok(sample)
 }
@@ -46,25 +46,37 @@ pub fn builtin_sample(resource: &ResourceType) -> Option<Value> {
     samples.into_iter().find(is_meant)
 }
 
-fn no_sample(version: &Version, violations: &[Violation]) -> Diagnostic {
+fn no_sample(version: &Version, closest: &Value, violations: &[Violation]) -> Diagnostic {
     let first = violations.first();
     let why = first
         .map(|violation| format!("{}: {}", violation.path, violation.detail))
         .unwrap_or_default();
+    // the place of the rule that the closest object breaks
+    let rules = unchecked_rules(&version.schema);
+    let broken = rules.iter().find(|it| {
+        let text = it.rule.message.as_ref().unwrap_or(&it.rule.rule);
+        first.is_some_and(|violation| violation.detail.contains(text.trim()))
+    });
+    let all: String = violations.iter().map(|it| format!("\n  {it}")).collect();
+    let closest = serde_saphyr::to_string(closest)
+        .expect("the keys of JSON are strings, and its numbers finite");
+    let closest: String = closest.lines().map(|line| format!("\n  {line}")).collect();
     Diagnostic {
         code: Code::NoValidSample,
         severity: Severity::Warning,
-        pointer: version.schema_pointer(),
+        pointer: version.schema_pointer() + broken.map_or("", |it| it.pointer.as_str()),
         message: format!(
             "no sample that its schema accepts could be generated; the closest one has {why}"
         ),
         instead: Some("the project has no sample and no test for the kind".into()),
-        help: Some("write one by hand if the tests need it".into()),
+        help: Some(format!(
+            "write one by hand if the tests need it; the closest one is{closest}\nwhich violates{all}"
+        )),
     }
 }
 
 /// The rules that the sample may break, because they could not be evaluated.
-pub fn unchecked_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
+pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
     let schema = served(version);
     let mut object = sample.clone();
     apply_defaults(&schema, &mut object);
