@@ -31,14 +31,15 @@ pub(super) struct Outcome {
 
 /// The variables for the rules of one value.
 pub(super) struct Evaluation {
-    new: Cel,
+    /// With `self`, which is converted once for all rules.
+    context: Context<'static>,
     old: Option<Cel>,
 }
 
 impl Evaluation {
     pub(super) fn new(schema: &Schema, new: &Value, old: Option<&Value>, is_root: bool) -> Self {
         Self {
-            new: typed(schema, new, is_root),
+            context: context([("self", typed(schema, new, is_root))]),
             old: old.map(|old| typed(schema, &ordered(schema, old, new), is_root)),
         }
     }
@@ -91,14 +92,11 @@ impl Evaluation {
             (true, Some(old)) => converted("optional.of(x)", old.clone()),
             (true, None) => converted("optional.none()", Cel::Null),
         };
-        FUNCTIONS.with(|functions| {
-            let mut context = functions.new_inner_scope();
-            context.add_variable_from_value("self", self.new.clone());
-            if let Some(old) = old {
-                context.add_variable_from_value("oldSelf", old);
-            }
-            resolve(&context, program)
-        })
+        let mut context = self.context.new_inner_scope();
+        if let Some(old) = old {
+            context.add_variable_from_value("oldSelf", old);
+        }
+        resolve(&context, program)
     }
 
     /// The result of a message expression, if the API server would show it: one line, not blank.
@@ -125,29 +123,18 @@ pub(super) fn with_variables(
     expression: &str,
     variables: impl Iterator<Item = (&'static str, Cel)>,
 ) -> Result<Result<Cel, ExecutionError>, String> {
-    let program = program(expression)?;
-    Ok(within(variables, |context| resolve(context, &program)))
+    Ok(resolve(&context(variables), &*program(expression)?))
 }
 
-/// Evaluates a parsed expression over variables; `None` if that fails.
-pub(super) fn resolved<'n>(
-    expression: &IdedExpr,
-    variables: impl Iterator<Item = (&'n str, Cel)>,
-) -> Option<Cel> {
-    within(variables, |context| context.resolve(expression)).ok()
-}
-
-fn within<'n, T>(
-    variables: impl Iterator<Item = (&'n str, Cel)>,
-    evaluate: impl FnOnce(&Context<'_>) -> T,
-) -> T {
-    FUNCTIONS.with(|functions| {
-        let mut context = functions.new_inner_scope();
-        for (name, value) in variables {
-            context.add_variable_from_value(name, value);
-        }
-        evaluate(&context)
-    })
+/// The functions with variables.
+pub(super) fn context(
+    variables: impl IntoIterator<Item = (&'static str, Cel)>,
+) -> Context<'static> {
+    let mut context = FUNCTIONS.with(|functions| functions.new_inner_scope());
+    for (name, value) in variables {
+        context.add_variable_from_value(name, value);
+    }
+    context
 }
 
 /// Evaluates an expression; if that fails, once more for the result or error of the API server.
@@ -202,7 +189,8 @@ fn is_plain(value: &Cel) -> bool {
 type Compiled = Result<Rc<IdedExpr>, String>;
 
 thread_local! {
-    static FUNCTIONS: Context<'static> = functions();
+    // once for each thread
+    static FUNCTIONS: &'static Context<'static> = Box::leak(Box::new(functions()));
     static KNOWN: RefCell<HashMap<String, Compiled>> = RefCell::default();
 }
 

@@ -1,13 +1,13 @@
 //! A value with its rules, while they are solved: looks up places and evaluates expressions.
 
-use super::super::evaluate::resolved;
+use super::super::evaluate::context;
 use super::super::tree::{Macro, MacroKind, Node};
 use super::super::value::{escaped, typed};
 use super::edit::{self, Edit, member};
 use crate::{Schema, apply_defaults};
 use kube_cel::cel::common::ast::operators;
 use kube_cel::cel::objects::{Key, OptionalValue};
-use kube_cel::cel::{IdedExpr, Value as Cel};
+use kube_cel::cel::{Context, IdedExpr, Value as Cel};
 use serde_json::Value;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -22,7 +22,8 @@ pub(super) struct Scene<'s> {
     pub(super) rules: &'s [Rc<IdedExpr>],
     /// What the search may still cost.
     pub(super) meter: &'s Cell<usize>,
-    typed: OnceCell<Cel>,
+    /// With `self` and `oldSelf`.
+    context: OnceCell<Context<'static>>,
 }
 
 /// The variables of macros, the innermost last.
@@ -47,14 +48,13 @@ impl<'s> Scene<'s> {
         rules: &'s [Rc<IdedExpr>],
         meter: &'s Cell<usize>,
     ) -> Self {
-        let typed = OnceCell::new();
         Self {
             schema,
             value,
             is_root,
             rules,
             meter,
-            typed,
+            context: OnceCell::new(),
         }
     }
 
@@ -87,10 +87,11 @@ impl<'s> Scene<'s> {
         scope: &[(&'e str, Binding<'e>)],
     ) -> Option<Cel> {
         self.spend(1)?;
-        let whole = self
-            .typed
-            .get_or_init(|| typed(self.schema, &self.value, self.is_root));
-        let mut variables = vec![("self", whole.clone()), ("oldSelf", none())];
+        let whole = self.context.get_or_init(|| {
+            let whole = typed(self.schema, &self.value, self.is_root);
+            context([("self", whole), ("oldSelf", none())])
+        });
+        let mut context = whole.new_inner_scope();
         for (nth, (name, binding)) in scope.iter().enumerate() {
             let value = match binding {
                 Binding::Place(pointer) => self.typed_at(pointer)?,
@@ -99,9 +100,9 @@ impl<'s> Scene<'s> {
                 }
                 Binding::Value(value) => value.clone(),
             };
-            variables.push((name, value));
+            context.add_variable_from_value(*name, value);
         }
-        resolved(expression, variables.into_iter())
+        context.resolve(expression).ok()
     }
 
     fn typed_at(&self, pointer: &str) -> Option<Cel> {
