@@ -76,6 +76,7 @@ impl Evolution {
             };
             let mut differences = evolution::differences(before, after);
             if kind.is_converted(after) {
+                differences.retain(|it| it.change != evolution::Change::StoredFieldLost);
                 let is_known = before.version(&after.storage_version().name).is_some();
                 for difference in &mut differences {
                     if difference.change != evolution::Change::StorageMoved || is_known {

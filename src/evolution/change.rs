@@ -166,6 +166,8 @@ changes! {
     VersionUnserved = "version-unserved":               Tightened,  Breaking, Safe,     Breaking;
     /// The next write stores an object in the new version, which prunes fields that this version does not have; a controller keeps using the version that its code names.
     StorageMoved = "storage-moved":                     Changed,    Risky,    Risky,    Safe;
+    /// The new storage version does not have the field, and nothing converts: the API server prunes the field from each object that it stores.
+    StoredFieldLost = "stored-field-lost":              Removed,    Risky,    Breaking, Breaking;
     /// The API server answers requests for a deprecated version with a warning.
     DeprecationChanged = "deprecation-changed":         Changed,    Safe,     Safe,     Risky;
 

@@ -9,6 +9,7 @@ mod definition;
 mod difference;
 mod extension;
 mod shape;
+mod storage;
 mod unknown;
 mod walk;
 
@@ -21,6 +22,7 @@ use crate::crd::Api;
 /// Changed descriptions are not reported.
 pub fn differences(before: &Api, after: &Api) -> Vec<Difference> {
     let mut differences = definition::definition(before, after);
+    differences.extend(storage::lost(before, after));
     for step in definition::versions(before, after) {
         differences.extend(step.parts());
         if let definition::Step::Kept(before, after) = step {

@@ -255,6 +255,62 @@ fn only_a_version_that_stays_served_breaks_its_clients() {
 }
 
 #[test]
+fn what_another_storage_version_prunes_is_lost_unless_a_webhook_converts() {
+    let api = |v1: &str, v2: &str, stored: &str, conversion: &str| {
+        let storage = |version: &str| version == stored;
+        let text = DEFINITION
+            .replace("SCHEMA", v1)
+            .replace("storage: true", &format!("storage: {}", storage("v1")))
+            .replace("  scope:", &format!("  conversion: {conversion}\n  scope:"));
+        let v2 = format!(
+            "  - {{name: v2, served: true, storage: {}, schema: {{openAPIV3Schema: {v2}}}}}\n",
+            storage("v2")
+        );
+        read(&(text + &v2))
+    };
+    let spec = |schema: &str| format!("{{type: object, properties: {{spec: {schema}}}}}");
+    let full = spec(
+        "{type: object, properties: {a: {type: string}, b: {type: array, items: {type: object, properties: {c: {type: string}}}}}}",
+    );
+    let open = spec("{type: object, x-kubernetes-preserve-unknown-fields: true}");
+    let webhook = "{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com'}}}";
+    for (v1, v2, conversion, expected) in [
+        (&full, &full, "{strategy: None}", &[][..]),
+        (&full, &open, "{strategy: None}", &[]),
+        (&full, &spec("{type: object}"), webhook, &[]),
+        (
+            &full,
+            &spec("{type: object}"),
+            "{strategy: None}",
+            &["spec.a", "spec.b"],
+        ),
+        (
+            &full,
+            &spec(
+                "{type: object, properties: {a: {type: string}, b: {type: array, items: {type: object}}}}",
+            ),
+            "{strategy: None}",
+            &["spec.b.c"],
+        ),
+        (
+            &open,
+            &spec("{type: object}"),
+            "{strategy: None}",
+            &["spec"],
+        ),
+    ] {
+        let (before, after) = (api(v1, v2, "v1", conversion), api(v1, v2, "v2", conversion));
+        let differences = differences(&before, &after);
+        let lost = differences
+            .iter()
+            .filter(|it| it.change == Change::StoredFieldLost);
+        let paths: Vec<String> = lost.clone().map(Difference::field_path).collect();
+        assert_eq!(paths, expected, "{v1} {v2}");
+        assert!(lost.clone().all(Difference::is_breaking));
+    }
+}
+
+#[test]
 fn the_documentation_matches_the_table() {
     let page = include_str!("../../docs/evolution.md");
     let mut rows = String::new();

@@ -160,6 +160,15 @@ pub const DEFINITIONS: &[Case] = &[
         ],
     ),
     (
+        "    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}\n  - name: v0\n    served: true\n    storage: false",
+        "    storage: false\n    schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}\n  - name: v0\n    served: true\n    storage: true",
+        &[
+            "storage-moved: objects are stored as v1 -> v0",
+            "stored-field-lost a: the field is lost when an object is stored as v0",
+        ],
+        &["storage-moved: objects are stored as v0 -> v1"],
+    ),
+    (
         "  - name: v1\n",
         "  - {name: v3, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - name: v1\n",
         &["version-added: the version v3 is new"],
