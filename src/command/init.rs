@@ -16,6 +16,7 @@ use super::{
     workspace,
 };
 use crate::{
+    diagnostic::{Report, Severity},
     disk::{self, RecoveryMode, Root},
     plan::Resolution,
     project::{Lock, StateFile, is_package_name},
@@ -110,7 +111,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .diagnostics
         .extend(local_runtime(&open.state.state));
     let warnings = open.warnings(&rendered);
+    let paths = rendered.tree.0.keys();
+    let kept: Vec<String> = paths
+        .filter(|path| disk::exists(&open.root, path))
+        .cloned()
+        .collect();
+    open.resolution.adopt.clone_from(&kept);
     let mut plan = open.plan(rendered.tree)?;
+    plan.notes.clear();
     if let Some(workspace) = &workspace {
         workspace::inherit(&mut plan, workspace);
     }
@@ -126,7 +134,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         true => "operator dev",
         false => "test",
     };
-    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
+    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
+    reports.extend(left(&kept));
     let outcome = Outcome {
         root: &open.root,
         evolution: Evolution::default(),
@@ -160,6 +169,21 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+/// The note about files that existed before the project.
+fn left(kept: &[String]) -> Option<Report> {
+    let first = kept.first()?;
+    let names = kinds::list(kept.iter().map(String::as_str));
+    Some(Report {
+        severity: Severity::Note,
+        ..Report::error(
+            format!("left as it was: {names}"),
+            format!(
+                "`cargo operator regenerate --diff --reset {first}` shows what would be generated"
+            ),
+        )
+    })
 }
 
 /// Rejects options that would be ignored, and controllers of which only one could have its name.

@@ -66,12 +66,30 @@ pub fn is_project(path: &Path) -> bool {
     path.join("operator.toml").symlink_metadata().is_ok()
 }
 
-/// Rejects a folder with any content other than a git repository without files.
+/// What a new repository may have, besides a project. The names of licenses have ends such as `-MIT` and `.md`.
+const OF_REPOSITORIES: [&str; 7] = [
+    ".git",
+    ".gitattributes",
+    ".github",
+    ".gitignore",
+    "LICENCE",
+    "LICENSE",
+    "README.md",
+];
+
+/// Rejects a folder with other content than that of a new repository.
 pub fn check_vacant(root: &Root) -> Result<(), DiskError> {
-    // only a folder `.operator` remains after an interrupted command
-    let is_ours = |name: &OsString| name == ".git" || name == OWN;
+    let is_usual = |name: &OsString| {
+        let name = name.to_string_lossy();
+        let is_license = |known: &&str| {
+            let end = name.strip_prefix(*known);
+            known.starts_with("LICEN") && end.is_some_and(|end| end.starts_with(['-', '.']))
+        };
+        // only a folder `.operator` remains after an interrupted command
+        name == OWN || OF_REPOSITORIES.contains(&&*name) || OF_REPOSITORIES.iter().any(is_license)
+    };
     let entries = root.entries(Path::new(""))?;
-    match entries.iter().all(|(name, _)| is_ours(name)) {
+    match entries.iter().all(|(name, _)| is_usual(name)) {
         true => Ok(()),
         false => Err(DiskError::Taken(root.path().display().to_string())),
     }

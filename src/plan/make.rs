@@ -91,7 +91,14 @@ impl Planner<'_> {
     fn reset(&mut self, path: &str, owner: Owner, theirs: String) {
         match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => {}
-            Some(_) => self.write(path, Action::Update, theirs.clone(), owner),
+            Some(_) => {
+                self.write(path, Action::Update, theirs.clone(), owner);
+                // a byte order mark is an edit, too
+                let written = self.plan.changes.last_mut();
+                if let Some(text) = written.and_then(|change| change.after.as_mut()) {
+                    *text = text.trim_start_matches('\u{feff}').to_owned();
+                }
+            }
             None => self.write(path, Action::Create, theirs.clone(), owner),
         }
         self.record(path, owner, &theirs);

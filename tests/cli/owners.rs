@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use cargo_operator::project::{Entry, Lock};
 
-use crate::support::{edit, files, ok, project, run};
+use crate::support::{edit, files, folder, ok, project, run};
 
 fn text(p: &Path, path: &str) -> String {
     fs::read_to_string(p.join(path)).unwrap()
@@ -458,4 +458,70 @@ fn a_file_of_the_user_that_a_new_controller_takes_is_named() {
     fs::remove_file(p.join("operator.lock")).unwrap();
     let lost = ok(&p, "regenerate").stderr;
     assert!(!lost.contains("is kept"), "{lost}");
+}
+
+#[test]
+fn a_file_with_a_byte_order_mark_is_reset() {
+    let folder = project();
+    let p = folder.path().join("p");
+    for path in [
+        "manifests/namespace.yaml",
+        "src/api/mod.rs",
+        ".dockerignore",
+    ] {
+        let ours = text(&p, path);
+        edit(&p.join(path), |text| {
+            format!("\u{feff}{}", text.replace('\n', "\r\n"))
+        });
+        ok(&p, &format!("regenerate --reset {path}"));
+        assert_eq!(text(&p, path).replace("\r\n", "\n"), ours, "{path}");
+        let run = ok(&p, "regenerate --check");
+        assert!(run.stderr.ends_with("up to date\n"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_project_is_created_beside_the_files_of_a_repository() {
+    let folder = folder();
+    let p = folder.path().join("p");
+    let own = [
+        ("README.md", "# Mine\n"),
+        ("LICENSE-MIT", "MIT\n"),
+        (".gitignore", "/out\n"),
+        (".github/CODEOWNERS", "* @me\n"),
+        (".github/workflows/ci.yaml", "on: push\n"),
+    ];
+    for (path, text) in own {
+        let path = p.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let created = ok(&p, "init . --name p --crd ../widget.yaml");
+    let note = "note: left as it was: .github/workflows/ci.yaml, .gitignore, README.md\n";
+    assert_eq!(
+        created.stderr.matches(note).count(),
+        1,
+        "{}",
+        created.stderr
+    );
+    for (path, expected) in own {
+        assert_eq!(text(&p, path), expected, "{path}");
+    }
+    let checked = ok(&p, "regenerate --check");
+    assert!(
+        checked.stderr.ends_with("up to date\n"),
+        "{}",
+        checked.stderr
+    );
+    ok(&p, "regenerate --reset README.md");
+    assert_ne!(text(&p, "README.md"), "# Mine\n");
+    // anything else may be a project
+    let other = folder.path().join("q");
+    fs::create_dir(&other).unwrap();
+    for name in ["main.rs", "LICENSES", "README", "target"] {
+        fs::write(other.join(name), "").unwrap();
+        let run = run(&other, "init . --crd ../widget.yaml");
+        assert_eq!(run.code, 2, "{name}");
+        fs::remove_file(other.join(name)).unwrap();
+    }
 }
