@@ -46,7 +46,7 @@ mod workload;
 #[cfg(feature = "server")]
 mod write;
 
-pub use self::refusal::{Refusal, refusals};
+pub use self::refusal::{Refusal, UnknownField, Verdict, refusals, verdict};
 #[cfg(feature = "server")]
 pub use self::request::call::{ResourcePath, target};
 #[cfg(feature = "faces")]

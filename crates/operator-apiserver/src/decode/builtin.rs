@@ -247,7 +247,11 @@ fn normalize_fields(
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
         _ => None,
     };
-    let is_open = schema.properties.is_empty() && element.is_none();
+    // the other types without fields hold any object
+    let is_empty = location
+        .type_name
+        .ends_with(".CustomResourceSubresourceStatus");
+    let is_open = schema.properties.is_empty() && element.is_none() && !is_empty;
     let mut failure = None;
     fields.retain(|name, value| {
         // Go names the field of the struct, not the key of a map in it.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::model::builtin::builtin;
+use crate::model::builtin::{builtin, resolve};
 use crate::model::failure::Cause;
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, text};
@@ -20,8 +20,27 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// A field that the API server does not know. It drops the field, or refuses the object if the client asks for strict validation, as kubectl
+/// does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownField {
+    /// Its path, for example `spec.versions[0].storrage`.
+    pub field: String,
+    /// The fields that the API server knows at this place.
+    pub known: Vec<String>,
+}
+
+/// What the API server makes of a new object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The reasons why it refuses the object.
+    pub refusals: Vec<Refusal>,
+    /// The fields that it does not know; none if it cannot decode the object.
+    pub unknown: Vec<UnknownField>,
+}
+
 /// Returns the reasons why the API server refuses a new object, including its metadata; none for a kind that is not built in. The
-/// schemas of a CustomResourceDefinition are not checked, nor are unknown fields, which the API server drops.
+/// schemas of a CustomResourceDefinition are not checked, nor are unknown fields: see [`verdict`].
 ///
 /// ```
 /// use serde_json::json;
@@ -36,20 +55,33 @@ pub struct Refusal {
 /// assert_eq!(refusals[0].field, "spec.restartPolicy");
 /// ```
 pub fn refusals(object: &Value) -> Vec<Refusal> {
+    verdict(object).refusals
+}
+
+/// Like [`refusals`], with the unknown fields.
+pub fn verdict(object: &Value) -> Verdict {
     let kinds = &builtin().kinds;
     let is_kind =
         |kind: &Kind| object["kind"] == *kind.kind && object["apiVersion"] == *kind.api_version();
     let Some(kind) = kinds.iter().find(|kind| is_kind(kind)) else {
-        return Vec::new();
+        return Verdict::default();
     };
     let mut new = object.clone();
     let normalized = match decode::normalize(kind, &mut new) {
         Ok(normalized) => normalized,
         Err(wrong) => {
             let (field, message) = (String::new(), wrong.decoded);
-            return vec![Refusal { field, message }];
+            return Verdict {
+                refusals: vec![Refusal { field, message }],
+                unknown: Vec::new(),
+            };
         }
     };
+    let unknown = normalized.unknown.iter().map(|field| UnknownField {
+        field: field.clone(),
+        known: beside(kind, field),
+    });
+    let unknown = unknown.collect();
     // the API server writes these itself
     metadata::set(&mut new, "managedFields", Value::Null);
     if !kind.namespaced {
@@ -75,5 +107,25 @@ pub fn refusals(object: &Value) -> Vec<Refusal> {
             message: "Forbidden: resourceVersion should not be set on objects to be created".into(),
         });
     }
-    refusals
+    Verdict { refusals, unknown }
+}
+
+/// The known fields beside an unknown one.
+fn beside(kind: &Kind, field: &str) -> Vec<String> {
+    let root = kind.type_name.as_ref();
+    let root = root.and_then(|name| builtin().types.get(name));
+    let parents = field.rsplit_once('.').map_or("", |(parents, _)| parents);
+    let mut steps = parents.split('.').filter(|step| !step.is_empty());
+    let parent = root.and_then(|root| {
+        steps.try_fold(resolve(root), |parent, step| {
+            let (name, index) = step.split_once('[').unwrap_or((step, ""));
+            let value = resolve(parent.properties.get(name)?);
+            match index {
+                "" => Some(value),
+                _ => value.items.as_deref().map(resolve),
+            }
+        })
+    });
+    let known = parent.into_iter().flat_map(|it| it.properties.keys());
+    known.cloned().collect()
 }

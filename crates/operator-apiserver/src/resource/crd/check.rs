@@ -162,6 +162,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         all.all(|it| Some(it) == first)
     };
     let is_common = is_shared("schema");
+    check_selectable_beside_schemas(versions, is_common, is_shared("selectableFields"), causes);
     for (at, version) in versions.iter().enumerate() {
         let found = version["name"].as_str().unwrap_or_default();
         let field = format!("spec.versions[{at}].name");
@@ -212,6 +213,37 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         worded("spec.version", first, bad_dns1035(first), causes);
     }
     common
+}
+
+/// Checks that either both the schema and the selectable fields are those of all versions, or neither: the API server looks for the schema
+/// where it finds the fields.
+fn check_selectable_beside_schemas(
+    versions: &[Value],
+    is_schema_common: bool,
+    are_fields_common: bool,
+    causes: &mut Vec<Cause>,
+) {
+    let mut refuse = |field: String, wanted: &str| {
+        let text = format!("Invalid value: \"\": may only be set when {wanted}");
+        causes.push(Cause::invalid(field, text));
+    };
+    let selectable = versions.iter().enumerate().filter(|(_, version)| {
+        let fields = version["selectableFields"].as_array();
+        fields.is_some_and(|fields| !fields.is_empty())
+    });
+    for (at, _) in selectable {
+        match (is_schema_common, are_fields_common) {
+            (false, true) if at == 0 => refuse(
+                "spec.selectableFields".into(),
+                "validations.schema is included",
+            ),
+            (true, false) => refuse(
+                format!("spec.versions[{at}].selectableFields"),
+                "`version.schema.openAPIV3Schema` is not included",
+            ),
+            _ => {}
+        }
+    }
 }
 
 fn check_names(names: &Value, causes: &mut Vec<Cause>) {
