@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_operator::crd;
+use cargo_operator::crd::{self, Problem, ReadError};
 use kube::Client;
 use operator_testing::Server;
 use serde_json::{Value, json};
@@ -450,15 +450,19 @@ fn seed(crd: &mut Value, fault: &Fault) {
 /// Why the CLI refuses it.
 fn ours(crd: &Value) -> Option<String> {
     match crd::read("crd.json", &crd.to_string()) {
-        Ok(_) => None,
-        Err(errors) => Some(
-            errors
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("; "),
-        ),
+        Err(errors) => Some(errors),
+        Ok(apis) => {
+            // without strict validation the API server drops unknown fields
+            let is_strict = |it: &ReadError| matches!(it.problem, Problem::UnknownField { .. });
+            let mut errors: Vec<ReadError> = apis.iter().flat_map(crd::Api::refusals).collect();
+            errors.retain(|it| !is_strict(it));
+            Some(errors).filter(|errors| !errors.is_empty())
+        }
     }
+    .map(|errors| {
+        let errors = errors.iter().map(ToString::to_string);
+        errors.collect::<Vec<_>>().join("; ")
+    })
 }
 
 /// Why the API server refuses it.

@@ -118,20 +118,14 @@ pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<V
             .map_err(KindError::Starter)?;
         return Ok(crd::read(STARTER, &text)?);
     }
-    read(paths, chosen.kind.as_deref(), terminal)
+    read_each(paths, chosen.kind.as_deref(), terminal, |api| {
+        Ok(api.without_server_fields())
+    })
 }
 
-/// Reads all CRDs in `paths`, or only the selected one. The errors of all files are reported.
-pub fn read(
-    paths: &[String],
-    kind: Option<&str>,
-    terminal: &Terminal,
-) -> Result<Vec<Api>, Failure> {
-    read_each(paths, kind, terminal, Ok)
-}
-
-/// Like [`read`], but converts each CRD immediately, so that the schemas of only one file are in memory. The largest file is read first,
-/// while few results are in memory; the results are in the order of the files.
+/// Reads all CRDs in `paths`, or only the selected one. The errors of all files are reported. Each CRD is converted immediately, so that the
+/// schemas of only one file can be in memory. The largest file is read first, while few results are in memory; the results are in the order
+/// of the files.
 pub fn read_each<T>(
     paths: &[String],
     kind: Option<&str>,

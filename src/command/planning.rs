@@ -25,6 +25,7 @@ impl OpenProject {
     /// All files that follow from the state and the specs.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
+        self.check_installed()?;
         self.check_scaffolds()?;
         render::render(&self.project()).map_err(|error| self.render_failed(error))
     }
@@ -35,6 +36,17 @@ impl OpenProject {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
+        }
+    }
+
+    /// Rejects the CRDs that the manifests install and the API server refuses, although they have types.
+    fn check_installed(&self) -> Result<(), Failure> {
+        let kinds = self.state.state.kinds.iter().zip(&self.apis);
+        let installed = kinds.filter(|(kind, _)| kind.source() == Source::Own);
+        let errors: Vec<_> = installed.flat_map(|(_, api)| api.refusals()).collect();
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(errors.into()),
         }
     }
 

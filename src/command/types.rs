@@ -178,7 +178,8 @@ fn module(api: &Api, args: &Args) -> Result<Made, KindError> {
     };
     let name = module_name(&api.names.kind);
     let is_alone = versions.len() == 1;
-    let (mut diagnostics, mut schema_files, mut texts) = (vec![], vec![], vec![]);
+    let mut diagnostics = api.warnings();
+    let (mut schema_files, mut texts) = (vec![], vec![]);
     for version in versions {
         let of_version = version_module(&version.name);
         let end = match is_alone {

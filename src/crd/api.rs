@@ -7,8 +7,13 @@ use operator_schema::Schema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{compose::compose, position::Positions};
-use crate::diagnostic::Location;
+use super::{
+    compose::compose,
+    live::ServerFields,
+    position::Positions,
+    problem::{Problem, ReadError},
+};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 
 /// One kind with all its versions, read from one document.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +27,10 @@ pub struct Api {
     pub annotations: IndexMap<String, String>,
     pub labels: IndexMap<String, String>,
     pub source: Source,
+    /// The reasons why the API server refuses the CRD that do not concern the types: metadata and unknown fields, with their JSON pointers.
+    pub refused: Vec<(String, Problem)>,
+    /// What a cluster has set in it.
+    pub server_fields: ServerFields,
     /// The document as it is installed: its own bytes, or YAML generated from a list item or from JSON.
     pub text: String,
 }
@@ -180,6 +189,38 @@ impl Api {
             .zip(pointers)
             .map(|(range, pointer)| {
                 Location::new(&self.source.path, line, text, range).with_pointer(*pointer)
+            })
+            .collect()
+    }
+
+    /// The errors of a CRD that is installed, with their locations.
+    pub fn refusals(&self) -> Vec<ReadError> {
+        let pointers: Vec<&str> = self.refused.iter().map(|(it, _)| it.as_str()).collect();
+        if pointers.is_empty() {
+            return vec![];
+        }
+        let locations = self.locations(&pointers).into_iter();
+        let errors = locations.zip(&self.refused);
+        errors
+            .map(|(location, (_, problem))| ReadError {
+                location,
+                problem: problem.clone(),
+            })
+            .collect()
+    }
+
+    /// What to report of a CRD that something else installs.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let refused = self.refused.iter();
+        let refused = refused.filter(|(pointer, _)| !self.server_fields.contain(pointer));
+        refused
+            .map(|(pointer, problem)| Diagnostic {
+                code: problem.code(),
+                severity: Severity::Warning,
+                pointer: pointer.clone(),
+                message: problem.to_string(),
+                instead: Some("the types do not depend on it".into()),
+                help: Some(problem.help()),
             })
             .collect()
     }

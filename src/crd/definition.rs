@@ -17,6 +17,11 @@ pub struct Definition {
 #[derive(Deserialize)]
 pub struct Metadata {
     pub name: String,
+}
+
+/// The rest of the metadata.
+#[derive(Default, Deserialize)]
+pub struct Texts {
     #[serde(default)]
     pub annotations: Option<IndexMap<String, Option<String>>>,
     #[serde(default)]

@@ -6,6 +6,7 @@ mod api;
 mod compose;
 mod definition;
 mod document;
+mod live;
 mod position;
 mod problem;
 mod read;
@@ -18,6 +19,7 @@ pub use add_version::{AddVersionError, NewVersion, add_version};
 pub use api::{
     Api, Conversion, Deprecation, Enclosing, Names, PrinterColumn, Scale, Scope, Source, Version,
 };
+pub use live::ServerFields;
 pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};
 pub use read::{holds_more, read, values};

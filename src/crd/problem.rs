@@ -108,6 +108,12 @@ pub enum Problem {
     Schema { keyword: String, message: String },
     #[error("the API server refuses the CRD: {}{message}", prefix(field))]
     Refused { field: String, message: String },
+    #[error("the API server does not know the field `{field}`")]
+    UnknownField {
+        field: String,
+        /// What the field is called, or became.
+        instead: Option<String>,
+    },
     #[error("no version is served")]
     NotServed,
     #[error("{0} versions are marked as the storage version; there must be one")]
@@ -140,6 +146,7 @@ impl Problem {
                 Code::Versions
             }
             Self::Refused { .. } => Code::RefusedDefinition,
+            Self::UnknownField { .. } => Code::UnknownField,
             Self::TwiceKey(_) | Self::Overridden(_) => Code::TwiceKey,
             Self::TooDeep => Code::TooDeep,
             Self::TooLarge => Code::TooLarge,
@@ -174,6 +181,13 @@ impl Problem {
             }
             Self::Schema { keyword, message } => schema_help(keyword, message),
             Self::Refused { field, message } => refused::help(field, message),
+            Self::UnknownField { instead: Some(new), .. } if new.contains('.') => {
+                format!("move it to `{new}`, where apiextensions.k8s.io/v1 has it")
+            }
+            Self::UnknownField { instead: Some(near), .. } => format!("write `{near}`"),
+            Self::UnknownField { instead: None, .. } => {
+                "remove it: the API server drops it, and kubectl refuses it".into()
+            }
             Self::TooDeep => "replace the deepest levels with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::TooLarge => "replace its largest parts with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::NotServed => "set `served: true` on a version".into(),

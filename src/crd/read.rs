@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::{
     api::{Api, Conversion, Deprecation, Enclosing, Names, Scope, Source, Version},
     compose::{Composed, compose},
-    definition::{Definition, RawScope, RawVersion, Strategy},
+    definition::{Definition, RawScope, RawVersion, Strategy, Texts},
     document::{Document, documents},
+    live::ServerFields,
     position::{Positions, beginning, keyword},
     problem::{Fault, MOST_BYTES, MOST_TOLD, NameRule, Problem, ReadError},
-    refused::refused,
+    refused::{Refused, refused},
     unique::Unique,
 };
 use crate::diagnostic::{Location, lines};
@@ -123,18 +124,10 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
             }
         };
-        let read = match text.len() {
-            ..=MOST_BYTES => read_api(object, text).map_err(|first| vec![first]),
+        let checked = match text.len() {
+            ..=MOST_BYTES => checked(object, text),
             _ => Err(vec![(String::new(), Problem::TooLarge)]),
         };
-        let checked = read.and_then(|mut api| {
-            let mut refused = refused(object);
-            refused.extend(check_schemas(&mut api.versions));
-            match refused.is_empty() {
-                true => Ok(api),
-                false => Err(refused),
-            }
-        });
         match checked {
             Ok(mut api) => {
                 api.source = Source {
@@ -219,6 +212,36 @@ fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Va
 /// A problem and the JSON pointer of its place.
 type Found = (String, Problem);
 
+/// Reads a CRD, and checks it. What does not concern its types is left to the commands that install it.
+fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
+    let read = read_api(object, text);
+    let Refused {
+        mut entire,
+        beside_types,
+    } = refused(object);
+    match read {
+        Ok(mut api) => {
+            entire.extend(check_schemas(&mut api.versions));
+            // the decoder of the API server names no place
+            let is_told = !api.refused.is_empty();
+            let undecodable =
+                |it: &Problem| matches!(it, Problem::Refused { field, .. } if field.is_empty());
+            let rest = beside_types.into_iter();
+            let rest = rest.filter(|(_, problem)| !(is_told && undecodable(problem)));
+            api.refused.extend(rest);
+            match entire.is_empty() {
+                true => Ok(api),
+                false => Err(entire),
+            }
+        }
+        Err(first) => {
+            let unknown = beside_types.into_iter();
+            let unknown = unknown.filter(|(_, it)| matches!(it, Problem::UnknownField { .. }));
+            Err([first].into_iter().chain(unknown).collect())
+        }
+    }
+}
+
 fn read_api(object: &Value, text: String) -> Result<Api, Found> {
     match object.get("apiVersion").and_then(Value::as_str) {
         Some("apiextensions.k8s.io/v1") => {}
@@ -229,14 +252,14 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
         }
     }
     // the way to each value is kept only where there is something to tell
-    let definition = Definition::deserialize(object).or_else(|_| {
-        serde_path_to_error::deserialize(object).map_err(|error| {
-            (
-                pointer(error.path()),
-                Problem::Shape(error.inner().to_string()),
-            )
-        })
-    })?;
+    let definition = decoded::<Definition>(object)?;
+    let (texts_of, odd) = match decoded::<Texts>(&object["metadata"]) {
+        Ok(texts) => (texts, None),
+        Err((place, problem)) => {
+            let odd = (format!("/metadata{place}"), problem);
+            (Texts::default(), Some(odd))
+        }
+    };
     let spec = definition.spec;
     check("/spec/group", NameRule::Group, &spec.group)?;
     check("/spec/names/plural", NameRule::Plural, &spec.names.plural)?;
@@ -285,8 +308,10 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             Some(Strategy::Webhook) => Conversion::Webhook,
             Some(Strategy::None) | None => Conversion::None,
         },
-        annotations: texts(definition.metadata.annotations),
-        labels: texts(definition.metadata.labels),
+        annotations: texts(texts_of.annotations),
+        labels: texts(texts_of.labels),
+        refused: odd.into_iter().collect(),
+        server_fields: ServerFields::of(object),
         source: Source {
             path: String::new(),
             line: 1,
@@ -294,6 +319,15 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             positions: Arc::default(),
         },
         text,
+    })
+}
+
+fn decoded<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Found> {
+    T::deserialize(value).or_else(|_| {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let place = pointer(error.path());
+            (place, Problem::Shape(error.inner().to_string()))
+        })
     })
 }
 

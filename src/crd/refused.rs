@@ -1,8 +1,8 @@
 //! The reasons why the API server rejects a CRD, except for those of its schemas: their positions in the document, and the help.
 
-use operator_apiserver::{Refusal, refusals};
+use operator_apiserver::{Refusal, UnknownField, Verdict, verdict};
 use operator_schema::pointer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::problem::Problem;
 
@@ -31,20 +31,82 @@ const RENAMED: [(&str, &str); 9] = [
 /// Values that are set when the CRD is installed, by kustomize, Helm, or the CA injector of cert-manager.
 const WEBHOOK: &str = "spec.conversion.webhookClientConfig";
 
-/// The violations, with the JSON pointers of their places.
-pub fn refused(definition: &Value) -> Vec<(String, Problem)> {
-    let refusals = refusals(definition).into_iter();
-    // values that are set before the API server gets the CRD: placeholders of a chart, and the webhook of a conversion
-    let refusals = refusals
-        .filter(|refusal| !refusal.message.contains("{{") && !refusal.field.starts_with(WEBHOOK));
-    let mut problems: Vec<(String, Problem)> = refusals
-        .map(|Refusal { field, message }| {
-            let pointer = entry(definition, &field, &message).unwrap_or_else(|| pointer(&field));
-            (pointer, Problem::Refused { field, message })
-        })
-        .collect();
-    problems.dedup();
-    problems
+/// The reasons why the API server refuses a CRD, with the JSON pointers of their places.
+#[derive(Default)]
+pub struct Refused {
+    pub entire: Vec<(String, Problem)>,
+    /// Those that do not concern the types: metadata and unknown fields.
+    pub beside_types: Vec<(String, Problem)>,
+}
+
+pub fn refused(definition: &Value) -> Refused {
+    let mut all = verdict(definition);
+    let mut refused = Refused::default();
+    if is_undecodable(&all) {
+        let mut bare = definition.clone();
+        bare["metadata"] = json!({"name": definition["metadata"]["name"]});
+        let without_metadata = verdict(&bare);
+        if !is_undecodable(&without_metadata) {
+            let of_metadata = all.refusals.into_iter();
+            refused.beside_types = of_metadata
+                .map(|it| ("/metadata".to_owned(), problem(it)))
+                .collect();
+            all = without_metadata;
+        }
+    }
+    for refusal in all.refusals {
+        // values that are set before the API server gets the CRD: placeholders of a chart, and the webhook of a conversion
+        if refusal.message.contains("{{") || refusal.field.starts_with(WEBHOOK) {
+            continue;
+        }
+        let Refusal { field, message } = &refusal;
+        let pointer = entry(definition, field, message).unwrap_or_else(|| pointer(field));
+        let list = match field.starts_with("metadata.") && field != "metadata.name" {
+            true => &mut refused.beside_types,
+            false => &mut refused.entire,
+        };
+        list.push((pointer, problem(refusal)));
+    }
+    refused
+        .beside_types
+        .extend(all.unknown.iter().filter_map(unknown));
+    refused.entire.dedup();
+    refused.beside_types.dedup();
+    refused
+}
+
+fn problem(Refusal { field, message }: Refusal) -> Problem {
+    Problem::Refused { field, message }
+}
+
+/// An unknown field outside of the schemas, whose keywords are reported with them.
+fn unknown(UnknownField { field, known }: &UnknownField) -> Option<(String, Problem)> {
+    if field.contains(".schema.openAPIV3Schema.") {
+        return None;
+    }
+    let name = field.rsplit('.').next().unwrap_or(field);
+    let moved = RENAMED.iter().find(|(old, _)| old == field);
+    let likeness = |known: &String| strsim::jaro(&known.to_lowercase(), &name.to_lowercase());
+    let near = known.iter().map(|known| (likeness(known), known));
+    let near = near.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let instead = match (moved, near) {
+        (Some((_, new)), _) => {
+            let new = new.replace("/0/", "[]/");
+            Some(new.trim_start_matches('/').replace('/', "."))
+        }
+        (None, Some((likeness, near))) if likeness > 0.85 => Some(near.clone()),
+        _ => None,
+    };
+    let problem = Problem::UnknownField {
+        field: field.clone(),
+        instead,
+    };
+    Some((steps(field), problem))
+}
+
+/// Whether the decoder refuses the object, so that nothing else of it is known.
+fn is_undecodable(verdict: &Verdict) -> bool {
+    verdict.refusals.iter().any(|it| it.field.is_empty())
 }
 
 /// The label or annotation that a message quotes; the field of the message is the whole map.
@@ -74,17 +136,19 @@ fn pointer(field: &str) -> String {
         let rest = field.strip_prefix(old)?;
         (rest.is_empty() || rest.starts_with(['.', '['])).then_some((*new, rest))
     });
-    let (mut pointer, rest) = match renamed {
-        Some((pointer, rest)) => (pointer.to_owned(), rest),
-        None => (String::new(), field),
-    };
-    for step in rest.split(['.', '[']).filter(|step| !step.is_empty()) {
-        let step = match step.trim_end_matches(']') {
-            "JSONPath" => "jsonPath",
-            step => step,
-        };
+    match renamed {
+        Some((new, rest)) => new.to_owned() + &steps(rest),
+        None => steps(field),
+    }
+    .replace("/JSONPath", "/jsonPath")
+}
+
+/// The JSON pointer of a path such as `spec.versions[0].name`.
+fn steps(path: &str) -> String {
+    let mut pointer = String::new();
+    for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
         pointer.push('/');
-        pointer += &pointer::escape(step);
+        pointer += &pointer::escape(step.trim_end_matches(']'));
     }
     pointer
 }
@@ -113,6 +177,12 @@ pub fn help(field: &str, message: &str) -> String {
             "set the annotation as the message says, or use a group outside of k8s.io and kubernetes.io".into()
         }
         _ if field.starts_with("metadata.") => format!("remove `{name}`, which the API server sets itself"),
+        "spec.selectableFields" => {
+            "leave the selectable fields out of one version: the API server refuses equal ones in versions with different schemas".into()
+        }
+        _ if name == "selectableFields" => {
+            "give all versions the same selectable fields: the API server refuses different ones in versions with equal schemas".into()
+        }
         _ if message.starts_with("Required value") => format!("set `{name}`"),
         _ if message.starts_with("Forbidden") => format!("remove `{name}`"),
         _ => format!("fix or remove `{name}`"),

@@ -48,6 +48,10 @@ codes! {
     AbandonedFinalizers = "abandoned-finalizers",
     /// A resource or group in a rule is probably misspelled.
     UnknownResource = "unknown-resource",
+    /// A CRD comes from a cluster, and the project's copy lacks what the cluster has set.
+    ServerFields = "server-fields",
+    /// The API server does not know a field of the CRD outside of its schemas.
+    UnknownField = "unknown-field",
     /// CRD schemas do not have this keyword.
     UnknownKeyword = "unknown-keyword",
     /// The API server accepts a part of the CRD that cannot work as intended.

@@ -47,6 +47,10 @@ pub fn kind_files(
     let mut made = Made::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
+    say(api.server_fields.diagnostic().into_iter().collect());
+    if kind.source() == Source::Foreign {
+        say(api.warnings());
+    }
     let conversions = conversions(kind, api)?;
     let mut facts = vec![];
     for version_name in &kind.versions {

@@ -19,6 +19,7 @@ mod finalizers;
 mod guards;
 mod kept_fields;
 mod killed;
+mod live;
 mod misspelt;
 mod mixed;
 mod model;

@@ -118,7 +118,7 @@ fn errors_have_their_lines() {
         (
             "openAPIV3Schema:",
             "openapi:",
-            "x.yaml:10: the version `v1` has no schema",
+            "x.yaml:10: the version `v1` has no schema\nx.yaml:14: the API server does not know the field `spec.versions[0].schema.openapi`",
         ),
         (
             "name: v1\n",
@@ -133,8 +133,8 @@ fn errors_have_their_lines() {
     ];
     for (before, after, expected) in cases {
         assert_eq!(
-            problems(&WIDGET.replace(before, after)),
-            [expected],
+            problems(&WIDGET.replace(before, after)).join("\n"),
+            expected,
             "{after}"
         );
     }
@@ -191,6 +191,15 @@ fn many_crds_and_errors_are_read() {
     assert_eq!(places.last(), Some(&(list.len() - 31..list.len() - 1)));
 }
 
+/// The first reason why the API server refuses a CRD, with or without types.
+fn first_refusal(text: &str) -> ReadError {
+    let errors = read("x.yaml", text).map_or_else(
+        |errors| errors,
+        |apis| apis.iter().flat_map(Api::refusals).collect(),
+    );
+    errors.into_iter().next().unwrap()
+}
+
 #[test]
 fn rejections_outside_of_schemas_have_a_position_and_a_help() {
     let annotated = |entry: &str| {
@@ -199,7 +208,8 @@ fn rejections_outside_of_schemas_have_a_position_and_a_help() {
             &format!("  name: widgets.example.com\n  annotations:\n    a: b\n    {entry}\n"),
         )
     };
-    assert!(read("x.yaml", &annotated("example.com/c: d")).is_ok());
+    let accepted = read("x.yaml", &annotated("example.com/c: d")).unwrap();
+    assert_eq!(accepted[0].refused, []);
     for (text, line, pointer, help) in [
         (
             annotated("example.com/: d"),
@@ -212,6 +222,12 @@ fn rejections_outside_of_schemas_have_a_position_and_a_help() {
             7,
             "/metadata/annotations/-c",
             "remove or rename the annotation",
+        ),
+        (
+            annotated("c: 1"),
+            7,
+            "/metadata/annotations/c",
+            "`kubectl explain customresourcedefinition.spec` shows the fields",
         ),
         (
             WIDGET.replace("plural: widgets}", "plural: widgets, shortNames: [W]}"),
@@ -232,8 +248,7 @@ fn rejections_outside_of_schemas_have_a_position_and_a_help() {
             "remove `resourceVersion`, which the API server sets itself",
         ),
     ] {
-        let errors = read("x.yaml", &text).unwrap_err();
-        let error = errors.into_iter().next().unwrap();
+        let error = first_refusal(&text);
         assert_eq!(error.location.line, line, "{error}");
         assert_eq!(error.location.pointer, pointer, "{error}");
         assert_eq!(error.problem.help(), help, "{error}");
@@ -250,6 +265,162 @@ fn placeholders_that_are_filled_in_at_installation_are_accepted() {
     let webhook = WIDGET.replace("  group:", &format!("  {conversion}\n  group:"));
     assert!(read("x.yaml", &webhook).is_ok());
     // a placeholder hides no other fault
-    let errors = read("x.yaml", &labelled(&format!("{{{placeholder}, a: '-'}}"))).unwrap_err();
-    assert_eq!(errors[0].location.pointer, "/metadata/labels/a");
+    let error = first_refusal(&labelled(&format!("{{{placeholder}, a: '-'}}")));
+    assert_eq!(error.location.pointer, "/metadata/labels/a");
+}
+
+#[test]
+fn what_concerns_no_types_leaves_a_crd_readable() {
+    for (old, new, count) in [
+        ("metadata:\n", "metadata:\n  labels: {a: 1}\n", 1),
+        (
+            "metadata:\n",
+            "metadata:\n  creationTimestamp: yesterday\n",
+            1,
+        ),
+        (
+            "metadata:\n",
+            "metadata:\n  finalizers: [a b]\n  other: 1\n",
+            2,
+        ),
+        ("spec:\n", "spec:\n  validation: {}\n", 1),
+        ("spec:\n", "status: {a: 1}\nspec:\n", 1),
+    ] {
+        let text = WIDGET.replace(old, new);
+        let apis = read("x.yaml", &text).unwrap();
+        assert_eq!(apis[0].refused.len(), count, "{new}: {:?}", apis[0].refused);
+    }
+    // where only what a cluster has set is wrong, there is nothing to tell
+    let text = WIDGET.replace("metadata:\n", "metadata:\n  resourceVersion: \"1\"\n");
+    assert_eq!(read("x.yaml", &text).unwrap()[0].warnings(), []);
+    // what remains of the CRD is checked as ever
+    let text = WIDGET.replace("metadata:\n", "metadata:\n  labels: {a: 1}\n");
+    assert_eq!(problems(&text.replace("true", "false")).len(), 1);
+    let text = text.replace("  group:", "  conversion: {strategy: Webhook}\n  group:");
+    assert_eq!(problems(&text).len(), 1);
+}
+
+#[test]
+fn unknown_fields_have_a_place_and_their_name_or_new_place() {
+    for (old, new, pointer, help) in [
+        (
+            "    storage: true\n",
+            "    storrage: true\n",
+            "/spec/versions/0/storrage",
+            "write `storage`",
+        ),
+        (
+            "    storage: true\n",
+            "    storage: true\n    additionalPrinterColums: []\n",
+            "/spec/versions/0/additionalPrinterColums",
+            "write `additionalPrinterColumns`",
+        ),
+        (
+            "    storage: true\n",
+            "    storage: true\n    additionalPrinterColumns: [{name: A, type: string, JSONPath: .a}]\n",
+            "/spec/versions/0/additionalPrinterColumns/0/JSONPath",
+            "write `jsonPath`",
+        ),
+        (
+            "    storage: true\n    schema:\n",
+            "    storage: true\n    Schema:\n",
+            "/spec/versions/0/Schema",
+            "write `schema`",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  validation: {openAPIV3Schema: {type: object}}\n",
+            "/spec/validation",
+            "move it to `spec.versions[].schema`, where apiextensions.k8s.io/v1 has it",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  version: v1\n",
+            "/spec/version",
+            "move it to `spec.versions[].name`, where apiextensions.k8s.io/v1 has it",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  subresources: {status: {}}\n",
+            "/spec/subresources",
+            "move it to `spec.versions[].subresources`, where apiextensions.k8s.io/v1 has it",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  conversion: {strategy: None, webhookClientConfig: {}}\n",
+            "/spec/conversion/webhookClientConfig",
+            "move it to `spec.conversion.webhook.clientConfig`, where apiextensions.k8s.io/v1 has it",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  owner: us\n",
+            "/spec/owner",
+            "remove it: the API server drops it, and kubectl refuses it",
+        ),
+        (
+            "kind: Cust",
+            "extra: 1\nkind: Cust",
+            "/extra",
+            "remove it: the API server drops it, and kubectl refuses it",
+        ),
+    ] {
+        let text = WIDGET.replacen(old, new, 1);
+        let errors = read("x.yaml", &text).map_or_else(
+            |errors| errors,
+            |apis| apis.iter().flat_map(Api::refusals).collect(),
+        );
+        let unknown = |it: &&ReadError| matches!(it.problem, Problem::UnknownField { .. });
+        let error = errors.iter().find(unknown).unwrap();
+        assert_eq!(error.location.pointer, pointer, "{error}");
+        assert_eq!(error.problem.help(), help, "{error}");
+        let last = pointer.rsplit('/').next().unwrap();
+        let line = text.lines().position(|it| it.contains(&format!("{last}:")));
+        assert_eq!(
+            Some(error.location.line),
+            line.map(|line| line + 1),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn selectable_fields_are_shared_by_all_versions_as_their_schema_is() {
+    let version = |name: &str, selectable: &str, extra: &str| {
+        let schema = format!(
+            "{{type: object, properties: {{a: {{type: string}}, b: {{type: string}}{extra}}}}}"
+        );
+        format!(
+            "  - {{name: {name}, served: true, storage: {}{selectable}, schema: {{openAPIV3Schema: {schema}}}}}\n",
+            name == "v1"
+        )
+    };
+    let (head, _) = WIDGET.split_once("  - name").unwrap();
+    let [a, both, back, other, none] = [
+        ", selectableFields: [{jsonPath: .a}]",
+        ", selectableFields: [{jsonPath: .a}, {jsonPath: .b}]",
+        ", selectableFields: [{jsonPath: .b}, {jsonPath: .a}]",
+        ", c: {type: string}",
+        "",
+    ];
+    // what `ValidateCustomResourceDefinition` of 1.36 says
+    for (v1, v2, extra, expected) in [
+        (a, a, "", None),
+        (a, a, other, Some("/spec/versions/0/selectableFields")),
+        (a, none, other, None),
+        (none, a, other, None),
+        (a, ", selectableFields: []", other, None),
+        (both, back, other, None),
+        (none, a, "", Some("/spec/versions/1/selectableFields")),
+        (both, back, "", Some("/spec/versions/0/selectableFields")),
+        (none, none, other, None),
+    ] {
+        let text = format!(
+            "{head}{}{}",
+            version("v1", v1, ""),
+            version("v2", v2, extra)
+        );
+        let errors = read("x.yaml", &text).err().unwrap_or_default();
+        let places = errors.first().map(|it| it.location.pointer.as_str());
+        assert_eq!(places, expected, "{text}");
+    }
 }
