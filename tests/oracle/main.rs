@@ -3,6 +3,7 @@
 //! `$ORACLE` is its program, and `$CORPUS` a folder of real CRDs.
 
 mod peer;
+mod verdict;
 mod yaml;
 
 use std::{fs, path::Path};

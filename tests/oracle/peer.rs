@@ -21,6 +21,12 @@ pub struct Document {
     #[serde(default)]
     pub value: Value,
     pub error: Option<String>,
+    /// The unknown fields of a CRD.
+    #[serde(default)]
+    pub unknown: Vec<String>,
+    /// Why the API server refuses a CRD.
+    #[serde(default)]
+    pub invalid: Vec<String>,
 }
 
 impl Oracle {

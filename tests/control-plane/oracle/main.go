@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"os"
@@ -89,6 +90,12 @@ func documents(text string) []document {
 
 // judge validates as the API server does when a CRD is created.
 func judge(value []byte, answer *document) {
+	// which the API server answers with an error
+	defer func() {
+		if failure := recover(); failure != nil {
+			answer.Invalid = append(answer.Invalid, fmt.Sprint(failure))
+		}
+	}()
 	var external v1.CustomResourceDefinition
 	unknown, err := kjson.UnmarshalStrict(value, &external)
 	if err != nil {
