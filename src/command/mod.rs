@@ -37,6 +37,7 @@ mod remove;
 mod removing;
 mod resolve;
 mod retype;
+mod rule_check;
 mod rules;
 mod sample;
 mod stale_code;

@@ -27,6 +27,7 @@ impl OpenProject {
         terminal.working("generating");
         self.check_installed()?;
         self.check_scaffolds()?;
+        self.check_rules()?;
         render::render(&self.project()).map_err(|error| self.render_failed(error))
     }
 

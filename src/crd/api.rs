@@ -91,6 +91,8 @@ pub struct Version {
     pub schema: Schema,
     /// Parts of the schema that the API server accepts, but that cannot work as intended.
     pub schema_warnings: Vec<operator_schema::Problem>,
+    /// The CEL rules for which the API server refuses the CRD.
+    pub rule_faults: Vec<operator_schema::RuleFault>,
     pub status_subresource: bool,
     pub scale: Option<Scale>,
     pub printer_columns: Vec<PrinterColumn>,

@@ -347,7 +347,8 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
-/// Checks the schemas. Problems that the API server accepts are stored in the versions.
+/// Checks the schemas. Problems that the API server accepts are stored in the versions, and those of rules, which matter where the CRD is
+/// installed.
 fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
     let mut refused = vec![];
     for version in versions {
@@ -368,6 +369,7 @@ fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
                 refused.push(problem);
             }
         }
+        version.rule_faults = operator_schema::rule_faults(&version.schema);
     }
     refused
 }
@@ -396,6 +398,7 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
             },
             schema,
             schema_warnings: vec![],
+            rule_faults: vec![],
             status_subresource: subresources
                 .as_ref()
                 .is_some_and(|sub| sub.status.is_some()),

@@ -56,8 +56,8 @@ codes! {
     UnknownKeyword = "unknown-keyword",
     /// The API server accepts a part of the CRD that cannot work as intended.
     Contradiction = "contradiction",
-    /// A CEL rule cannot be parsed.
-    UnreadableRule = "unreadable-rule",
+    /// The API server refuses a CEL rule.
+    RefusedRule = "refused-rule",
     /// A CEL rule could not be evaluated, so that the sample may break it.
     UncheckedRule = "unchecked-rule",
     /// No sample that the schema accepts could be generated.

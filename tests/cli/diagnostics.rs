@@ -165,3 +165,43 @@ fn codes_are_explained() {
     let script = ok(folder.path(), "completions bash").stdout;
     assert!(script.contains("explain"));
 }
+
+/// The widget with a rule that the API server refuses.
+fn ruled(rule: &str) -> String {
+    let size = "              size:\n";
+    let rules = format!("x-kubernetes-validations: [{{rule: \"{rule}\"}}]");
+    let ruled = WIDGET.replace(size, &format!("{size}                {rules}\n"));
+    assert_ne!(ruled, WIDGET);
+    ruled
+}
+
+#[test]
+fn a_rule_that_the_api_server_refuses_is_an_error_where_the_crd_is_installed() {
+    let folder = folder();
+    let p = folder.path();
+    let write = |rule: &str| fs::write(p.join("ruled.yaml"), ruled(rule)).unwrap();
+    write("self != 'a'");
+    let refused = "[refused-rule]: Widget.example.com: the API server refuses this rule: no matching overload for '_!=_' applied to '(int, string)'\n";
+    let line = line_of(&ruled(""), "x-kubernetes-validations");
+    for command in [
+        "types ruled.yaml",
+        "init foreign --crd ruled.yaml --types-only",
+    ] {
+        let shown = ok(p, command).stderr;
+        assert!(shown.contains(&format!("warning{refused}")), "{shown}");
+        assert!(shown.contains(&format!("ruled.yaml:{line}:")), "{shown}");
+    }
+    let own = run(p, "init own --crd ruled.yaml");
+    assert_eq!(own.code, 2, "{}", own.stderr);
+    assert!(
+        own.stderr.contains(&format!("error{refused}")),
+        "{}",
+        own.stderr
+    );
+    assert!(!p.join("own").exists());
+
+    write("self.foo() == 1");
+    let newer = ok(p, "init own --crd ruled.yaml");
+    let unknown = "warning[refused-rule]: Widget.example.com: no known API server has this function: undeclared reference to 'foo'";
+    assert!(newer.stderr.contains(unknown), "{}", newer.stderr);
+}

@@ -9,7 +9,7 @@
 //! | does the API server accept this schema? | [`structural`] |
 //! | which CEL rules does a schema have? | [`unchecked_rules`] |
 //! | does an object satisfy them? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
-//! | which of them are not valid CEL? (feature `cel`) | `unreadable_rules` |
+//! | for which of them does the API server reject the CRD? (feature `cel`) | `rule_faults` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
 //!
@@ -69,7 +69,8 @@ pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
 #[cfg(feature = "cel")]
 pub use rules::{
-    ConditionError, Judgement, Unsupported, condition, rule_violations, unreadable_rules,
+    ConditionError, Judgement, RuleFault, RuleFaultKind, Unsupported, condition, rule_faults,
+    rule_violations,
 };
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};

@@ -3,6 +3,7 @@
 //! The traversal of the schema, the correlation of old and new values, and the messages are those of the API server; the crate `kube-cel`
 //! evaluates single expressions. What it does not support is reported as [`Unsupported`].
 
+mod check;
 mod condition;
 mod evaluate;
 mod functions;
@@ -13,6 +14,7 @@ mod solve;
 mod tree;
 mod value;
 
+pub use check::{RuleFault, RuleFaultKind, rule_faults};
 pub use condition::{ConditionError, condition};
 pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};
@@ -22,12 +24,8 @@ use self::evaluate::Evaluation;
 use crate::correlate::Old;
 use crate::default::field;
 use crate::validate::enter;
-use crate::{
-    Reason, Schema, UncheckedRule, Violation, status_violations, unchecked_rules,
-    update_violations, violations,
-};
+use crate::{Reason, Schema, Violation, status_violations, update_violations, violations};
 use serde_json::Value;
-use std::collections::HashSet;
 
 /// The result of a validation that includes rules.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -184,36 +182,6 @@ impl Walk {
             }
         }
     }
-}
-
-/// The rules of a schema that are not valid CEL; the API server rejects a CRD with such a rule. Whether a valid rule can be evaluated is
-/// known only with an object; see [`Judgement`].
-pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
-    let mut unsupported = Vec::new();
-    // many rules are there at several places
-    let mut readable = HashSet::new();
-    for UncheckedRule { pointer, rule } in unchecked_rules(schema) {
-        let expressions = [
-            ("rule", Some(&rule.rule)),
-            ("messageExpression", rule.message_expression.as_ref()),
-        ];
-        for (keyword, expression) in expressions {
-            let Some(expression) = expression.filter(|it| !readable.contains(it)) else {
-                continue;
-            };
-            match parse::parsed(expression) {
-                Ok(_) => {
-                    readable.insert(expression);
-                }
-                Err(what) => unsupported.push(Unsupported {
-                    pointer: format!("{pointer}/{keyword}"),
-                    rule: expression.clone(),
-                    what,
-                }),
-            }
-        }
-    }
-    unsupported
 }
 
 /// Whether the schema, or one below it, has rules.

@@ -1,16 +1,18 @@
 //! Parses expressions into a form that the evaluator can run.
 
+use std::cell::Cell;
+
 use super::tree::{MacroKind, Node};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators};
 use kube_cel::cel::parser::Parser;
 
+/// The most parts that [`with_errors`] adds to an expression.
+const MOST_ADDED: usize = 5_000;
+
 /// Parses an expression, with `a.?b` as `a[?"b"]`, because the evaluator fails for the former if the field is absent.
 pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
-    let parser = Parser::new().enable_optional_syntax(true);
-    let mut parsed = parser
-        .parse(expression)
-        .map_err(|errors| format!("syntax: {errors}"))?;
+    let mut parsed = read(expression)?;
     for_each(&mut parsed, &|part| {
         if let Expr::Call(call) = &mut part.expr
             && call.func_name == operators::OPT_SELECT
@@ -21,13 +23,27 @@ pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
     Ok(parsed)
 }
 
+/// Parses an expression.
+pub(super) fn read(expression: &str) -> Result<IdedExpr, String> {
+    let parser = Parser::new().enable_optional_syntax(true);
+    let parsed = parser.parse(expression);
+    parsed.map_err(|errors| format!("syntax: {errors}"))
+}
+
 /// The same expression, for which the evaluator fails as the API server does: with the error of the first argument of a function, which it
 /// drops otherwise, and not because of an item of `all` or `exists` if another one decides.
 ///
 /// `size(a)` becomes `[a, size(a)][1]`, and `a.all(x, p)` becomes `a.all(x, @not_strictly_false(p)) && a.all(x, p)`.
+///
+/// A call in an argument is written twice for each call around it, so only so many parts are added.
 pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
     let mut expression = expression.clone();
+    let left = Cell::new(MOST_ADDED);
     for_each(&mut expression, &|part| {
+        let added = size(part);
+        if added > left.get() {
+            return;
+        }
         let kind = match Node::of(part) {
             Node::Macro(found) => Some(found.kind),
             _ => None,
@@ -49,6 +65,7 @@ pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
                 };
                 let decided = of(Expr::Comprehension(decided));
                 *part = call(&name, [decided, part.clone()]);
+                left.set(left.get() - added);
             }
             (Expr::Call(function), _)
                 if function.target.is_none()
@@ -63,12 +80,20 @@ pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
                     };
                     let second = Expr::Literal(LiteralValue::Int(1.into()));
                     *part = call(operators::INDEX, [of(Expr::List(list)), of(second)]);
+                    left.set(left.get() - added);
                 }
             }
             _ => {}
         }
     });
     expression
+}
+
+/// The number of parts of an expression.
+fn size(expression: &IdedExpr) -> usize {
+    let size = Cell::new(0);
+    for_each(&mut expression.clone(), &|_| size.set(size.get() + 1));
+    size.get()
 }
 
 fn of(expr: Expr) -> IdedExpr {

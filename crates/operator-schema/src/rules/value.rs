@@ -111,37 +111,39 @@ pub(super) fn json(schema: &Schema, value: &Cel) -> Option<Value> {
     }
 }
 
+/// Words that are no identifiers.
+pub(super) const KEYWORDS: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
 /// The name of a property in CEL; `None` if rules cannot access it.
 pub(super) fn escaped(name: &str) -> Option<String> {
-    const KEYWORDS: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     if KEYWORDS.contains(&name) {
         return Some(format!("__{name}__"));
     }
     let first = name.chars().next()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
-    if !(first.is_ascii_alphabetic() || first == '_') || !name.chars().all(is_plain) {
+    if first.is_ascii_digit() || !name.chars().all(is_plain) {
         return None;
     }
     let name = name

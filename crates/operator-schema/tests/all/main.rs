@@ -4,6 +4,7 @@ mod defaults_and_pruning;
 mod laws;
 mod objects;
 mod reading;
+mod rule_faults;
 mod rules;
 mod samples;
 mod solving;

@@ -373,17 +373,13 @@ fn place(field: &str, pointer: &str) -> String {
     place
 }
 
-/// The rules that are not valid CEL, which are parsed only with the feature `cel`.
+/// The rules that do not compile, which are checked only with the feature `cel`.
 #[cfg(feature = "cel")]
 fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
-    let unreadable = operator_schema::unreadable_rules(schema).into_iter();
-    let unreadable = unreadable.filter(|found| !found.rule.trim().is_empty());
-    let refused = unreadable.map(|found| {
-        let text = format!(
-            "Invalid value: {:?}: compilation failed: {}",
-            found.rule, found.what
-        );
-        Cause::invalid(place(field, &found.pointer), text)
+    let refused = operator_schema::rule_faults(schema).into_iter();
+    let refused = refused.map(|fault| {
+        let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
+        Cause::invalid(place(field, &fault.pointer), text)
     });
     refused.collect()
 }
