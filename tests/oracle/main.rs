@@ -2,7 +2,9 @@
 //!
 //! `$ORACLE` is its program, and `$CORPUS` a folder of real CRDs.
 
+mod cel;
 mod peer;
+mod rule_edit;
 mod verdict;
 mod yaml;
 

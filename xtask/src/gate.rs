@@ -21,6 +21,7 @@ pub const CI: &[Step] = &[
     ]),
     Beside("packages", &["kopf", "helm --real", "olm --real", "manifests --some", "outputs"]),
     Run("oracle --proptest-cases=4000"),
+    Run("catalogue"),
     Run("lint"),
     Run("rustdoc"),
     Run("scaffolds"),

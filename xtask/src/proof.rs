@@ -135,7 +135,12 @@ pub const PROOFS: &[Proof] = &[
         .options(&["verdict"]),
     proof("oracle", 60, &[GO, CorpusIfPresent],
         Bash("export ORACLE=$CARGO_TARGET_DIR/control-plane/oracle && (cd tests/control-plane && go build -o \"$ORACLE\" ./oracle) && cargo test --test oracle"),
-        "a text is read as kubectl reads it, and a CRD is refused as the API server refuses it, without a server").options(&["proptest-cases"]),
+        "a text is read as kubectl reads it, and a CRD with its CEL rules is refused as the API server refuses it, without a server")
+        .options(&["proptest-cases"]),
+    proof("catalogue", 30, &[GO],
+        Bash("catalogue=$PWD/crates/operator-schema/src/rules/check/catalogue.txt && cd tests/control-plane && \
+              if [ \"${UPDATE:-}\" = 1 ]; then go run ./catalogue >\"$catalogue\"; else go run ./catalogue | diff \"$catalogue\" -; fi"),
+        "the functions of CEL rules are those of the API server").options(&["update"]),
     proof("corpus", 600, &[Tool, Corpus], Bash(".ci/corpus"), "types of real CRDs compile, and read and write every value")
         .options(&["corpus", "corpus-kinds", "corpus-share", "histories", "histories-share"]),
     proof("replay", 300, &[Tool, Histories], Test("replay", "--nocapture"), "real CRDs go through their releases, and no edit is lost")

@@ -1,0 +1,374 @@
+//! CEL rules are refused if the API server refuses them when a CRD is created, apart from their costs.
+
+use std::{cell::RefCell, sync::LazyLock};
+
+use operator_schema::{Schema, SchemaOrBool, rule_faults};
+use proptest::{prelude::*, sample::Index};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    crds,
+    peer::Oracle,
+    rule_edit::{edit, names, tokens},
+};
+
+/// Rules with what those of real CRDs rarely have.
+const OTHERS: [&str; 30] = [
+    "self.list.all(i, v, i < 3 && v.size() > 0)",
+    "self.list.existsOne(i, v, v == 'a') || self.labels.exists(k, v, k == v)",
+    "self.list.transformList(i, v, i > 0, v + 'a').size() > 1",
+    "self.labels.transformMap(k, v, v.size()).all(k, k.size() > self.size)",
+    "self.labels.transformMapEntry(k, v, {v: k}).size() == 1",
+    "self.?host.optMap(h, h.size()).orValue(0) > 1",
+    "self.?labels[?'a'].optFlatMap(v, optional.of(v + 'b')).hasValue()",
+    "self.pairs.sortBy(p, p.weight).map(p, p.name) == ['a', 'b']",
+    "self.pairs.map(p, p.weight > 1, p.name).join(',') != ''",
+    "cel.bind(x, self.size, x > 1)",
+    "[self.size, ?self.?other].size() == 2 && {?'a': self.?host}.size() == 1",
+    "'%s has %d of %.2f, %x'.format([self.host, self.size, self.ratio, self.host]) != ''",
+    "duration('1h') < self.wait && timestamp('2020-01-01T00:00:00Z') < self.since",
+    "self.since - duration('10s') > self.since && self.wait.getSeconds() > 1",
+    "int('12') + int(self.ratio) > self.size && double('1.5') > self.ratio",
+    "uint(3) > 2u && bool('true') && string(self.size) == '1' && bytes('a') == self.data",
+    "type(self.port) == int ? self.port > 1 : self.port.matches('^[a-z]+$')",
+    "self.host.find('[0-9]+') == '1' && self.host.findAll('a', 2).size() == 1",
+    "quantity('1Gi').isGreaterThan(quantity(self.host)) && isQuantity(self.host)",
+    "ip(self.host).family() == 4 && cidr('10.0.0.0/8').containsIP(ip(self.host))",
+    "semver('1.2.3').isLessThan(semver(self.host)) && url(self.host).getPort() == '80'",
+    "sets.contains(self.list, ['a']) && sets.equivalent(self.list, [])",
+    "lists.range(self.size).flatten().sum() > 1 && self.list.distinct().isSorted()",
+    "!format.dns1123Label().validate(self.host).hasValue()",
+    "self.nested.__dash__name == self.nested.x__dash__y && self.__namespace__ == self.namespace",
+    "has(self.nested.x__dash__y) && !has(self.labels.a) && has(self.?nested.x__dash__y)",
+    "self.size in [1, 2, 3] || self.host in self.labels || 'a' in self.list",
+    "self == oldSelf || self.list == oldSelf.list && -self.size < 1 && self.size % 2 == 0",
+    "self.embedded.metadata.name == self.embedded.kind && self.nested == null",
+    "dyn(self.port) == 1 && [dyn(1)] == [2] && self.pairs[0].weight == 1 && self.any == {}",
+];
+
+/// A schema with most types, for [`OTHERS`].
+fn wide() -> Value {
+    let string = || json!({"type": "string"});
+    json!({"type": "object", "properties": {
+        "host": string(), "namespace": string(), "size": {"type": "integer"}, "ratio": {"type": "number"}, "flag": {"type": "boolean"},
+        "port": {"x-kubernetes-int-or-string": true}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "unknown": {"x-kubernetes-preserve-unknown-fields": true},
+        "wait": {"type": "string", "format": "duration"}, "since": {"type": "string", "format": "date-time"},
+        "day": {"type": "string", "format": "date"}, "data": {"type": "string", "format": "byte"},
+        "list": {"type": "array", "items": string()}, "labels": {"type": "object", "additionalProperties": string()},
+        "nested": {"type": "object", "nullable": true, "properties": {"x-y": string(), "-name": string(), "a__b": string()}},
+        "pairs": {"type": "array", "items": {"type": "object", "properties": {"name": string(), "weight": {"type": "integer"}}}},
+        "embedded": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
+    }})
+}
+
+/// A rule, and the schema that it belongs to, without rules.
+#[derive(Clone)]
+struct Base {
+    schema: Value,
+    rule: String,
+    is_root: bool,
+}
+
+static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
+    let mut bases = vec![];
+    for text in crds() {
+        for document in cargo_operator::crd::values(&text) {
+            let document = document.expect("a real CRD can be read");
+            for version in document["spec"]["versions"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                let schema = &version["schema"]["openAPIV3Schema"];
+                let schema = Schema::deserialize(schema).expect("a real CRD has a schema");
+                collect(&schema, true, &mut bases);
+            }
+        }
+    }
+    bases.sort_by(|a, b| a.rule.cmp(&b.rule));
+    bases.dedup_by(|a, b| a.rule == b.rule);
+    let others = OTHERS.map(|rule| Base {
+        schema: wide(),
+        rule: rule.into(),
+        is_root: false,
+    });
+    bases.extend(others);
+    bases
+});
+
+fn collect(schema: &Schema, is_root: bool, bases: &mut Vec<Base>) {
+    if !schema.validations.is_empty() {
+        let mut plain = schema.clone();
+        strip(&mut plain);
+        let plain = serde_json::to_value(&plain).unwrap();
+        if plain.to_string().len() < 30_000 {
+            bases.extend(schema.validations.iter().map(|it| Base {
+                schema: plain.clone(),
+                rule: it.rule.clone(),
+                is_root,
+            }));
+        }
+    }
+    let values = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(values)) => Some(&**values),
+        _ => None,
+    };
+    let below = schema.properties.values().chain(schema.items.as_deref());
+    below.chain(values).for_each(|it| collect(it, false, bases));
+}
+
+/// Removes the rules, and what the API server does not accept everywhere.
+fn strip(schema: &mut Schema) {
+    schema.validations.clear();
+    schema.default = None;
+    schema.description = None;
+    schema.properties.values_mut().for_each(strip);
+    schema.items.as_deref_mut().into_iter().for_each(strip);
+    if let Some(SchemaOrBool::Schema(values)) = &mut schema.additional_properties {
+        strip(values);
+    }
+}
+
+fn crd(schema: &Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    })
+}
+
+/// What the API server says about the rules of a schema, apart from their costs.
+fn asked(schema: &Value) -> Vec<String> {
+    thread_local! {
+        static ORACLE: RefCell<Oracle> = RefCell::new(Oracle::start());
+    }
+    let answers = ORACLE.with_borrow_mut(|oracle| oracle.ask(&crd(schema).to_string()));
+    let invalid = answers.into_iter().flat_map(|it| it.invalid);
+    let costs = |it: &String| {
+        it.contains("exceeds budget")
+            || it.contains("cost limit")
+            || it.contains("estimated rule cost")
+    };
+    invalid.filter(|it| !costs(it)).collect()
+}
+
+/// Where the tool and the API server differ about a schema.
+fn difference(schema: &Value) -> Option<String> {
+    let read = Schema::deserialize(schema).unwrap();
+    let (ours, theirs) = (rule_faults(&read), asked(schema));
+    match (ours.is_empty(), theirs.is_empty()) {
+        (false, true) => Some(format!("refused alone: {}", ours[0])),
+        (true, false) => Some(format!("accepted alone: {}", theirs.join("\n"))),
+        _ => None,
+    }
+}
+
+#[test]
+fn real_rules_are_judged_as_by_the_api_server() {
+    for Base {
+        mut schema,
+        rule,
+        is_root,
+    } in BASES.clone()
+    {
+        schema["x-kubernetes-validations"] = json!([{"rule": rule, "message": "a"}]);
+        let schema = match is_root {
+            true => schema,
+            false => json!({"type": "object", "properties": {"spec": schema}}),
+        };
+        assert_eq!(difference(&schema), None, "{rule}");
+    }
+}
+
+/// Rules with literals that are read when the rule is compiled.
+fn literals() -> Vec<String> {
+    const TEXTS: [&str; 48] = [
+        "",
+        " ",
+        "0",
+        "1",
+        "-1",
+        "+1",
+        "01",
+        "1_0",
+        "0x10",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551616",
+        "1.5",
+        ".5",
+        "5.",
+        "1e3",
+        "1e400",
+        "-1e400",
+        "inf",
+        "-Infinity",
+        "nan",
+        "NaN",
+        "true",
+        "True",
+        "TRUE",
+        "t",
+        "f",
+        "yes",
+        "1h",
+        "1h30m",
+        "1.5s",
+        "-1s",
+        "+1s",
+        "1d",
+        "1us",
+        "1µs",
+        "1ns",
+        "1",
+        "9999999h",
+        "1h 1m",
+        "2020-01-01",
+        "2020-01-01T00:00:00Z",
+        "2020-01-01t00:00:00z",
+        "2020-01-01T00:00:00.123456789+01:00",
+        "2020-02-30T00:00:00Z",
+        "2020-01-01 00:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "9999-12-31T24:00:00Z",
+    ];
+    const NUMBERS: [&str; 11] = [
+        "0",
+        "-1",
+        "1",
+        "253402300799",
+        "253402300800",
+        "-62135596801",
+        "1.5",
+        "-1.5",
+        "9.3e18",
+        "1e20",
+        "18446744073709551615u",
+    ];
+    const PATTERNS: [&str; 12] = [
+        "", "a", "(", "[a", "a**", "(?=a)", "(?i)a", "\\\\d", "\\\\1", "a{1001}", "(?P<n>a)",
+        "\\\\pL",
+    ];
+    const FORMATS: [&str; 16] = [
+        "", "%", "%%", "a%", "%s", "%d", "%f", "%.3f", "%.f", "%.", "%e", "%b", "%x", "%X",
+        "%o %s", "%q",
+    ];
+    const ARGUMENTS: [&str; 14] = [
+        "1",
+        "1u",
+        "1.5",
+        "'a'",
+        "b'a'",
+        "true",
+        "null",
+        "[1]",
+        "['a', 1]",
+        "{'a': 1}",
+        "self.port",
+        "self.nested",
+        "type(1)",
+        "optional.of(1)",
+    ];
+    let mut rules = vec![];
+    for function in [
+        "int",
+        "uint",
+        "double",
+        "bool",
+        "duration",
+        "timestamp",
+        "string",
+        "bytes",
+    ] {
+        let texts = TEXTS
+            .iter()
+            .map(|it| format!("{function}('{it}') == {function}('{it}')"));
+        let numbers = NUMBERS
+            .iter()
+            .map(|it| format!("{function}({it}) == {function}({it})"));
+        rules.extend(texts.chain(numbers));
+    }
+    for pattern in PATTERNS {
+        for call in [
+            "self.host.matches('P')",
+            "matches(self.host, 'P')",
+            "matches('P', 'a')",
+            "self.host.find('P') == ''",
+            "self.host.findAll('P', 1) == []",
+        ] {
+            rules.push(call.replace('P', pattern));
+        }
+    }
+    for format in FORMATS {
+        rules.push(format!("'{format}'.format([]) == ''"));
+        rules.extend(
+            ARGUMENTS
+                .iter()
+                .map(|it| format!("'{format}'.format([{it}]) == ''")),
+        );
+    }
+    rules
+}
+
+#[test]
+fn literals_are_read_as_in_the_api_server() {
+    let rules = literals();
+    let differences: Vec<String> = rules
+        .iter()
+        .filter_map(|rule| {
+            let mut schema = wide();
+            schema["x-kubernetes-validations"] = json!([{"rule": rule}]);
+            let schema = json!({"type": "object", "properties": {"spec": schema}});
+            difference(&schema)
+        })
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_rule_is_refused_as_in_the_api_server(
+        base in any::<Index>(),
+        edits in prop::collection::vec(edit(), 1..3),
+        list in prop::sample::select(&[None, None, None, Some("atomic"), Some("map")]),
+        optional in prop::sample::select(&[None, None, None, Some(true), Some(false)]),
+        is_message in prop::bool::weighted(0.1),
+    ) {
+        let Base { mut schema, rule, is_root } = base.get(&BASES).clone();
+        let mut known = vec![];
+        names(&schema, &mut known);
+        known.extend(["size", "contains", "lowerAscii", "split", "min", "max", "indexOf", "value", "string", "double"].map(str::to_owned));
+        let mut tokens = tokens(&rule);
+        edits.iter().for_each(|edit| edit.apply(&mut tokens, &known));
+        let rule = tokens.concat();
+        let mut rule = match is_message {
+            true => json!({"rule": "true", "messageExpression": rule}),
+            false => json!({"rule": rule, "message": "a"}),
+        };
+        if let Some(optional) = optional {
+            rule["optionalOldSelf"] = json!(optional);
+        }
+        schema["x-kubernetes-validations"] = json!([rule]);
+        let is_object = schema["properties"].is_object();
+        let schema = match list {
+            Some("map") if is_object && !is_root => {
+                schema["properties"]["key"] = json!({"type": "string"});
+                schema["required"] = json!(["key"]);
+                let list = json!({"type": "array", "items": schema, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"]});
+                json!({"type": "object", "properties": {"spec": list}})
+            }
+            Some("atomic") if !is_root => json!({"type": "object", "properties": {"spec": {"type": "array", "items": schema}}}),
+            _ if is_root => schema,
+            _ => json!({"type": "object", "properties": {"spec": schema}}),
+        };
+        if let Some(difference) = difference(&schema) {
+            prop_assert!(false, "{difference}\n{rule}\n{schema}");
+        }
+    }
+}

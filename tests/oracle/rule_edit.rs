@@ -1,0 +1,166 @@
+//! Random edits of the tokens of a CEL rule.
+
+use proptest::{prelude::*, sample::Index};
+use serde_json::Value;
+
+const PIECES: [&str; 66] = [
+    "1",
+    "-1",
+    "1.5",
+    "2u",
+    "'a'",
+    "b'a'",
+    "true",
+    "null",
+    "[]",
+    "[1]",
+    "['a', 1]",
+    "{}",
+    "{'a': 1}",
+    "self",
+    "oldSelf",
+    "self.size()",
+    "size(self)",
+    "type(self)",
+    "string",
+    "int",
+    "dyn(1)",
+    "duration('1h')",
+    "duration('1')",
+    "timestamp('2020-01-01')",
+    "int('x')",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "in",
+    "&&",
+    "||",
+    "!",
+    "?",
+    ":",
+    ".",
+    ".?",
+    "[?",
+    "[0]",
+    "['a']",
+    "(",
+    ")",
+    ",",
+    ".size()",
+    ".orValue('')",
+    ".hasValue()",
+    ".all(x, x == 1)",
+    ".exists(k, v, v == k)",
+    ".map(x, [x])",
+    ".filter(x, x)",
+    ".startsWith('a')",
+    ".matches('(')",
+    ".matches('^a')",
+    ".isSorted()",
+    ".join(',')",
+    ".foo()",
+    ".namespace",
+    ".metadata.name",
+    "has(self.a)",
+    "optional.none()",
+    "quantity('1')",
+];
+
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// Replaces a token by a piece.
+    Replace(Index, Index),
+    Insert(Index, Index),
+    Remove(Index, usize),
+    Swap(Index, Index),
+    /// Replaces the name after a dot by the name of another field or function.
+    Rename(Index, Index),
+}
+
+pub fn edit() -> impl Strategy<Value = Edit> {
+    let at = any::<Index>;
+    prop_oneof![
+        3 => (at(), at()).prop_map(|(at, piece)| Edit::Replace(at, piece)),
+        1 => (at(), at()).prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        1 => (at(), 1..4_usize).prop_map(|(at, count)| Edit::Remove(at, count)),
+        1 => (at(), at()).prop_map(|(a, b)| Edit::Swap(a, b)),
+        3 => (at(), at()).prop_map(|(at, name)| Edit::Rename(at, name)),
+    ]
+}
+
+impl Edit {
+    pub fn apply(&self, tokens: &mut Vec<String>, names: &[String]) {
+        if tokens.is_empty() {
+            return;
+        }
+        match self {
+            Self::Replace(at, piece) => *at.get_mut(tokens) = (*piece.get(&PIECES)).into(),
+            Self::Insert(at, piece) => {
+                tokens.insert(at.index(tokens.len() + 1), (*piece.get(&PIECES)).into());
+            }
+            Self::Remove(at, count) => {
+                let at = at.index(tokens.len());
+                tokens.drain(at..(at + count).min(tokens.len()));
+            }
+            Self::Swap(a, b) => {
+                let (a, b) = (a.index(tokens.len()), b.index(tokens.len()));
+                tokens.swap(a, b);
+            }
+            Self::Rename(at, name) => {
+                let is_name = |it: &String| it.starts_with(|c: char| c.is_ascii_alphabetic());
+                let places = tokens.iter_mut().filter(|it| is_name(it));
+                let mut places: Vec<_> = places.collect();
+                if !places.is_empty() && !names.is_empty() {
+                    **at.get_mut(&mut places) = name.get(names).clone();
+                }
+            }
+        }
+    }
+}
+
+/// Words, literals, and operators.
+pub fn tokens(rule: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = vec![];
+    let mut rest = rule;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '\'' | '"' => rest[1..].find(first).map_or(rest.len(), |it| it + 2),
+            _ if first.is_alphanumeric() || first == '_' => {
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+            }
+            _ if first.is_whitespace() => first.len_utf8(),
+            _ if ["&&", "||", "==", "!=", "<=", ">="]
+                .iter()
+                .any(|it| rest.starts_with(it)) =>
+            {
+                2
+            }
+            _ => first.len_utf8(),
+        };
+        tokens.push(rest[..length].to_owned());
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// The names in a schema, and of functions.
+pub fn names(schema: &Value, names: &mut Vec<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        for (name, field) in properties {
+            names.push(name.clone());
+            self::names(field, names);
+        }
+    }
+    for below in ["items", "additionalProperties"] {
+        if schema[below].is_object() {
+            self::names(&schema[below], names);
+        }
+    }
+}
