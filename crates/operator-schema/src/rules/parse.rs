@@ -39,17 +39,20 @@ pub(super) fn read(expression: &str) -> Result<IdedExpr, String> {
 pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
     let mut expression = expression.clone();
     let left = Cell::new(MOST_ADDED);
+    let fits = |part: &IdedExpr| {
+        let rest = left.get().checked_sub(size(part));
+        left.set(rest.unwrap_or_default());
+        rest.is_some()
+    };
     for_each(&mut expression, &|part| {
-        let added = size(part);
-        if added > left.get() {
-            return;
-        }
         let kind = match Node::of(part) {
             Node::Macro(found) => Some(found.kind),
             _ => None,
         };
         match (&part.expr, kind) {
-            (Expr::Comprehension(inner), Some(MacroKind::All | MacroKind::Exists)) => {
+            (Expr::Comprehension(inner), Some(MacroKind::All | MacroKind::Exists))
+                if fits(part) =>
+            {
                 let mut decided = inner.clone();
                 let Expr::Call(step) = &mut decided.loop_step.expr else {
                     return;
@@ -65,13 +68,13 @@ pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
                 };
                 let decided = of(Expr::Comprehension(decided));
                 *part = call(&name, [decided, part.clone()]);
-                left.set(left.get() - added);
             }
             (Expr::Call(function), _)
                 if function.target.is_none()
                     && function
                         .func_name
-                        .starts_with(|c: char| c.is_ascii_alphabetic()) =>
+                        .starts_with(|c: char| c.is_ascii_alphabetic())
+                    && fits(part) =>
             {
                 if let Some(first) = function.args.first() {
                     let list = ListExpr {
@@ -80,7 +83,6 @@ pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
                     };
                     let second = Expr::Literal(LiteralValue::Int(1.into()));
                     *part = call(operators::INDEX, [of(Expr::List(list)), of(second)]);
-                    left.set(left.get() - added);
                 }
             }
             _ => {}

@@ -106,14 +106,12 @@ fn literal(expression: &IdedExpr, call: &CallExpr) -> Option<String> {
         // declared, but not accepted as a literal
         ("duration", LiteralValue::Int(_)) => false,
         ("timestamp", LiteralValue::String(text)) => {
-            is_time(text.inner()) && evaluate::resolved(expression, std::iter::empty()).is_ok()
+            is_time(text.inner()) && evaluate::context([]).resolve(expression).is_ok()
         }
         ("timestamp", LiteralValue::Int(seconds)) => {
             (-62_135_596_800..=253_402_300_799).contains(seconds.inner())
         }
-        ("bool", LiteralValue::String(_)) => {
-            evaluate::resolved(expression, std::iter::empty()).is_ok()
-        }
+        ("bool", LiteralValue::String(_)) => evaluate::context([]).resolve(expression).is_ok(),
         ("int", LiteralValue::String(text)) => text.parse::<i64>().is_ok(),
         ("int", LiteralValue::UInt(value)) => i64::try_from(*value.inner()).is_ok(),
         ("int", LiteralValue::Double(value)) => value.inner().abs() < 2_f64.powi(63),
