@@ -32,7 +32,7 @@ pub fn uses(
             limit.as_secs()
         ),
         Err(Unchecked::Broken) => {
-            "the project does not compile as it is; `cargo check --all-targets` shows why".into()
+            "cargo can't compile the project as it is, without downloads; `cargo check --all-targets` downloads what is missing, or shows the errors".into()
         }
     };
     terminal.status(&format!(

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn an_unknown_code_suggests_the_nearest() {
         assert_eq!(nearest("untypd"), Some("untyped"));
-        assert_eq!(nearest("refused"), Some("refused-schema"));
+        assert_eq!(nearest("refused-shema"), Some("refused-schema"));
         for none in ["banana", "E0308", "x"] {
             assert_eq!(nearest(none), None);
         }
