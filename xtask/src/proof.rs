@@ -134,7 +134,7 @@ pub const PROOFS: &[Proof] = &[
     proof("verdict", 60, &[CorpusIfPresent, ServerIfReal], Test("verdict", ""), "a CRD with a fault is rejected as the API server rejects it")
         .options(&["verdict"]),
     proof("oracle", 60, &[GO, CorpusIfPresent],
-        Bash("export ORACLE=$CARGO_TARGET_DIR/control-plane/oracle && (cd tests/control-plane && go build -o \"$ORACLE\" ./oracle) && cargo test --test oracle"),
+        Bash("export ORACLE=$CARGO_TARGET_DIR/control-plane/oracle && (cd tests/control-plane && go build -o \"$ORACLE\" ./oracle) && cargo test --workspace --test oracle"),
         "a text is read as kubectl reads it, and a CRD with its CEL rules is refused as the API server refuses it, without a server")
         .options(&["proptest-cases"]),
     proof("catalogue", 30, &[GO],
