@@ -112,6 +112,14 @@ func judge(value []byte, answer *document) {
 		answer.Invalid = []string{err.Error()}
 		return
 	}
+	// as the strategy of a creation does, whose package would take minutes to compile
+	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
+	for _, version := range internal.Spec.Versions {
+		if version.Storage {
+			internal.Status.StoredVersions = []string{version.Name}
+			break
+		}
+	}
 	for _, err := range validation.ValidateCustomResourceDefinition(context.Background(), &internal) {
 		answer.Invalid = append(answer.Invalid, err.Error())
 	}
