@@ -20,7 +20,7 @@ pub const CI: &[Step] = &[
         "forms --real", "kubectl --real", "e2e", "uninstall-real",
     ]),
     Beside("packages", &["kopf", "helm --real", "olm --real", "manifests --some", "outputs"]),
-    Run("oracle --proptest-cases=4000"),
+    Run("oracle --proptest-cases=1500"),
     Run("catalogue"),
     Run("lint"),
     Run("rustdoc"),
