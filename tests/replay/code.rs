@@ -35,7 +35,7 @@ impl Compiler {
         let mut count = 0;
         for (path, _) in crate::files(&api)
             .iter()
-            .filter(|(path, _)| *path != "mod.rs")
+            .filter(|(path, _)| path.ends_with(".rs") && *path != "mod.rs")
         {
             let module = path.trim_end_matches(".rs").replace('/', "::");
             let source = fs::read_to_string(api.join(path)).unwrap();
