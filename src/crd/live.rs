@@ -142,7 +142,7 @@ impl Api {
         let is_own = self.source.enclosing.is_none();
         let positions = composed.positions.filter(|_| is_own);
         let cut = positions.map(|it| without(&self.text, it.places(&self.text, &removed)));
-        // lines that hold something else besides are written anew
+        // if a line also has other fields, the whole text is written again
         let is_right = |text: &String| compose(text).is_ok_and(|it| it.value == value);
         let text = cut.filter(is_right).unwrap_or_else(|| {
             serde_saphyr::to_string(&value).expect("a JSON value can be written as YAML")
