@@ -152,7 +152,7 @@ fn an_impossible_sample_is_an_error_with_help() {
             "- --count 3",
             &impossible,
             "-:1: widgets.example.com v1: no sample that its schema accepts could be generated",
-            "write one by hand",
+            "or edit the closest one:\n           apiVersion: example.com/v1",
         ),
         ("widget.yaml --seed 3", "", "--count", "--help"),
         ("widget.yaml --count 0", "", "0 is not in 1..", "--help"),

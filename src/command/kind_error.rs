@@ -214,7 +214,7 @@ impl KindError {
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
             Self::MoreInSpec(_) => "move everything else in it, including comments before the document, to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
-            Self::NoObject { closest, .. } => format!("fix the schema if it contradicts itself, choose another kind with `--kind`, or {closest}"),
+            Self::NoObject { closest, .. } => format!("fix the schema if it contradicts itself, choose another kind with `--kind`, or edit the closest one:{closest}"),
             Self::Code(_, None) => "`cargo operator explain` lists all".into(),
             Self::Code(_, Some(nearest)) => format!("the nearest code is `{nearest}`; `cargo operator explain` lists all"),
             Self::NoWebhook => "pass --validate, --mutate or both".into(),

@@ -37,7 +37,6 @@ mod remove;
 mod removing;
 mod resolve;
 mod retype;
-mod rule_check;
 mod rules;
 mod sample;
 mod stale_code;

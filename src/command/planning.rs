@@ -14,7 +14,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
     plan::{self, Action, Change, File, Note, Ours, Plan, Tree},
-    project::{Kind, Owner, Packaging, Project, Source, is_marked},
+    project::{Entry, Kind, Owner, Packaging, Project, Source, is_marked},
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
     terminal::Terminal,
@@ -27,7 +27,6 @@ impl OpenProject {
         terminal.working("generating");
         self.check_installed()?;
         self.check_scaffolds()?;
-        self.check_rules()?;
         render::render(&self.project()).map_err(|error| self.render_failed(error))
     }
 
@@ -37,6 +36,7 @@ impl OpenProject {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
+            adopted: self.adopted(),
         }
     }
 
@@ -155,6 +155,15 @@ impl OpenProject {
         let paths = files.filter(|(_, entry)| !entry.orphaned);
         let paths = paths.map(|(path, _)| path);
         paths.filter(is_removed).cloned().collect()
+    }
+
+    /// The generated files that the user took over, or takes over now.
+    fn adopted(&self) -> BTreeSet<String> {
+        let files = self.lock.files.iter();
+        let is_adopted =
+            |(path, entry): &(&String, &Entry)| entry.is_adopted() || self.resolution.adopts(path);
+        let adopted = files.filter(is_adopted).map(|(path, _)| path.clone());
+        adopted.collect()
     }
 
     /// The plan that writes these files, including the state and the specs.

@@ -1,13 +1,14 @@
 //! `sample`: prints objects of a kind that its schema accepts.
 
+use std::slice;
+
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Exit, failure::Failure, kind_error::KindError, kinds, planning::placed};
 use crate::{
     crd::{Api, Version},
-    diagnostic::Diagnostic,
-    render,
+    render::{self, NoSample},
     terminal::Terminal,
 };
 
@@ -70,7 +71,7 @@ fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, Ki
         })?,
     };
     // Also called for arbitrary objects, because it explains why there is none.
-    let sample = render::sample(api, version).map_err(|none| no_object(api, version, none))?;
+    let sample = render::sample(api, version).map_err(|none| no_object(api, version, &none))?;
     let unchecked = render::unevaluated_rules(version, &sample);
     terminal.report(&placed(api, unchecked));
     Ok(match args.count {
@@ -82,13 +83,15 @@ fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, Ki
     })
 }
 
-fn no_object(api: &Api, version: &Version, none: Diagnostic) -> KindError {
+fn no_object(api: &Api, version: &Version, none: &NoSample) -> KindError {
+    let closest = yaml(slice::from_ref(&none.closest));
+    let closest: String = closest.lines().map(|line| format!("\n  {line}")).collect();
     KindError::NoObject {
         location: format!("{}:{}", api.source.path, api.source.line),
         kind: api.name(),
         version: version.name.clone(),
-        why: none.message,
-        closest: none.help.unwrap_or_default(),
+        why: none.why(),
+        closest: format!("{closest}\nwhich violates{}", none.list()),
     }
 }
 

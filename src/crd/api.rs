@@ -27,7 +27,7 @@ pub struct Api {
     pub annotations: IndexMap<String, String>,
     pub labels: IndexMap<String, String>,
     pub source: Source,
-    /// The reasons why the API server refuses the CRD that do not concern the types: metadata and unknown fields, with their JSON pointers.
+    /// The reasons why the API server refuses the CRD that do not concern the types: metadata, unknown fields and CEL rules, with their JSON pointers.
     pub refused: Vec<(String, Problem)>,
     /// What a cluster has set in it.
     pub server_fields: ServerFields,
@@ -91,8 +91,6 @@ pub struct Version {
     pub schema: Schema,
     /// Parts of the schema that the API server accepts, but that cannot work as intended.
     pub schema_warnings: Vec<operator_schema::Problem>,
-    /// The CEL rules for which the API server refuses the CRD.
-    pub rule_faults: Vec<operator_schema::RuleFault>,
     pub status_subresource: bool,
     pub scale: Option<Scale>,
     pub printer_columns: Vec<PrinterColumn>,
@@ -197,12 +195,15 @@ impl Api {
 
     /// The errors of a CRD that is installed, with their locations.
     pub fn refusals(&self) -> Vec<ReadError> {
-        let pointers: Vec<&str> = self.refused.iter().map(|(it, _)| it.as_str()).collect();
+        // a newer API server may have a function that the tool does not know
+        let errors = self.refused.iter().filter(|(_, it)| !it.is_uncertain());
+        let errors: Vec<_> = errors.collect();
+        let pointers: Vec<&str> = errors.iter().map(|(it, _)| it.as_str()).collect();
         if pointers.is_empty() {
             return vec![];
         }
         let locations = self.locations(&pointers).into_iter();
-        let errors = locations.zip(&self.refused);
+        let errors = locations.zip(errors);
         errors
             .map(|(location, (_, problem))| ReadError {
                 location,
@@ -211,7 +212,7 @@ impl Api {
             .collect()
     }
 
-    /// What to report of a CRD that something else installs.
+    /// What to report of a CRD that something else installs, and of one that is installed although it is uncertain whether it can be.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let refused = self.refused.iter();
         let refused = refused.filter(|(pointer, _)| !self.server_fields.contain(pointer));

@@ -3,6 +3,7 @@
 use std::{fmt, ops::Range};
 
 use granit_parser::{ErrorKind, ScanError};
+use operator_schema::{RuleFault, RuleFaultKind};
 
 use super::refused;
 use crate::diagnostic::{Code, Location, Report};
@@ -114,6 +115,8 @@ pub enum Problem {
         /// What the field is called, or became.
         instead: Option<String>,
     },
+    #[error("{}", rule_message(.0))]
+    Rule(RuleFault),
     #[error("no version is served")]
     NotServed,
     #[error("{0} versions are marked as the storage version; there must be one")]
@@ -135,6 +138,11 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Whether a newer API server may accept it.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Rule(fault) if fault.kind == RuleFaultKind::UnknownFunction)
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Self::Syntax(_) => Code::Syntax,
@@ -147,6 +155,7 @@ impl Problem {
             }
             Self::Refused { .. } => Code::RefusedDefinition,
             Self::UnknownField { .. } => Code::UnknownField,
+            Self::Rule(_) => Code::RefusedRule,
             Self::TwiceKey(_) | Self::Overridden(_) => Code::TwiceKey,
             Self::TooDeep => Code::TooDeep,
             Self::TooLarge => Code::TooLarge,
@@ -188,6 +197,7 @@ impl Problem {
             Self::UnknownField { instead: None, .. } => {
                 "remove it: the API server drops it, and kubectl refuses it".into()
             }
+            Self::Rule(fault) => rule_help(fault.kind).into(),
             Self::TooDeep => "replace the deepest levels with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::TooLarge => "replace its largest parts with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::NotServed => "set `served: true` on a version".into(),
@@ -195,6 +205,33 @@ impl Problem {
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
             Self::Overridden(_) => "write `<<` as the first key: then the others override it for all".into(),
             Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that you mean"),
+        }
+    }
+}
+
+/// What is wrong with a CEL rule.
+fn rule_message(fault: &RuleFault) -> String {
+    // the lines after the first only repeat the rule
+    let reason = fault.message.lines().next().unwrap_or_default();
+    match fault.kind {
+        RuleFaultKind::Syntax => format!("this is not valid CEL: {reason}"),
+        RuleFaultKind::Type => format!("the API server refuses this rule: {reason}"),
+        RuleFaultKind::UnknownFunction => {
+            format!("no known API server has this function: {reason}")
+        }
+    }
+}
+
+fn rule_help(kind: RuleFaultKind) -> &'static str {
+    match kind {
+        RuleFaultKind::Syntax => {
+            "fix the rule: the API server refuses a CRD with a rule that it can't parse"
+        }
+        RuleFaultKind::Type => {
+            "fix the rule: the API server checks it against the schema when the CRD is installed"
+        }
+        RuleFaultKind::UnknownFunction => {
+            "fix its name, unless all your API servers are newer than this tool and have it"
         }
     }
 }

@@ -221,9 +221,9 @@ fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
     } = refused(object);
     match read {
         Ok(mut api) => {
-            entire.extend(check_schemas(&mut api.versions));
             // the decoder of the API server names no place
             let is_told = !api.refused.is_empty();
+            entire.extend(check_schemas(&mut api));
             let undecodable =
                 |it: &Problem| matches!(it, Problem::Refused { field, .. } if field.is_empty());
             let rest = beside_types.into_iter();
@@ -347,11 +347,10 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
-/// Checks the schemas. Problems that the API server accepts are stored in the versions, and those of rules, which matter where the CRD is
-/// installed.
-fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
+/// Checks the schemas. Problems that the API server accepts are stored in the versions; those of rules do not concern the types.
+fn check_schemas(api: &mut Api) -> Vec<Found> {
     let mut refused = vec![];
-    for version in versions {
+    for version in &mut api.versions {
         let place = version.schema_pointer();
         for problem in operator_schema::structural(&version.schema) {
             if problem.effect != Effect::Refused {
@@ -369,7 +368,9 @@ fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
                 refused.push(problem);
             }
         }
-        version.rule_faults = operator_schema::rule_faults(&version.schema);
+        let faults = operator_schema::rule_faults(&version.schema).into_iter();
+        let faults = faults.map(|fault| (place.clone() + &fault.pointer, Problem::Rule(fault)));
+        api.refused.extend(faults);
     }
     refused
 }
@@ -398,7 +399,6 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
             },
             schema,
             schema_warnings: vec![],
-            rule_faults: vec![],
             status_subresource: subresources
                 .as_ref()
                 .is_some_and(|sub| sub.status.is_some()),

@@ -67,6 +67,8 @@ pub struct Project {
     pub apis: Vec<Api>,
     /// The generated files that the user deleted. No other generated file may name them.
     pub removed: BTreeSet<String>,
+    /// The generated files that the user took over.
+    pub adopted: BTreeSet<String>,
 }
 
 impl Project {

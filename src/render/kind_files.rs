@@ -48,9 +48,7 @@ pub fn kind_files(
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     say(api.server_fields.diagnostic().into_iter().collect());
-    if kind.source() == Source::Foreign {
-        say(api.warnings());
-    }
+    say(api.warnings());
     let conversions = conversions(kind, api)?;
     let mut facts = vec![];
     for version_name in &kind.versions {
@@ -83,17 +81,21 @@ pub fn kind_files(
         let reconciled = reconciling.next().map(|controller| &controller.resource);
         let resource = reconciled.or_else(|| Some(&admitted.next()?.resource));
         if let Some(resource) = resource {
-            match sample(api, version) {
+            typed.sample = sample_file(project, resource);
+            made.sample = Some(match sample(api, version) {
                 Ok(sample) => {
                     say(unevaluated_rules(version, &sample));
-                    made.sample = Some(sample);
+                    sample
                 }
-                Err(diagnostic) => say(vec![diagnostic]),
-            }
-            typed.sample = made
-                .sample
-                .as_ref()
-                .and_then(|_| sample_file(project, resource));
+                Err(none) => {
+                    let file = typed.sample.iter();
+                    let file = file.map(|file| format!("manifests/samples/{file}"));
+                    // the tests check one that the user wrote
+                    let file = file.filter(|it| !project.adopted.contains(it));
+                    say(file.map(|it| none.diagnostic(version, &it)).collect());
+                    none.closest
+                }
+            });
         }
         if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             made.has_status = version.status_subresource;

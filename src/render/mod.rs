@@ -17,4 +17,4 @@ mod workflow;
 pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
 pub use error::RenderError;
 pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
-pub use sample::{objects, sample, unevaluated_rules};
+pub use sample::{NoSample, objects, sample, unevaluated_rules};

@@ -69,7 +69,10 @@ fn served_samples(api: &Api, operator: &Operator) -> Vec<Value> {
         let api_version = format!("{}/{}", api.group, version.name);
         let is_meant =
             |it: &Value| it["apiVersion"] == *api_version && it["kind"] == *api.names.kind;
-        let known = known.iter().find(|it| is_meant(it)).copied().cloned();
+        // not the closest object of a kind that has no sample
+        let is_valid = |it: &Value| operator_schema::violations(&version.schema, it).is_empty();
+        let known = known.iter().find(|it| is_meant(it) && is_valid(it));
+        let known = known.copied().cloned();
         known.or_else(|| sample(api, version).ok())
     });
     samples.collect()

@@ -9,29 +9,86 @@ use crate::{
     project::ResourceType,
 };
 
+/// No object was found that the schema accepts.
+#[derive(Debug)]
+pub struct NoSample {
+    /// The object that violates the least.
+    pub closest: Value,
+    pub violations: Vec<Violation>,
+}
+
 /// A sample of the kind that its schema accepts, without a namespace, so that it is created in the namespace in which it is applied.
-pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
+pub fn sample(api: &Api, version: &Version) -> Result<Value, NoSample> {
     let made = operator_schema::sample(&served(version));
-    let root = match made {
-        Ok(Value::Object(root)) => root,
-        Ok(_) => Map::new(),
-        Err(none) => return Err(no_sample(version, &none.closest, &none.violations)),
+    let (root, mut violations) = match made {
+        Ok(root) => (root, vec![]),
+        Err(none) => (none.closest, none.violations),
+    };
+    let root = match root {
+        Value::Object(root) => root,
+        _ => Map::new(),
     };
     let name = format!("{}-sample", api.names.singular);
     let mut sample = whole(api, version, &name, root);
     let required = version.schema.required.iter().any(|wire| wire == "status");
-    if required && !version.status_subresource {
-        return Ok(sample);
+    if !required || version.status_subresource {
+        if let Some(sample) = sample.as_object_mut() {
+            sample.shift_remove("status");
+        }
+        if required && violations.is_empty() {
+            // the API server removes the status from a new object before it checks required fields
+            violations = operator_schema::violations(&version.schema, &sample);
+        }
     }
-    if let Some(sample) = sample.as_object_mut() {
-        sample.shift_remove("status");
+    match violations.is_empty() {
+        true => Ok(sample),
+        false => Err(NoSample {
+            closest: sample,
+            violations,
+        }),
     }
-    if required {
-        // the API server removes the status from a new object before it checks required fields
-        let violations = operator_schema::violations(&version.schema, &sample);
-        return Err(no_sample(version, &sample, &violations));
+}
+
+impl NoSample {
+    /// What is wrong with the closest object, for a message.
+    pub fn why(&self) -> String {
+        let first = self.violations.first();
+        let first = first.map(|it| format!("{}: {}", it.path, it.detail));
+        format!(
+            "no sample that its schema accepts could be generated; the closest one has {}",
+            first.unwrap_or_default()
+        )
     }
-    Ok(sample)
+
+    /// All that is wrong with the closest object, a line each.
+    pub fn list(&self) -> String {
+        let lines = self.violations.iter().map(|it| format!("\n  {it}"));
+        lines.collect()
+    }
+
+    /// Says that `file` has the closest object instead of a sample.
+    pub fn diagnostic(&self, version: &Version, file: &str) -> Diagnostic {
+        // the place of the rule that the closest object breaks
+        let rules = unchecked_rules(&version.schema);
+        let broken = rules.iter().find(|it| {
+            let text = it.rule.message.as_ref().unwrap_or(&it.rule.rule);
+            let mut violations = self.violations.first().into_iter();
+            violations.any(|violation| violation.detail.contains(text.trim()))
+        });
+        Diagnostic {
+            code: Code::NoValidSample,
+            severity: Severity::Warning,
+            pointer: version.schema_pointer() + broken.map_or("", |it| it.pointer.as_str()),
+            message: self.why(),
+            instead: Some(format!(
+                "{file} has the closest one, and tests fail until it is valid"
+            )),
+            help: Some(format!(
+                "edit it, and keep the edit with `cargo operator regenerate --adopt {file}`; or correct the schema if it contradicts itself. The closest object violates{}",
+                self.list()
+            )),
+        }
+    }
 }
 
 /// A minimal object of a built-in kind, if there is one that needs nothing else in the cluster.
@@ -44,35 +101,6 @@ pub fn builtin_sample(resource: &ResourceType) -> Option<Value> {
     };
     let is_meant = |it: &Value| it["apiVersion"] == *api_version && it["kind"] == *resource.kind;
     samples.into_iter().find(is_meant)
-}
-
-fn no_sample(version: &Version, closest: &Value, violations: &[Violation]) -> Diagnostic {
-    let first = violations.first();
-    let why = first
-        .map(|violation| format!("{}: {}", violation.path, violation.detail))
-        .unwrap_or_default();
-    // the place of the rule that the closest object breaks
-    let rules = unchecked_rules(&version.schema);
-    let broken = rules.iter().find(|it| {
-        let text = it.rule.message.as_ref().unwrap_or(&it.rule.rule);
-        first.is_some_and(|violation| violation.detail.contains(text.trim()))
-    });
-    let all: String = violations.iter().map(|it| format!("\n  {it}")).collect();
-    let closest = serde_saphyr::to_string(closest)
-        .expect("the keys of JSON are strings, and its numbers finite");
-    let closest: String = closest.lines().map(|line| format!("\n  {line}")).collect();
-    Diagnostic {
-        code: Code::NoValidSample,
-        severity: Severity::Warning,
-        pointer: version.schema_pointer() + broken.map_or("", |it| it.pointer.as_str()),
-        message: format!(
-            "no sample that its schema accepts could be generated; the closest one has {why}"
-        ),
-        instead: Some("the project has no sample and no test for the kind".into()),
-        help: Some(format!(
-            "write one by hand if the tests need it; the closest one is{closest}\nwhich violates{all}"
-        )),
-    }
 }
 
 /// The rules that the sample may break, because they could not be evaluated.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use operator_schema::{Effect, RuleFault, RuleFaultKind, Schema, SchemaOrBool};
+use operator_schema::{Effect, Schema, SchemaOrBool};
 
 use super::{
     dangling,
@@ -22,8 +22,6 @@ pub fn diagnostics(
 ) -> Vec<Diagnostic> {
     let mut diagnostics = untyped(graph);
     diagnostics.extend(schema_warnings(version));
-    let faults = version.rule_faults.iter();
-    diagnostics.extend(faults.map(|fault| refused_rule(version, fault)));
     diagnostics.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &supplement.parts {
@@ -127,37 +125,6 @@ fn schema_warnings(version: &Version) -> impl Iterator<Item = Diagnostic> {
                 help: Some(help.into()),
             }
         })
-}
-
-/// A CEL rule for which the API server refuses the CRD.
-pub fn refused_rule(version: &Version, fault: &RuleFault) -> Diagnostic {
-    // the lines after the first only repeat the rule
-    let reason = fault.message.lines().next().unwrap_or_default();
-    let (message, instead, help) = match fault.kind {
-        RuleFaultKind::Syntax => (
-            format!("this is not valid CEL: {reason}"),
-            Some("samples and tests ignore this rule".into()),
-            "fix the rule: the API server refuses a CRD with a rule that it can't parse",
-        ),
-        RuleFaultKind::Type => (
-            format!("the API server refuses this rule: {reason}"),
-            None,
-            "fix the rule: the API server checks it against the schema when the CRD is installed",
-        ),
-        RuleFaultKind::UnknownFunction => (
-            format!("no known API server has this function: {reason}"),
-            None,
-            "fix its name, unless all your API servers are newer than this tool and have it",
-        ),
-    };
-    Diagnostic {
-        code: Code::RefusedRule,
-        severity: Severity::Warning,
-        pointer: version.schema_pointer() + &fault.pointer,
-        message,
-        instead,
-        help: Some(help.into()),
-    }
 }
 
 /// Calls `visit` for a schema and all schemas below it, except under logical junctors.

@@ -31,7 +31,6 @@ mod validation;
 mod value_type;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
-pub use feature::refused_rule;
 pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
 pub use value_type::ValueType;

@@ -214,9 +214,8 @@ fn unusual_texts_are_read_or_rejected_with_their_line() {
 }
 
 #[test]
-fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
-    let folder = project();
-    let p = folder.path().join("p");
+fn a_kind_without_a_sample_gets_the_closest_object_which_its_tests_refuse() {
+    let folder = folder();
     let none = WIDGET.replace(
         "              size:\n",
         "              x: {type: string, pattern: '^[a-f]{8}$', maxLength: 4}\n              size:\n",
@@ -226,23 +225,39 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
         "            - size\n            - x\n",
     );
     fs::write(folder.path().join("none.yaml"), none).unwrap();
-    ok(folder.path(), "init q --crd none.yaml");
-    let q = folder.path().join("q");
-    assert!(!q.join("tests/all/widget.rs").exists());
-    for (path, text) in super::support::files(&q.join("tests")) {
+    let run = ok(folder.path(), "init p --crd none.yaml");
+    let file = "manifests/samples/widgets.example.com.yaml";
+    for expected in [
+        "warning[no-valid-sample]",
+        &format!("{file} has the closest one, and tests fail until it is valid"),
+        "spec.x: Too long: may not be more than 4 bytes",
+    ] {
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+    let p = folder.path().join("p");
+    assert!(fs::read_to_string(p.join(file)).unwrap().contains("x: "));
+    let tests = fs::read_to_string(p.join("tests/all/generated.rs")).unwrap();
+    assert!(tests.contains(file), "{tests}");
+    super::support::edit(&p.join(file), |text| text + "# mine\n");
+    let adopt = format!("regenerate --adopt {file}");
+    for command in [&adopt, "regenerate"] {
+        let run = ok(&p, command);
+        assert!(!run.stderr.contains("no-valid-sample"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_kind_without_the_file_of_a_sample_has_no_test_that_needs_it() {
+    let folder = project();
+    let p = folder.path().join("p");
+    for path in [
+        "manifests/samples/widgets.example.com.yaml",
+        "tests/all/widget.rs",
+    ] {
+        fs::remove_file(p.join(path)).unwrap();
+    }
+    ok(&p, "regenerate");
+    for (path, text) in super::support::files(&p.join("tests")) {
         assert!(!text.contains("manifests/samples"), "{path}");
     }
-    // what the user edited stays, and is told
-    super::support::edit(&p.join("tests/all/widget.rs"), |text| text + "// mine\n");
-    let run = ok(&p, "add-crd ../none.yaml --allow-breaking");
-    assert!(
-        run.stderr.contains("warning[no-valid-sample]"),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr.contains("tests/all/widget.rs is kept"),
-        "{}",
-        run.stderr
-    );
 }

@@ -181,20 +181,26 @@ fn a_rule_that_the_api_server_refuses_is_an_error_where_the_crd_is_installed() {
     let p = folder.path();
     let write = |rule: &str| fs::write(p.join("ruled.yaml"), ruled(rule)).unwrap();
     write("self != 'a'");
-    let refused = "[refused-rule]: Widget.example.com: the API server refuses this rule: no matching overload for '_!=_' applied to '(int, string)'\n";
+    let refused = "the API server refuses this rule: no matching overload for '_!=_' applied to '(int, string)'\n";
     let line = line_of(&ruled(""), "x-kubernetes-validations");
     for command in [
         "types ruled.yaml",
         "init foreign --crd ruled.yaml --types-only",
     ] {
         let shown = ok(p, command).stderr;
-        assert!(shown.contains(&format!("warning{refused}")), "{shown}");
+        assert!(
+            shown.contains(&format!(
+                "warning[refused-rule]: Widget.example.com: {refused}"
+            )),
+            "{shown}"
+        );
         assert!(shown.contains(&format!("ruled.yaml:{line}:")), "{shown}");
     }
     let own = run(p, "init own --crd ruled.yaml");
     assert_eq!(own.code, 2, "{}", own.stderr);
     assert!(
-        own.stderr.contains(&format!("error{refused}")),
+        own.stderr
+            .contains(&format!("error[refused-rule]: {refused}")),
         "{}",
         own.stderr
     );

@@ -101,7 +101,7 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
         .expect("the version has a schema")
 }
 
-/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, and that the type `K` reads and writes it
+/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, with the feature `cel` also its rules, and that the type `K` reads and writes it
 /// without loss.
 ///
 /// # Panics
@@ -174,11 +174,19 @@ where
     }
 }
 
-/// The problems of an object by its schema: violations, and fields that the API server would drop.
+/// The problems of an object by its schema: violations, also of rules with the feature `cel`, and fields that the API server would drop.
 pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
-    let violations = operator_schema::violations(schema, object).into_iter();
-    let unknown = operator_schema::prune(schema, &mut object.clone()).into_iter();
+    let mut created = object.clone();
+    let unknown = operator_schema::prune(schema, &mut created).into_iter();
+    operator_schema::apply_defaults(schema, &mut created);
+    let violations = operator_schema::violations(schema, &created);
+    #[cfg(feature = "cel")]
+    let violations = match violations.is_empty() {
+        true => operator_schema::rule_violations(schema, &created, None).violations,
+        false => violations,
+    };
     violations
+        .into_iter()
         .map(|it| format!("{}: {}", it.path, it.detail))
         .chain(unknown.map(|path| format!("{path}: the schema does not have this field")))
         .collect()
@@ -217,6 +225,11 @@ spec:
             type: object
             properties:
               soil: {type: string, enum: [sand, loam]}
+              depth: {type: integer, default: 3}
+            required: [depth]
+            x-kubernetes-validations:
+            - rule: \"!has(self.soil) || self.soil != 'loam' || self.depth > 3\"
+              message: loam is deep
 ";
 
     #[derive(CustomResource, Clone, Debug, Deserialize, Serialize)]
@@ -240,6 +253,11 @@ spec:
         assert_eq!(of(&garden("spec: {soil: sand}")), [""; 0]);
         for (sample, expected) in [
             (garden("spec: {soil: clay}"), "spec.soil: "),
+            #[cfg(feature = "cel")]
+            (
+                garden("spec: {soil: loam}"),
+                "spec: Invalid value: loam is deep",
+            ),
             (
                 garden("spec: {soil: sand, sole: x}"),
                 "spec.sole: the schema does not have this field",

@@ -142,7 +142,6 @@ mod tests {
             deprecated: Default::default(),
             schema,
             schema_warnings: vec![],
-            rule_faults: vec![],
             status_subresource: true,
             scale: serde_json::from_value(scale).unwrap(),
             printer_columns: vec![],
