@@ -28,6 +28,8 @@ codes! {
     NoAttribute = "no-attribute",
     /// A schema does not define a type; its values stay `serde_json::Value`.
     Untyped = "untyped",
+    /// An object of the schema has no fields, so the API server drops all that it is given.
+    NoFields = "no-fields",
     /// The Rust type of a field differs from that of the last run.
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.

@@ -68,6 +68,21 @@ fn describe(reason: Reason) -> &'static str {
 /// Places where the schema does not define a type.
 fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut diagnostics = vec![];
+    if let Some(first) = graph.pruned.first() {
+        diagnostics.push(Diagnostic {
+            code: Code::NoFields,
+            severity: Severity::Note,
+            pointer: first.clone(),
+            message: format!(
+                "the API server drops all fields of this object, because its schema has none{}",
+                count_suffix(graph.pruned.len())
+            ),
+            instead: Some("its type is a struct without fields".into()),
+            help: Some(
+                "if it has fields, declare them, or set `x-kubernetes-preserve-unknown-fields: true`".into(),
+            ),
+        });
+    }
     if let Some(first) = graph.untyped.first() {
         diagnostics.push(Diagnostic {
             code: Code::Untyped,

@@ -24,6 +24,8 @@ pub struct TypeGraph {
     pub names: HashSet<String>,
     /// The places where the schema does not define a type.
     pub untyped: Vec<String>,
+    /// The objects of which the API server drops all fields.
+    pub pruned: Vec<String>,
 }
 
 /// A type at a path of the schema.
@@ -131,6 +133,13 @@ pub enum Type {
     /// An item or value that may be `null`.
     Nullable(Box<Type>),
     Named(TypeId),
+}
+
+impl Struct {
+    /// Whether its values have nothing.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && !self.keeps_unknown
+    }
 }
 
 impl Field {

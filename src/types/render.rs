@@ -115,7 +115,7 @@ impl Writer<'_> {
             text += "#[serde(rename_all = \"camelCase\")]\n";
         }
         text += &self.schemars(&definition.schemars);
-        if shape.fields.is_empty() && !shape.keeps_unknown {
+        if shape.is_empty() {
             return text + &format!("pub struct {name} {{}}\n");
         }
         let mut parts: Vec<String> = shape

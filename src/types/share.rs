@@ -40,6 +40,9 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
             let agrees = |keyword| node.get(keyword) == nodes[first.0].get(keyword);
             !is_whole || !whole.contains(first) || OF_FIELD.into_iter().all(agrees)
         });
+        // objects without fields have nothing in common
+        let shape = &graph.definitions[index].shape;
+        let first = first.filter(|_| !matches!(shape, Shape::Struct(it) if it.is_empty()));
         if let Some(first) = first {
             graph.definitions[index].shape = Shape::Alias(first);
         } else {

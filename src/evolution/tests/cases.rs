@@ -57,18 +57,26 @@ pub const SPECS: &[Case] = &[
         &["default-added-to-required spec.a: default 1 is new"],
         &["default-removed spec.a: default 1 was removed"],
     ),
-    // a map of any values becomes a struct
+    // an object that may have any fields is a map, and one without fields a struct
     (
-        "{type: object}",
+        "{type: object, additionalProperties: true}",
         "{type: object, properties: {a: {type: string}}}",
         &[
             "rust-type-changed spec: in Rust map of any values -> struct",
-            "field-added spec.a: `a` is new",
+            "unknown-fields-pruned spec: unknown fields are kept, except for fields of objects -> pruned",
+            "field-described spec.a: `a` now has a schema; it was kept, except for fields of objects",
         ],
         &[
             "rust-type-changed spec: in Rust struct -> map of any values",
+            "unknown-fields-kept spec: unknown fields are pruned -> kept, except for fields of objects",
             "field-removed spec.a: `a` was removed",
         ],
+    ),
+    (
+        "{type: object}",
+        "{type: object, properties: {a: {type: string}}}",
+        &["field-added spec.a: `a` is new"],
+        &["field-removed spec.a: `a` was removed"],
     ),
 ];
 
