@@ -1,5 +1,7 @@
 //! Splits a text into its YAML or JSON documents, each with the line on which it begins.
 
+use serde::de::IgnoredAny;
+
 /// The bytes of one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
@@ -15,6 +17,9 @@ pub struct Document<'a> {
 /// this line; if something does, the line is part of the document, which is then refused.
 pub fn documents(text: &str) -> Vec<Document<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(values) = json_values(text) {
+        return values;
+    }
     let mut documents = vec![];
     let (mut start, mut start_line, mut offset, mut is_ignored) = (0, 1, 0, false);
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -36,6 +41,34 @@ pub fn documents(text: &str) -> Vec<Document<'_>> {
     });
     documents.retain(|document| !is_blank(document.text));
     documents
+}
+
+/// The objects of a JSON text, one after the other, as kubectl reads them and `jq` writes them. `None` for a text that is not JSON.
+fn json_values(text: &str) -> Option<Vec<Document<'_>>> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let (mut documents, mut start, mut line) = (vec![], 0, 1);
+    while let Some(value) = values.next() {
+        value.ok()?;
+        let after = &text[start..values.byte_offset()];
+        let own = after.trim_start();
+        line += lines(&after[..after.len() - own.len()]);
+        documents.push(Document {
+            text: own,
+            line,
+            is_ignored: false,
+        });
+        line += lines(own);
+        start = values.byte_offset();
+    }
+    Some(documents)
+}
+
+/// The number of line breaks.
+fn lines(text: &str) -> usize {
+    text.matches('\n').count()
 }
 
 fn is_marker(line: &str) -> bool {
@@ -75,6 +108,18 @@ mod tests {
                 .collect::<Vec<_>>(),
             expected
         );
+    }
+
+    #[test]
+    fn the_objects_of_a_json_text_are_documents() {
+        let text = "\n{\"a\":\n1}{\"b\": \"---\\n\"}\n\n {}\n";
+        let documents = documents(text);
+        let found: Vec<_> = documents.iter().map(|it| (it.text, it.line)).collect();
+        let expected = [("{\"a\":\n1}", 2), ("{\"b\": \"---\\n\"}", 3), ("{}", 5)];
+        assert_eq!(found, expected);
+        // text after it makes it YAML
+        assert_eq!(super::documents("{a: 1}\n").len(), 1);
+        assert_eq!(super::documents("{}\n---\n{}\n").len(), 2);
     }
 
     #[test]
