@@ -1,5 +1,6 @@
 //! Parses expressions into a form that the evaluator can run.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::tree::{MacroKind, Node};
@@ -26,8 +27,64 @@ pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
 /// Parses an expression.
 pub(super) fn read(expression: &str) -> Result<IdedExpr, String> {
     let parser = Parser::new().enable_optional_syntax(true);
-    let parsed = parser.parse(expression);
+    let parsed = parser.parse(&without_pairs(expression));
     parsed.map_err(|errors| format!("syntax: {errors}"))
+}
+
+/// The expression without pairs of `!` or `-` before a value, which cancel out: the parser takes `!!a` for `!a`.
+fn without_pairs(expression: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(expression);
+    let bytes = expression.as_bytes();
+    let mut at = 0;
+    while let Some(first) = bytes.get(at) {
+        let rest = &expression[at..];
+        let length = match first {
+            b'\'' | b'"' => quoted(rest, at > 0 && bytes[at - 1].eq_ignore_ascii_case(&b'r')),
+            b'/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            b'!' | b'-' => {
+                let is_sign = |c: char| c == char::from(*first) || c.is_ascii_whitespace();
+                let run = rest.find(|c| !is_sign(c)).unwrap_or(rest.len());
+                let before = expression[..at].trim_ascii_end();
+                let is_binary = *first == b'-'
+                    && before.ends_with(|c: char| c.is_alphanumeric() || "_)]}'\"".contains(c));
+                let is_unequal = *first == b'!' && rest[run..].starts_with('=');
+                let signs = rest[..run].bytes().filter(|it| it == first).count();
+                let unary = signs - usize::from(is_binary || is_unequal);
+                if unary > 0 && unary.is_multiple_of(2) {
+                    let kept = if is_binary { "-" } else { "" };
+                    let kept = if is_unequal { "!" } else { kept };
+                    text.to_mut()
+                        .replace_range(at..at + run, &format!("{kept:>run$}"));
+                }
+                run
+            }
+            _ => rest.chars().next().map_or(1, char::len_utf8),
+        };
+        at += length;
+    }
+    text
+}
+
+/// The length of the literal at the start of a text.
+fn quoted(text: &str, is_raw: bool) -> usize {
+    let quote = &text[..1];
+    let quote = match text.starts_with(&quote.repeat(3)) {
+        true => &text[..3],
+        false => quote,
+    };
+    let mut at = quote.len();
+    while !text[at..].starts_with(quote) {
+        let mut rest = text[at..].chars();
+        let is_escape = rest.next() == Some('\\') && !is_raw;
+        if is_escape {
+            rest.next();
+        }
+        if rest.as_str().is_empty() {
+            return text.len();
+        }
+        at = text.len() - rest.as_str().len();
+    }
+    at + quote.len()
 }
 
 /// The same expression, for which the evaluator fails as the API server does: with the error of the first argument of a function, which it
@@ -151,6 +208,32 @@ fn for_each_entry(entry: &mut EntryExpr, change: &impl Fn(&mut IdedExpr)) {
         EntryExpr::MapEntry(entry) => {
             for_each(&mut entry.key, change);
             for_each(&mut entry.value, change);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_signs_cancel_out() {
+        for (text, expected) in [
+            ("!!a && !b", "  a && !b"),
+            ("! ! !a || !!!!a", "! ! !a ||     a"),
+            ("!!a != !!b", "  a !=   b"),
+            ("!a!=b", "!a!=b"),
+            ("--a - -1", "  a - -1"),
+            ("a---b", "a  -b"),
+            ("f(x)--y", "f(x)--y"),
+            (
+                "'!!' + \"--\" + \"\"\"a\"!!\"\"\" // !!",
+                "'!!' + \"--\" + \"\"\"a\"!!\"\"\" // !!",
+            ),
+            (r"'\'!!' == r'\' || !!a", r"'\'!!' == r'\' ||   a"),
+            ("'é' == a || !!'open", "'é' == a ||   'open"),
+        ] {
+            assert_eq!(without_pairs(text), expected);
         }
     }
 }
