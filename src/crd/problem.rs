@@ -215,7 +215,9 @@ fn rule_message(fault: &RuleFault) -> String {
     let reason = fault.message.lines().next().unwrap_or_default();
     match fault.kind {
         RuleFaultKind::Syntax => format!("this is not valid CEL: {reason}"),
-        RuleFaultKind::Type => format!("the API server refuses this rule: {reason}"),
+        RuleFaultKind::Type | RuleFaultKind::Cost => {
+            format!("the API server refuses this rule: {reason}")
+        }
         RuleFaultKind::UnknownFunction => {
             format!("no known API server has this function: {reason}")
         }
@@ -232,6 +234,9 @@ fn rule_help(kind: RuleFaultKind) -> &'static str {
         }
         RuleFaultKind::UnknownFunction => {
             "fix its name, unless all your API servers are newer than this tool and have it"
+        }
+        RuleFaultKind::Cost => {
+            "add the bounds to the schema: without them, the server expects values as large as a request"
         }
     }
 }

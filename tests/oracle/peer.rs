@@ -27,6 +27,17 @@ pub struct Document {
     /// Why the API server refuses a CRD.
     #[serde(default)]
     pub invalid: Vec<String>,
+    /// What the rules of a CRD with one version cost.
+    #[serde(default)]
+    pub costs: Vec<Cost>,
+}
+
+/// What a rule costs once, and how often it is evaluated.
+#[derive(Debug, Deserialize)]
+pub struct Cost {
+    pub pointer: String,
+    pub once: u64,
+    pub count: u64,
 }
 
 impl Oracle {

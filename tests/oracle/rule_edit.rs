@@ -1,4 +1,4 @@
-//! Random edits of the tokens of a CEL rule.
+//! Random edits of the tokens of a CEL rule, and of the bounds of its schema.
 
 use proptest::{prelude::*, sample::Index};
 use serde_json::Value;
@@ -162,5 +162,57 @@ pub fn names(schema: &Value, names: &mut Vec<String>) {
         if schema[below].is_object() {
             self::names(&schema[below], names);
         }
+    }
+}
+
+/// A bound of a part of a schema, or none.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    part: Index,
+    most: Option<i64>,
+}
+
+pub fn bound() -> impl Strategy<Value = Bound> {
+    let most = prop::sample::select(&[-1, 0, 1, 3, 20, 200, 5000, 1_000_000, i64::MAX]);
+    let most = prop::option::weighted(0.75, most);
+    (any::<Index>(), most).prop_map(|(part, most)| Bound { part, most })
+}
+
+impl Bound {
+    /// Sets the bound of a part that can have one.
+    pub fn apply(&self, schema: &mut Value) {
+        let mut places = vec![];
+        bounded(schema, String::new(), &mut places);
+        if places.is_empty() {
+            return;
+        }
+        let (place, keyword) = self.part.get(&places);
+        let part = schema.pointer_mut(place).and_then(Value::as_object_mut);
+        let part = part.expect("the place of a part");
+        match self.most {
+            Some(most) => part.insert((*keyword).into(), most.into()),
+            None => part.remove(*keyword),
+        };
+    }
+}
+
+/// The parts of a schema that can have a bound.
+fn bounded(schema: &Value, place: String, places: &mut Vec<(String, &'static str)>) {
+    let is_text = schema["x-kubernetes-int-or-string"] == true || schema["type"] == "string";
+    if is_text {
+        places.push((place.clone(), "maxLength"));
+    }
+    for (below, keyword) in [
+        ("items", "maxItems"),
+        ("additionalProperties", "maxProperties"),
+    ] {
+        if schema[below].is_object() {
+            places.push((place.clone(), keyword));
+            bounded(&schema[below], format!("{place}/{below}"), places);
+        }
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let name = operator_schema::pointer::escape(name);
+        bounded(field, format!("{place}/properties/{name}"), places);
     }
 }

@@ -10,6 +10,7 @@
 //! | which CEL rules does a schema have? | [`unchecked_rules`] |
 //! | does an object satisfy them? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
 //! | for which of them does the API server reject the CRD? (feature `cel`) | `rule_faults` |
+//! | what does the API server expect them to cost? (feature `cel`) | `rule_costs` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
 //!
@@ -69,8 +70,8 @@ pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
 #[cfg(feature = "cel")]
 pub use rules::{
-    ConditionError, Judgement, RuleFault, RuleFaultKind, Unsupported, condition, rule_faults,
-    rule_violations,
+    ConditionError, Judgement, RuleCost, RuleFault, RuleFaultKind, Unsupported, condition,
+    rule_costs, rule_faults, rule_violations,
 };
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};

@@ -14,7 +14,7 @@ mod solve;
 mod tree;
 mod value;
 
-pub use check::{RuleFault, RuleFaultKind, rule_faults};
+pub use check::{RuleCost, RuleFault, RuleFaultKind, rule_costs, rule_faults};
 pub use condition::{ConditionError, condition};
 pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};

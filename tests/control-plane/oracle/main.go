@@ -3,7 +3,7 @@
 //	go run ./oracle <TEXTS >ANSWERS
 //
 // A line of the input is a text as a JSON string. The line of the output that answers it lists its documents, each with its value or the error of kubectl's
-// reader, and for a CustomResourceDefinition the unknown fields and the errors of its validation.
+// reader, and for a CustomResourceDefinition the unknown fields, the errors of its validation, and the costs of its rules.
 package main
 
 import (
@@ -15,15 +15,20 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -33,9 +38,21 @@ type document struct {
 	Error   string          `json:"error,omitempty"`
 	Unknown []string        `json:"unknown,omitempty"`
 	Invalid []string        `json:"invalid,omitempty"`
+	Costs   []cost          `json:"costs,omitempty"`
+}
+
+// cost is what a rule, or the expression of its message, costs once, and how often it is evaluated.
+type cost struct {
+	Pointer string `json:"pointer"`
+	Once    uint64 `json:"once"`
+	Count   uint64 `json:"count"`
 }
 
 var scheme = runtime.NewScheme()
+
+var base = environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func main() {
 	install.Install(scheme)
@@ -123,4 +140,42 @@ func judge(value []byte, answer *document) {
 	for _, err := range validation.ValidateCustomResourceDefinition(context.Background(), &internal) {
 		answer.Invalid = append(answer.Invalid, err.Error())
 	}
+	if len(internal.Spec.Versions) == 1 && internal.Spec.Validation != nil {
+		schema := internal.Spec.Validation.OpenAPIV3Schema
+		answer.Costs = estimated(nil, schema, "", validation.RootCELContext(schema))
+	}
+}
+
+// estimated adds the costs of the rules of a schema whose rules the API server can compile.
+func estimated(costs []cost, schema *apiextensions.JSONSchemaProps, pointer string, place *validation.CELSchemaContext) []cost {
+	if info, err := place.TypeInfo(); len(schema.XValidations) > 0 && err == nil && info != nil {
+		results, err := cel.Compile(info.Schema, info.DeclType, celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i, result := range results {
+			at := fmt.Sprintf("%s/x-kubernetes-validations/%d/", pointer, i)
+			if result.Program != nil {
+				count := result.MaxCardinality
+				if place.MaxCardinality != nil {
+					count = *place.MaxCardinality
+				}
+				costs = append(costs, cost{at + "rule", result.MaxCost, count})
+			}
+			if result.MessageExpression != nil {
+				costs = append(costs, cost{at + "messageExpression", result.MessageExpressionMaxCost, 1})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		field := schema.Properties[name]
+		costs = estimated(costs, &field, pointer+"/properties/"+escape.Replace(name), place.ChildPropertyContext(&field, name))
+	}
+	if values := schema.AdditionalProperties; values != nil && values.Schema != nil {
+		costs = estimated(costs, values.Schema, pointer+"/additionalProperties", place.ChildAdditionalPropertiesContext(values.Schema))
+	}
+	if items := schema.Items; items != nil && items.Schema != nil {
+		costs = estimated(costs, items.Schema, pointer+"/items", place.ChildItemsContext(items.Schema))
+	}
+	return costs
 }

@@ -1,9 +1,10 @@
 //! Checks the CEL rules of a schema as the API server does when a CRD is created: their syntax, their types, and where they may look at the old
-//! value. Their costs are not estimated.
+//! value, and their costs.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 
 mod catalogue;
+mod cost;
 mod declared;
 mod expand;
 mod format;
@@ -11,6 +12,7 @@ mod infer;
 mod literal;
 mod types;
 
+use self::cost::{ITEMS, OF_RULE, OF_VERSION, Part, Rated, VALUES, counted, factor};
 use self::declared::declared;
 use self::infer::Inference;
 use self::types::Type;
@@ -45,105 +47,151 @@ pub enum RuleFaultKind {
     Type,
     /// The expression calls a function that no API server up to the one of the catalogue has.
     UnknownFunction,
+    /// The expression may cost too much, since the schema lacks bounds.
+    Cost,
+}
+
+/// What the API server expects an expression of a rule to cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleCost {
+    /// A JSON pointer from the root of the schema to the keyword.
+    pub pointer: String,
+    /// The cost of an evaluation, at most.
+    pub once: u64,
+    /// For how many values of an object it is evaluated, at most.
+    pub count: u64,
 }
 
 /// The rules of a schema for which the API server refuses the CRD. `schema` is the root of a version.
 pub fn rule_faults(schema: &Schema) -> Vec<RuleFault> {
-    let mut check = Check::default();
-    check.at(
-        schema,
-        &Place {
-            is_root: true,
-            ..Place::default()
-        },
-    );
+    let mut check = Check::of(schema);
+    check.total();
     check.faults
 }
 
+/// The costs of the rules of a schema, and of their messages, without those that have another fault. `schema` is the root of a version.
+pub fn rule_costs(schema: &Schema) -> Vec<RuleCost> {
+    Check::of(schema).costs
+}
+
 /// What is known about a schema from those around it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Place<'s> {
     pointer: String,
     is_root: bool,
+    /// How many values there can be; `None` without a bound.
+    count: Option<u64>,
     /// Whether a schema around has rules.
     is_within_rules: bool,
-    /// The type, if it follows from the type around.
-    type_: Option<Type<'s>>,
+    /// The type, and what declares the sizes of values, if they follow from the schema around.
+    declared: Option<Declared<'s>>,
     /// The outermost list or object around in which old and new values do not correspond.
     uncorrelated: Option<String>,
 }
 
+type Declared<'s> = (Type<'s>, Part<'s>);
+
 type Parsed = Rc<Result<IdedExpr, String>>;
 
-#[derive(Default)]
 struct Check<'s> {
+    root: &'s Schema,
     faults: Vec<RuleFault>,
+    costs: Vec<RuleCost>,
+    /// The most expensive of the rules that are accepted alone, and its cost.
+    greatest: Option<(u64, Rated<'s>)>,
     /// Many rules are there at several places.
     parsed: HashMap<&'s str, Parsed>,
 }
 
 impl<'s> Check<'s> {
+    fn of(root: &'s Schema) -> Self {
+        let mut check = Self {
+            root,
+            faults: Vec::new(),
+            costs: Vec::new(),
+            greatest: None,
+            parsed: HashMap::new(),
+        };
+        let place = Place {
+            pointer: String::new(),
+            is_root: true,
+            count: Some(1),
+            is_within_rules: false,
+            declared: None,
+            uncorrelated: None,
+        };
+        check.at(root, &place);
+        check
+    }
+
     fn at(&mut self, schema: &'s Schema, place: &Place<'s>) {
         if !has_rules(schema) {
             return;
         }
         let is_within_rules = place.is_within_rules || !schema.validations.is_empty();
-        let own = || declared(schema, place.is_root || schema.embedded_resource);
-        let type_ = is_within_rules
-            .then(|| place.type_.clone().or_else(own))
+        let own = || {
+            let is_resource = place.is_root || schema.embedded_resource;
+            let type_ = declared(schema, is_resource)?;
+            Some((type_, Part::of(schema, is_resource)))
+        };
+        let known = is_within_rules
+            .then(|| place.declared.clone().or_else(own))
             .flatten();
         for (index, rule) in schema.validations.iter().enumerate() {
-            let pointer = format!("{}/x-kubernetes-validations/{index}", place.pointer);
-            self.rule(
-                rule,
-                &pointer,
-                type_.as_ref(),
-                place.uncorrelated.as_deref(),
-            );
+            self.rule(rule, index, place, known.as_ref());
         }
-        let below = |step: &str, type_: Option<Type<'s>>, is_correlated: bool| {
+        let count = counted(place.count, schema);
+        let below = |step: &str, declared: Option<Declared<'s>>, is_correlated: bool| {
             let uncorrelated = place.uncorrelated.clone();
             Place {
                 pointer: format!("{}{step}", place.pointer),
                 is_root: false,
+                count,
                 is_within_rules,
-                type_,
+                declared,
                 uncorrelated: uncorrelated
                     .or_else(|| (!is_correlated).then(|| place.pointer.clone())),
             }
         };
         let is_granular = schema.map_type.as_deref().is_none_or(|it| it == "granular");
         for (name, field) in &schema.properties {
-            let of_field = match &type_ {
-                Some(Type::Object(object)) => escaped(name).and_then(|it| object.field(&it)),
+            let of_field = known.as_ref().and_then(|(type_, part)| match type_ {
+                Type::Object(object) => {
+                    let name = escaped(name)?;
+                    Some((object.field(&name)?, part.step(&name)?))
+                }
                 _ => None,
-            };
+            });
             let step = format!("/properties/{}", escape(name));
             self.at(field, &below(&step, of_field, is_granular));
         }
-        let of_items = |at: usize| match &type_ {
-            Some(Type::Named("list" | "map", parameters)) => parameters.get(at).cloned(),
+        let of_items = |at: usize, step| match known.as_ref()? {
+            (Type::Named("list" | "map", parameters), part) => {
+                Some((parameters.get(at)?.clone(), part.step(step)?))
+            }
             _ => None,
         };
         if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
-            self.at(values, &below("/additionalProperties", of_items(1), true));
+            let of_values = of_items(1, VALUES);
+            self.at(values, &below("/additionalProperties", of_values, true));
         }
         if let Some(items) = &schema.items {
             let is_map = schema.list_type.as_deref() == Some("map");
-            self.at(items, &below("/items", of_items(0), is_map));
+            self.at(items, &below("/items", of_items(0, ITEMS), is_map));
         }
     }
 
     fn rule(
         &mut self,
         rule: &'s Rule,
-        pointer: &str,
-        type_: Option<&Type<'s>>,
-        uncorrelated: Option<&str>,
+        index: usize,
+        place: &Place<'s>,
+        declared: Option<&Declared<'s>>,
     ) {
         if rule.rule.trim().is_empty() {
             return;
         }
+        let pointer = format!("{}/x-kubernetes-validations/{index}", place.pointer);
         let mut fault = |keyword: &str, rule: &str, kind, message| {
             self.faults.push(RuleFault {
                 pointer: format!("{pointer}/{keyword}"),
@@ -152,7 +200,7 @@ impl<'s> Check<'s> {
                 message,
             });
         };
-        let Some(type_) = type_ else {
+        let Some((type_, part)) = declared else {
             let message = "the schema has no type that rules can use".to_owned();
             return fault("rule", &rule.rule, RuleFaultKind::Type, message);
         };
@@ -161,15 +209,29 @@ impl<'s> Check<'s> {
             self.parsed.entry(expression).or_insert_with(parse).clone()
         };
         let is_optional = rule.optional_old_self == Some(true);
-        let checked = |parsed: &Result<IdedExpr, String>, result| match parsed {
-            Ok(parsed) => compiled(parsed, type_, is_optional, result),
-            Err(message) => Err((RuleFaultKind::Syntax, message.clone())),
+        let mut checked = |keyword: &str, text: &'s str, count, result| {
+            let parsed = parsed(text);
+            let inference = match parsed.as_ref() {
+                Ok(parsed) => compiled(parsed, type_, is_optional, result),
+                Err(message) => Err((RuleFaultKind::Syntax, message.clone())),
+            };
+            Ok(Rated {
+                inference: inference?,
+                parsed,
+                part: *part,
+                text,
+                place: place.pointer.clone(),
+                pointer: format!("{pointer}/{keyword}"),
+                count,
+            })
         };
-        let looks_back = match checked(&parsed(&rule.rule), "bool") {
-            Ok(looks_back) => looks_back,
+        let rated = match checked("rule", &rule.rule, place.count, "bool") {
+            Ok(rated) => rated,
             Err((kind, message)) => return fault("rule", &rule.rule, kind, message),
         };
-        if let Some(place) = uncorrelated.filter(|_| looks_back) {
+        let looks_back = rated.inference.looks_back;
+        let mut all = vec![rated];
+        if let Some(place) = place.uncorrelated.as_deref().filter(|_| looks_back) {
             let message = format!(
                 "oldSelf cannot be used below {place}, where old and new values do not correspond"
             );
@@ -186,10 +248,67 @@ impl<'s> Check<'s> {
         }
         if let Some(expression) = rule.message_expression.as_deref()
             && !expression.trim().is_empty()
-            && let Err((kind, message)) = checked(&parsed(expression), "string")
         {
-            fault("messageExpression", expression, kind, message);
+            match checked("messageExpression", expression, Some(1), "string") {
+                Ok(rated) => all.push(rated),
+                Err((kind, message)) => fault("messageExpression", expression, kind, message),
+            }
         }
+        for rated in all {
+            self.rate(rated);
+        }
+    }
+
+    /// Compares the cost of an expression with its limit.
+    fn rate(&mut self, rated: Rated<'s>) {
+        let Some((once, count)) = rated.cost() else {
+            return;
+        };
+        let cost = once.saturating_mul(count);
+        self.costs.push(RuleCost {
+            pointer: rated.pointer.clone(),
+            once,
+            count,
+        });
+        if cost > OF_RULE {
+            let name = match rated.pointer.ends_with("/rule") {
+                true => "estimated rule cost",
+                false => "estimated messageExpression cost",
+            };
+            self.too_expensive(name, (cost, OF_RULE), &rated, OF_RULE);
+        } else if self.greatest.as_ref().is_none_or(|it| it.0 < cost) {
+            self.greatest = Some((cost, rated));
+        }
+    }
+
+    /// Compares the cost of all expressions that are accepted alone with their limit.
+    fn total(&mut self) {
+        let costs = self.costs.iter().map(|it| it.once.saturating_mul(it.count));
+        let total = costs.filter(|it| *it <= OF_RULE).sum();
+        if total > OF_VERSION
+            && let Some((_, rated)) = self.greatest.take()
+        {
+            let name = "estimated cost total of the rules, to which this one contributes most,";
+            self.too_expensive(name, (total, OF_VERSION), &rated, OF_RULE / 100);
+        }
+    }
+
+    /// `enough` is what the expression may cost after the advice.
+    fn too_expensive(
+        &mut self,
+        name: &str,
+        (cost, limit): (u64, u64),
+        rated: &Rated<'s>,
+        enough: u64,
+    ) {
+        let factor = factor(cost, limit);
+        let advice = rated.advice(self.root, enough);
+        self.faults.push(RuleFault {
+            pointer: rated.pointer.clone(),
+            rule: rated.text.to_owned(),
+            kind: RuleFaultKind::Cost,
+            message: format!("{name} exceeds budget by factor of {factor} ({advice})"),
+        });
     }
 }
 
@@ -198,13 +317,13 @@ fn expanded(mut expression: IdedExpr) -> Result<IdedExpr, String> {
     Ok(expression)
 }
 
-/// Whether an expression uses `oldSelf`, if the API server accepts it.
-fn compiled(
+/// The types of an expression, if the API server accepts them.
+fn compiled<'s>(
     expression: &IdedExpr,
-    type_: &Type<'_>,
+    type_: &Type<'s>,
     is_optional: bool,
     expected: &str,
-) -> Result<bool, (RuleFaultKind, String)> {
+) -> Result<Inference<'s>, (RuleFaultKind, String)> {
     let old = match is_optional {
         true => Type::optional(type_.clone()),
         false => type_.clone(),
@@ -232,7 +351,7 @@ fn compiled(
         ));
     }
     match messages.is_empty() {
-        true => Ok(inference.looks_back),
+        true => Ok(inference),
         false => Err((RuleFaultKind::Type, messages.join("; "))),
     }
 }

@@ -152,8 +152,10 @@ fn schema(place: &str, rules: Value) -> Schema {
     serde_json::from_value(schema).unwrap()
 }
 
+/// The fault of a rule apart from its cost, as the schema has no bounds.
 fn fault(place: &str, rule: Value) -> Option<RuleFault> {
     let mut faults = rule_faults(&schema(place, json!([rule])));
+    faults.retain(|it| it.kind != RuleFaultKind::Cost);
     assert!(faults.len() <= 1, "{faults:?}");
     faults.pop()
 }
@@ -180,6 +182,89 @@ fn a_fault_has_a_kind_and_a_place() {
         assert_eq!(found.kind, kind, "{found}");
         let pointer = "/properties/spec/x-kubernetes-validations/0/rule";
         assert_eq!(found.pointer, pointer);
+    }
+}
+
+/// The costs that exceed their limit, with the bounds of `spec` and of its lists, and what would lower them.
+#[test]
+fn a_rule_must_be_cheap() {
+    let quadratic = "self.list.all(x, self.list.all(y, x == y))";
+    let long = "self.__if__ + self.__if__ == self.__if__.replace('a', 'b')";
+    let rules = |rule: &str, count| vec![json!({"rule": rule}); count];
+    let message = json!({"rule": "true", "messageExpression": "self.list.map(x, x + x).join(' ')"});
+    let cases = [
+        (
+            json!({}),
+            vec![],
+            rules(quadratic, 1),
+            "more than 100x (try adding maxItems to spec.list and adding maxLength to spec.list[*], or",
+        ),
+        (
+            json!({"maxItems": 64}),
+            vec![],
+            rules(quadratic, 1),
+            "more than 100x (try adding maxLength to spec.list[*], or",
+        ),
+        (
+            json!({"maxItems": 64, "items": {"type": "string", "maxLength": 64}}),
+            vec![],
+            rules(quadratic, 1),
+            "",
+        ),
+        (
+            json!({"maxItems": 9000, "items": {"type": "string", "maxLength": 1}}),
+            vec![],
+            rules(quadratic, 1),
+            "of 48.6x (try lowering maxItems of spec.list (9000), or",
+        ),
+        (
+            json!({}),
+            vec![],
+            vec![message],
+            "estimated messageExpression cost exceeds budget by factor of more than 100x",
+        ),
+        (json!({}), vec![], rules(long, 1), ""),
+        (
+            json!({}),
+            vec![],
+            rules(long, 90),
+            "cost total of the rules, to which this one contributes most, exceeds budget by factor of 1.415584x (try adding maxLength to spec.if, or",
+        ),
+        (json!({}), vec!["items"], rules("self.size > 1", 1), ""),
+        (
+            json!({}),
+            vec!["items"],
+            rules(long, 1),
+            "more than 100x (try adding maxLength to spec[*].if and adding maxItems to spec, or",
+        ),
+        (
+            json!({}),
+            vec!["items", "additionalProperties"],
+            rules("self.size > 1 && self.size < 9 && self.__if__ != 'a'", 12),
+            "of 1.132462x (try adding maxProperties to spec and adding maxItems to spec.*, or",
+        ),
+    ];
+    for (list, around, rules, expected) in cases {
+        let mut schema = serde_json::to_value(schema("/spec", rules.into())).unwrap();
+        let spec = &mut schema["properties"]["spec"];
+        let bounds = list.as_object().unwrap().clone();
+        spec["properties"]["list"]
+            .as_object_mut()
+            .unwrap()
+            .extend(bounds);
+        for keyword in around {
+            let type_ = if keyword == "items" {
+                "array"
+            } else {
+                "object"
+            };
+            *spec = json!({"type": type_, keyword: spec.clone()});
+        }
+        let faults = rule_faults(&serde_json::from_value(schema).unwrap());
+        let kinds = faults.iter().all(|it| it.kind == RuleFaultKind::Cost);
+        let message = faults.first().map_or("", |it| &it.message);
+        let is_expected = message.contains(expected) && message.is_empty() == expected.is_empty();
+        assert!(kinds && is_expected, "{message:?}, not {expected:?}");
     }
 }
 

@@ -373,13 +373,24 @@ fn place(field: &str, pointer: &str) -> String {
     place
 }
 
-/// The rules that do not compile, which are checked only with the feature `cel`.
+/// The rules that do not compile or may cost too much, which are checked only with the feature `cel`.
 #[cfg(feature = "cel")]
 fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
+    use operator_schema::RuleFaultKind;
     let refused = operator_schema::rule_faults(schema).into_iter();
     let refused = refused.map(|fault| {
-        let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
-        Cause::invalid(place(field, &fault.pointer), text)
+        let place = place(field, &fault.pointer);
+        match fault.kind {
+            RuleFaultKind::Cost => Cause {
+                reason: "FieldValueForbidden",
+                message: format!("Forbidden: {}", fault.message),
+                field: place,
+            },
+            _ => {
+                let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
+                Cause::invalid(place, text)
+            }
+        }
     });
     refused.collect()
 }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 /// An overload of a function.
 pub(super) struct Overload {
+    pub(super) name: &'static str,
     pub(super) is_member: bool,
     /// With the receiver first.
     pub(super) arguments: Vec<Type<'static>>,
@@ -28,11 +29,13 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
         let words: Vec<_> = line.split(' ').skip(1).collect();
         match words[..] {
             [name, signature, result] => {
-                let overload = overload(signature, result);
+                let overload = overload(name, signature, result);
                 catalogue.functions.entry(name).or_default().push(overload);
             }
             [name, type_] => {
-                catalogue.variables.insert(name, overload("()", type_));
+                catalogue
+                    .variables
+                    .insert(name, overload(name, "()", type_));
             }
             _ => unreachable!("a line of the catalogue has three or four words"),
         }
@@ -51,7 +54,7 @@ pub(super) fn variable(name: &str) -> Option<&'static Overload> {
 }
 
 /// `string.(int)` or `(string,int)`.
-fn overload(signature: &'static str, result: &'static str) -> Overload {
+fn overload(name: &'static str, signature: &'static str, result: &'static str) -> Overload {
     let (receiver, arguments) = match signature.split_once(".(") {
         Some((receiver, arguments)) => (Some(receiver), arguments),
         None => (None, &signature[1..]),
@@ -65,6 +68,7 @@ fn overload(signature: &'static str, result: &'static str) -> Overload {
     }
     text.rest = result;
     Overload {
+        name,
         is_member: receiver.is_some(),
         arguments: types,
         result: text.type_(),

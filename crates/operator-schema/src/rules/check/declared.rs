@@ -107,7 +107,7 @@ fn property<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
 }
 
 /// Whether a resource declares all that rules may see of its metadata.
-fn has_own_metadata(schema: &Schema) -> bool {
+pub(super) fn has_own_metadata(schema: &Schema) -> bool {
     let is = |schema: &Schema, name: &str, type_: &str| {
         let field = schema.properties.get(name);
         field.is_some_and(|it| it.type_.as_deref() == Some(type_))

@@ -31,6 +31,10 @@ pub(super) const MACROS: [&str; 12] = [
 pub(super) fn expand(expression: &mut IdedExpr) -> Result<(), String> {
     match &mut expression.expr {
         Expr::Call(call) => {
+            // a name from the root, which all functions have
+            if let Some(name) = call.func_name.strip_prefix('.') {
+                call.func_name = name.to_owned();
+            }
             for part in call.target.as_deref_mut().into_iter().chain(&mut call.args) {
                 expand(part)?;
             }
@@ -135,21 +139,36 @@ impl<'e> Loop<'e> {
     }
 
     fn with(self, start: IdedExpr, step: IdedExpr, result: IdedExpr) -> IdedExpr {
+        self.until(boolean(true), start, step, result)
+    }
+
+    fn until(
+        self,
+        condition: IdedExpr,
+        start: IdedExpr,
+        step: IdedExpr,
+        result: IdedExpr,
+    ) -> IdedExpr {
         of(Expr::Comprehension(Box::new(ComprehensionExpr {
             iter_range: self.range,
             iter_var: self.variable.to_owned(),
             iter_var2: self.second.map(str::to_owned),
             accu_var: RESULT.to_owned(),
             accu_init: start,
-            loop_cond: boolean(true),
+            loop_cond: condition,
             loop_step: step,
             result,
         })))
     }
 
     fn quantifier(self, operator: &str, start: bool, body: IdedExpr) -> IdedExpr {
+        let undecided = match start {
+            true => ident(RESULT),
+            false => global(operators::LOGICAL_NOT, vec![ident(RESULT)]),
+        };
+        let condition = global(operators::NOT_STRICTLY_FALSE, vec![undecided]);
         let step = global(operator, vec![ident(RESULT), body]);
-        self.with(boolean(start), step, ident(RESULT))
+        self.until(condition, boolean(start), step, ident(RESULT))
     }
 
     fn one(self, body: IdedExpr) -> IdedExpr {

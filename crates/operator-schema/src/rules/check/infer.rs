@@ -9,7 +9,7 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
     operators,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::{iter, ptr};
 
 /// An error in an expression.
@@ -26,6 +26,10 @@ pub(super) struct Inference<'s> {
     /// The variables in scope, the innermost last.
     scope: Vec<(String, Type<'s>)>,
     types: HashMap<*const IdedExpr, Type<'s>>,
+    /// The overloads that fit a call, in their order.
+    overloads: HashMap<*const CallExpr, Vec<&'static Overload>>,
+    /// The selections that are names, such as `google.protobuf.Timestamp`.
+    names: HashSet<*const IdedExpr>,
     pub(super) errors: Vec<Error>,
     /// Whether a variable `oldSelf` is used.
     pub(super) looks_back: bool,
@@ -44,6 +48,17 @@ impl<'s> Inference<'s> {
     pub(super) fn settled(&self, expression: &IdedExpr) -> Type<'s> {
         let type_ = self.types.get(&ptr::from_ref(expression));
         type_.map_or(Type::Error, |it| self.bindings.settled(it))
+    }
+
+    /// The overloads that fit a call.
+    pub(super) fn overloads(&self, call: &CallExpr) -> &[&'static Overload] {
+        let found = self.overloads.get(&ptr::from_ref(call));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a selection is a name.
+    pub(super) fn is_name(&self, selection: &IdedExpr) -> bool {
+        self.names.contains(&ptr::from_ref(selection))
     }
 
     pub(super) fn report(&mut self, message: String) {
@@ -104,6 +119,7 @@ impl<'s> Inference<'s> {
         if let Some(name) = qualified(expression)
             && let Some(type_) = self.variable(&name)
         {
+            self.names.insert(ptr::from_ref(expression));
             return type_;
         }
         let field = self.field(&select.operand, &select.field, false);
@@ -153,20 +169,26 @@ impl<'s> Inference<'s> {
         }
         let mut arguments: Vec<_> = call.args.iter().map(|it| self.infer(it)).collect();
         let Some(target) = &call.target else {
-            return self.resolved(name, false, &arguments);
+            return self.resolved(call, name, false, &arguments);
         };
         if let Some(prefix) = qualified(target) {
             let name = format!("{prefix}.{name}");
             if catalogue::function(&name).is_some() {
-                return self.resolved(&name, false, &arguments);
+                return self.resolved(call, &name, false, &arguments);
             }
         }
         arguments.insert(0, self.infer(target));
-        self.resolved(name, true, &arguments)
+        self.resolved(call, name, true, &arguments)
     }
 
     /// The result of a function.
-    fn resolved(&mut self, name: &str, is_member: bool, arguments: &[Type<'s>]) -> Type<'s> {
+    fn resolved(
+        &mut self,
+        call: &CallExpr,
+        name: &str,
+        is_member: bool,
+        arguments: &[Type<'s>],
+    ) -> Type<'s> {
         let Some(overloads) = catalogue::function(name) else {
             self.errors.push(Error {
                 message: format!("undeclared reference to '{name}'"),
@@ -175,19 +197,24 @@ impl<'s> Inference<'s> {
             return Type::Error;
         };
         if let operators::LOGICAL_AND | operators::LOGICAL_OR = name {
+            self.overloads
+                .insert(ptr::from_ref(call), overloads.iter().collect());
             return self.logical(arguments);
         }
         let mut result: Option<Type<'s>> = None;
+        let mut fitting = Vec::new();
         for overload in overloads.iter().filter(|it| it.is_member == is_member) {
             let Some(found) = self.applied(overload, arguments) else {
                 continue;
             };
+            fitting.push(overload);
             result = match result {
                 Some(before) if !matches!(before, Type::Dyn) && before != found => Some(Type::Dyn),
                 Some(before) => Some(before),
                 None => Some(found),
             };
         }
+        self.overloads.insert(ptr::from_ref(call), fitting);
         result.unwrap_or_else(|| {
             let types: Vec<_> = arguments
                 .iter()
