@@ -161,7 +161,9 @@ fn asked(schema: &Value) -> Document {
     thread_local! {
         static ORACLE: RefCell<Oracle> = RefCell::new(Oracle::start());
     }
-    let mut answers = ORACLE.with_borrow_mut(|oracle| oracle.ask(&crd(schema).to_string()));
+    // kubectl's reader drops a last line of 4096 bytes, or of a multiple, that no line break ends
+    let text = format!("{}\n", crd(schema));
+    let mut answers = ORACLE.with_borrow_mut(|oracle| oracle.ask(&text));
     answers.remove(0)
 }
 
