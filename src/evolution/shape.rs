@@ -2,8 +2,6 @@
 
 use operator_schema::{Schema, SchemaOrBool};
 
-use crate::types::prunes_all;
-
 /// The JSON type that the API server accepts; empty if it accepts all types.
 pub fn json(schema: &Schema) -> &str {
     match schema.type_.as_deref() {
@@ -42,7 +40,7 @@ pub fn rust(schema: &Schema) -> &'static str {
         Some("number") => "Number",
         Some("array") => "Vec",
         Some("object") | None if !schema.properties.is_empty() => "struct",
-        Some("object") if prunes_all(schema) => "struct",
+        Some("object") if schema.prunes_all() => "struct",
         Some("object") => match &schema.additional_properties {
             Some(SchemaOrBool::Schema(_)) if !keeps_unknown(schema) => "map of typed values",
             _ => "map of any values",

@@ -129,7 +129,7 @@ impl Lowering {
                 Some(SchemaOrBool::Schema(values)) if !keeps_unknown => Type::Map(Box::new(
                     self.inner(&Path::Inner(path, "additionalProperties"), values),
                 )),
-                _ if prunes_all(schema) => {
+                _ if schema.prunes_all() => {
                     self.graph.pruned.push(path.pointer());
                     self.structure(path, schema, false)
                 }
@@ -274,14 +274,6 @@ pub fn keeps_unknown(schema: &Schema) -> bool {
         || schema.embedded_resource
         || (more.is_some_and(|more| *more != SchemaOrBool::Bool(false))
             && !schema.properties.is_empty())
-}
-
-/// Whether the API server drops all fields of an object.
-pub fn prunes_all(schema: &Schema) -> bool {
-    let more = schema.additional_properties.as_ref();
-    schema.properties.is_empty()
-        && more.is_none_or(|more| *more == SchemaOrBool::Bool(false))
-        && !keeps_unknown(schema)
 }
 
 /// The pattern that controller-gen generates for a `resource.Quantity`, whose integers often exceed 32 bits.

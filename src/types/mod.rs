@@ -32,7 +32,6 @@ mod value_type;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};
-pub use lower::prunes_all;
 pub use mode::{SchemaMode, mode};
 pub use value_type::ValueType;
 

@@ -20,6 +20,19 @@ pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     pruning.dropped
 }
 
+impl Schema {
+    /// Whether the API server drops all fields of an object.
+    pub fn prunes_all(&self) -> bool {
+        self.properties.is_empty()
+            && matches!(
+                self.additional_properties,
+                None | Some(SchemaOrBool::Bool(false))
+            )
+            && self.preserve_unknown_fields != Some(true)
+            && !self.embedded_resource
+    }
+}
+
 /// Like [`prune`], for a value within an object.
 pub(crate) fn prune_part(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut pruning = Pruning {
