@@ -21,6 +21,7 @@ fn tree(tables: &str) -> Tree {
         state: StateFile::read(&state).unwrap().state,
         apis: vec![],
         removed: [].into(),
+        adopted: [].into(),
     };
     render::render(&project).unwrap().tree
 }

@@ -55,6 +55,7 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
         state: StateFile::read(&state).unwrap().state,
         apis: apis.to_vec(),
         removed: [].into(),
+        adopted: [].into(),
     };
     render::render(&project).unwrap().tree
 }
