@@ -205,7 +205,11 @@ impl Edit {
 
 /// The offset of a character, or of the end.
 fn boundary(text: &str, at: &Index) -> usize {
-    text.floor_char_boundary(at.index(text.len() + 1))
+    let mut at = at.index(text.len() + 1);
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }
 
 /// Refusals of what kubectl accepts, each with a message that is true.
