@@ -28,7 +28,7 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
         .properties
         .iter()
         .filter(|(wire, _)| !ENVELOPE.contains(&wire.as_str()));
-    let fields = lowering.fields(&path, properties, &version.schema.required);
+    let fields = lowering.fields(&path, properties, &version.schema);
     lowering.graph.root = fields;
     lowering.graph.root_keeps_unknown = keeps_unknown(&version.schema);
     name_all(&mut lowering.graph, root_name);
@@ -178,7 +178,7 @@ impl Lowering {
             has_default: false,
         };
         let id = self.define(path, schema, Shape::Struct(empty));
-        let fields = self.fields(path, schema.properties.iter(), &schema.required);
+        let fields = self.fields(path, schema.properties.iter(), schema);
         let zeros = fields
             .iter()
             .zip(schema.properties.values())
@@ -202,15 +202,20 @@ impl Lowering {
         &mut self,
         path: &Path<'_>,
         properties: impl Iterator<Item = (&'a String, &'a Schema)>,
-        required: &[String],
+        parent: &Schema,
     ) -> Vec<Field> {
         let properties: Vec<_> = properties.collect();
         let wires: Vec<&str> = properties.iter().map(|(wire, _)| wire.as_str()).collect();
         let idents = unique_name::fields(&wires);
-        let required: HashSet<&String> = required.iter().collect();
+        let required: HashSet<&String> = parent.required.iter().collect();
         let mut fields = vec![];
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {
-            let type_ = self.type_of(&Path::Property(path, wire), schema);
+            // of an embedded resource, the API server keeps the metadata
+            let keeps = parent.embedded_resource && wire == "metadata" && schema.prunes_all();
+            let type_ = match keeps {
+                true => Type::Map(Box::new(Type::Any)),
+                false => self.type_of(&Path::Property(path, wire), schema),
+            };
             fields.push(Field {
                 ident,
                 type_,
