@@ -38,7 +38,7 @@ pub fn add(
         }
         let kinds = own.iter().map(|api| olm::OwnKind {
             api,
-            samples: served_samples(api, operator),
+            samples: served_samples(api),
         });
         files.extend(olm::files(operator, &kinds.collect::<Vec<_>>())?);
     }
@@ -58,23 +58,10 @@ pub fn add(
     }))
 }
 
-/// A sample of each served version: that of the project, or one that is made for this version.
-fn served_samples(api: &Api, operator: &Operator) -> Vec<Value> {
-    let of_controllers = operator.controllers.iter();
-    let of_controllers = of_controllers.filter_map(|it| it.sample.as_ref());
-    let of_kinds = operator.samples.iter().map(|(_, sample)| sample);
-    let known: Vec<&Value> = of_controllers.chain(of_kinds).collect();
+/// A sample of each served version for which there is one.
+fn served_samples(api: &Api) -> Vec<Value> {
     let served = api.versions.iter().filter(|version| version.served);
-    let samples = served.filter_map(|version| {
-        let api_version = format!("{}/{}", api.group, version.name);
-        let is_meant =
-            |it: &Value| it["apiVersion"] == *api_version && it["kind"] == *api.names.kind;
-        // not the closest object of a kind that has no sample
-        let is_valid = |it: &Value| operator_schema::violations(&version.schema, it).is_empty();
-        let known = known.iter().find(|it| is_meant(it) && is_valid(it));
-        let known = known.copied().cloned();
-        known.or_else(|| sample(api, version).ok())
-    });
+    let samples = served.filter_map(|version| sample(api, version).ok());
     samples.collect()
 }
 

@@ -101,8 +101,8 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
         .expect("the version has a schema")
 }
 
-/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, with the feature `cel` also its rules, and that the type `K` reads and writes it
-/// without loss.
+/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, with the feature `cel` also its rules, and that
+/// the type `K` reads and writes it without loss.
 ///
 /// # Panics
 ///
