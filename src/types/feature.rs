@@ -20,7 +20,7 @@ pub fn diagnostics(
     graph: &TypeGraph,
     supplement: &Supplement,
 ) -> Vec<Diagnostic> {
-    let mut diagnostics = untyped(graph);
+    let mut diagnostics = incomplete(graph);
     diagnostics.extend(schema_warnings(version));
     diagnostics.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
@@ -65,8 +65,8 @@ fn describe(reason: Reason) -> &'static str {
     }
 }
 
-/// Places where the schema does not define a type.
-fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
+/// Places where the schema does not define a type, or an object without fields.
+fn incomplete(graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut diagnostics = vec![];
     if let Some(first) = graph.pruned.first() {
         diagnostics.push(Diagnostic {

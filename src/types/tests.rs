@@ -115,6 +115,36 @@ fn equal_shapes_are_one_type_and_every_path_keeps_its_name() {
 }
 
 #[test]
+fn an_object_is_a_struct_without_fields_only_where_the_server_drops_them() {
+    let text = types(
+        "
+          spec:
+            type: object
+            properties:
+              marker: {type: object}
+              any: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              all: {type: object, additionalProperties: true}
+              part:
+                type: object
+                x-kubernetes-embedded-resource: true
+                properties:
+                  metadata: {type: object}
+                  spec: {type: object}
+",
+    );
+    for expected in [
+        "pub struct WidgetSpecMarker {}",
+        "pub any: Option<BTreeMap<String, serde_json::Value>>",
+        "pub all: Option<BTreeMap<String, serde_json::Value>>",
+        "pub metadata: Option<BTreeMap<String, serde_json::Value>>",
+        "pub struct WidgetSpecPartSpec {}",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(text.matches(" {}\n").count(), 2, "{text}");
+}
+
+#[test]
 fn unknown_fields_are_kept_beside_known_ones() {
     snapshot(
         "unknown_fields_are_kept_beside_known_ones",

@@ -29,7 +29,6 @@ impl Schema {
                 None | Some(SchemaOrBool::Bool(false))
             )
             && self.preserve_unknown_fields != Some(true)
-            && !self.embedded_resource
     }
 }
 
