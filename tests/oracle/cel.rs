@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Rules with what those of real CRDs rarely have.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 46] = [
     "self.list.all(i, v, i < 3 && v.size() > 0)",
     "self.list.existsOne(i, v, v == 'a') || self.labels.exists(k, v, k == v)",
     "self.list.transformList(i, v, i > 0, v + 'a').size() > 1",
@@ -54,6 +54,7 @@ const OTHERS: [&str; 45] = [
     "self.pairs.all(p, self.labels[p.name] == p.name && (p.weight > 1 ? self.labels : {'a': self.host})[p.name] in self.list)",
     "self.list[self.list.size() - 1].matches(self.host + '$') && url(self.host) == url('a') && url(self.host) != url('b')",
     "quantity(self.host) == quantity('1') && ip(self.host) == ip('::1') && semver('1.0.0') != semver(self.host)",
+    "type(ip(self.host)) == net.IP && type(cidr('::/0')) != net.CIDR && [type(self.?host), optional_type].size() == 2",
     "cidr('::/0').containsCIDR(self.host) && !ip.isCanonical(self.host) && isURL(self.host) && isCIDR(self.host) && isIP(self.host)",
     "dyn(self.any).check('a').allowed() || dyn(self.host).labelSelector(self.host) == dyn(1) || dyn(self.list)[0] == self.host",
     "self.labels.map(k, k + self.labels[k]).filter(x, x > self.host).exists_one(x, [x, x, self.host].size() < {x: 1, 'a': 2}[x])",

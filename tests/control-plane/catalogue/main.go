@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
@@ -42,9 +43,14 @@ func main() {
 }
 
 func declared(env *cel.Env) (lines []string) {
+	// types that functions use, whose names some libraries declare
+	names := map[string]bool{}
 	functions := env.Functions()
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		for _, overload := range functions[name].OverloadDecls() {
+			for _, used := range append(overload.ArgTypes(), overload.ResultType()) {
+				names[used.TypeName()] = true
+			}
 			receiver, arguments := "", overload.ArgTypes()
 			if overload.IsMemberFunction() {
 				receiver, arguments = text(arguments[0])+".", arguments[1:]
@@ -59,6 +65,12 @@ func declared(env *cel.Env) (lines []string) {
 	var variables []string
 	for _, variable := range env.Variables() {
 		variables = append(variables, variable.Name()+" "+text(variable.Type()))
+		delete(names, variable.Name())
+	}
+	for name := range names {
+		if value, found := env.CELTypeProvider().FindIdent(name); found {
+			variables = append(variables, name+" "+text(types.NewTypeTypeWithParam(value.(*types.Type))))
+		}
 	}
 	slices.Sort(variables)
 	return append(lines, slices.Compact(variables)...)
