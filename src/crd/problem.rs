@@ -138,9 +138,15 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether a newer API server may accept it.
+    /// Whether an API server may accept it.
     pub fn is_uncertain(&self) -> bool {
-        matches!(self, Self::Rule(fault) if fault.kind == RuleFaultKind::UnknownFunction)
+        let is_uncertain = |kind| {
+            matches!(
+                kind,
+                RuleFaultKind::UnknownFunction | RuleFaultKind::TooDeep
+            )
+        };
+        matches!(self, Self::Rule(fault) if is_uncertain(fault.kind))
     }
 
     pub fn code(&self) -> Code {
@@ -221,6 +227,7 @@ fn rule_message(fault: &RuleFault) -> String {
         RuleFaultKind::UnknownFunction => {
             format!("no known API server has this function: {reason}")
         }
+        RuleFaultKind::TooDeep => format!("this rule is not checked: {reason}"),
     }
 }
 
@@ -234,6 +241,9 @@ fn rule_help(kind: RuleFaultKind) -> &'static str {
         }
         RuleFaultKind::UnknownFunction => {
             "fix its name, unless all your API servers are newer than this tool and have it"
+        }
+        RuleFaultKind::TooDeep => {
+            "split it into several rules: the API server refuses a rule from some depth on"
         }
         RuleFaultKind::Cost => {
             "add the bounds to the schema: without them, the server expects values as large as a request"

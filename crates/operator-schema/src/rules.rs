@@ -5,6 +5,7 @@
 
 mod check;
 mod condition;
+mod depth;
 mod evaluate;
 mod functions;
 mod message;
@@ -20,6 +21,7 @@ pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};
 pub(crate) use solve::solve;
 
+use self::depth::with_stack;
 use self::evaluate::Evaluation;
 use crate::correlate::Old;
 use crate::default::field;
@@ -112,8 +114,10 @@ fn evaluate_rules(
     is_root: bool,
 ) -> Judgement {
     let mut walk = Walk::default();
-    let old = old.map_or(Old::default(), |old| Old::of(schema, object, old));
-    walk.at(schema, "", object, old, is_root);
+    if has_rules(schema) {
+        let old = old.map_or(Old::default(), |old| Old::of(schema, object, old));
+        with_stack(|| walk.at(schema, "", object, old, is_root));
+    }
     walk.judgement
 }
 

@@ -16,6 +16,7 @@ use self::cost::{ITEMS, OF_RULE, OF_VERSION, Part, Rated, VALUES, counted, facto
 use self::declared::declared;
 use self::infer::Inference;
 use self::types::Type;
+use super::depth::with_stack;
 use super::value::escaped;
 use super::{has_rules, parse};
 use crate::pointer::escape;
@@ -47,6 +48,8 @@ pub enum RuleFaultKind {
     Type,
     /// The expression calls a function that no API server up to the one of the catalogue has.
     UnknownFunction,
+    /// The expression is nested too deeply to be checked.
+    TooDeep,
     /// The expression may cost too much, since the schema lacks bounds.
     Cost,
 }
@@ -120,7 +123,7 @@ impl<'s> Check<'s> {
             declared: None,
             uncorrelated: None,
         };
-        check.at(root, &place);
+        with_stack(|| check.at(root, &place));
         check
     }
 
@@ -213,6 +216,9 @@ impl<'s> Check<'s> {
             let parsed = parsed(text);
             let inference = match parsed.as_ref() {
                 Ok(parsed) => compiled(parsed, type_, is_optional, result),
+                Err(message) if message == parse::TOO_DEEP => {
+                    Err((RuleFaultKind::TooDeep, message.clone()))
+                }
                 Err(message) => Err((RuleFaultKind::Syntax, message.clone())),
             };
             Ok(Rated {

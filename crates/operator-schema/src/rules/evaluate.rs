@@ -1,6 +1,7 @@
 //! Evaluates single expressions with `kube-cel`.
 
 use super::Unsupported;
+use super::depth::with_stack;
 use super::parse::{parsed, with_errors};
 use super::value::{TYPES, type_name, typed};
 use crate::correlate::ordered;
@@ -123,7 +124,7 @@ pub(super) fn with_variables(
     expression: &str,
     variables: impl Iterator<Item = (&'static str, Cel)>,
 ) -> Result<Result<Cel, ExecutionError>, String> {
-    Ok(resolve(&context(variables), &*program(expression)?))
+    with_stack(|| Ok(resolve(&context(variables), &*program(expression)?)))
 }
 
 /// The functions with variables.

@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use super::depth::{MOST, depth};
 use super::tree::{MacroKind, Node};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators};
 use kube_cel::cel::parser::Parser;
+
+/// Why [`read`] fails for an expression that may be valid.
+pub(super) const TOO_DEEP: &str = "the expression is nested too deeply";
 
 /// The most parts that [`with_errors`] adds to an expression.
 const MOST_ADDED: usize = 5_000;
@@ -26,6 +30,9 @@ pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
 
 /// Parses an expression.
 pub(super) fn read(expression: &str) -> Result<IdedExpr, String> {
+    if depth(expression) > MOST {
+        return Err(TOO_DEEP.to_owned());
+    }
     let parser = Parser::new().enable_optional_syntax(true);
     let parsed = parser.parse(&without_pairs(expression));
     parsed.map_err(|errors| format!("syntax: {errors}"))
@@ -66,7 +73,7 @@ fn without_pairs(expression: &str) -> Cow<'_, str> {
 }
 
 /// The length of the literal at the start of a text.
-fn quoted(text: &str, is_raw: bool) -> usize {
+pub(super) fn quoted(text: &str, is_raw: bool) -> usize {
     let quote = &text[..1];
     let quote = match text.starts_with(&quote.repeat(3)) {
         true => &text[..3],

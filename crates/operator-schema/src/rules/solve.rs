@@ -16,6 +16,7 @@ mod union;
 
 use self::demand::Plan;
 use self::scene::Scene;
+use super::depth::with_stack;
 use super::evaluate::{Evaluation, program};
 use super::has_rules;
 use super::sampling::is_resource;
@@ -54,11 +55,13 @@ pub(crate) fn solve(schema: &Schema, closest: &Value, wanted: &[&str]) -> Option
         schema,
         is_root: is_resource(schema),
     };
-    let minimal = start::minimal(schema, closest);
-    let solved = solver
-        .search(solver.served(minimal.clone()))
-        .or_else(|| solver.search(solver.served(start::full(schema, &minimal))))?;
-    Some(solver.reduced(solved, &minimal, wanted))
+    with_stack(|| {
+        let minimal = start::minimal(schema, closest);
+        let solved = solver
+            .search(solver.served(minimal.clone()))
+            .or_else(|| solver.search(solver.served(start::full(schema, &minimal))))?;
+        Some(solver.reduced(solved, &minimal, wanted))
+    })
 }
 
 struct Solver<'s> {
