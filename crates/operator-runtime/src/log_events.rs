@@ -6,7 +6,6 @@ use std::{
     sync::{Arc, OnceLock, Weak},
 };
 
-use clap::ValueEnum;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, runtime::events::EventType};
 use tokio::{
@@ -19,7 +18,10 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, layer};
 
-use crate::context::{Context, ControllerContext};
+use crate::{
+    context::{Context, ControllerContext},
+    settings::LogEvents,
+};
 
 /// How many lines wait to be written; more are dropped.
 const LONGEST_QUEUE: usize = 256;
@@ -39,21 +41,6 @@ const LIBRARIES: [&str; 9] = [
 
 /// The reason of the events.
 const REASON: &str = "Logged";
-
-/// From which level on log lines also become events of the object that the code is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[non_exhaustive]
-pub enum LogEvents {
-    /// No line does.
-    #[default]
-    Off,
-    /// Lines of the level error.
-    Error,
-    /// Lines of the levels warn and error.
-    Warn,
-    /// Lines of the levels info, warn and error.
-    Info,
-}
 
 impl LogEvents {
     /// The layer that turns lines into events, for a program that sets up the log itself; [`Operator::connect`](crate::Operator::connect)

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use crate::{engine::objects::Backoff, error::Fatal, log_events::LogEvents};
+use crate::{engine::objects::Backoff, error::Fatal};
 
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(
@@ -332,6 +332,21 @@ fn duration(text: &str) -> Result<Duration, String> {
         Some(millis) => Ok(Duration::from_millis(millis)),
         None => Err("too long".to_owned()),
     }
+}
+
+/// From which level on log lines also become events of the object that the code is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
+pub enum LogEvents {
+    /// No line does.
+    #[default]
+    Off,
+    /// Lines of the level error.
+    Error,
+    /// Lines of the levels warn and error.
+    Warn,
+    /// Lines of the levels info, warn and error.
+    Info,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::default::field;
 use crate::go::shown;
-use crate::validate::{child, enter};
+use crate::path::{child, enter};
 use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 

@@ -54,6 +54,7 @@ mod go;
 mod list;
 mod number;
 mod objects;
+mod path;
 mod pattern;
 pub mod pointer;
 mod prune;

@@ -2,7 +2,7 @@
 
 use crate::default::field;
 use crate::go::{json, shown};
-use crate::validate::enter;
+use crate::path::enter;
 use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 use std::collections::HashMap;

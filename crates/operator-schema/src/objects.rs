@@ -9,6 +9,7 @@ mod dice;
 mod edge;
 mod goal;
 mod grow;
+mod limit;
 mod mark;
 mod object;
 mod scalar;

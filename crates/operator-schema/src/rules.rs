@@ -17,7 +17,6 @@ mod value;
 
 pub use check::{RuleCost, RuleFault, RuleFaultKind, rule_costs, rule_faults};
 pub use condition::{ConditionError, condition};
-pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};
 pub(crate) use solve::solve;
 
@@ -25,9 +24,21 @@ use self::depth::with_stack;
 use self::evaluate::Evaluation;
 use crate::correlate::Old;
 use crate::default::field;
-use crate::validate::enter;
+use crate::path::enter;
 use crate::{Reason, Schema, Violation, status_violations, update_violations, violations};
 use serde_json::Value;
+
+/// A rule that was not evaluated, because the evaluator does not support it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{pointer}: {what}: {rule}")]
+pub struct Unsupported {
+    /// A JSON pointer from the root of the schema to the rule.
+    pub pointer: String,
+    /// The CEL expression.
+    pub rule: String,
+    /// The unsupported function, `syntax`, or the error of the evaluation.
+    pub what: String,
+}
 
 /// The result of a validation that includes rules.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 use std::ops::Not;
 
-use crate::structural::is_absent;
-
 /// One node of a schema: [`JSONSchemaProps`], with the order of properties and the text of numbers.
 ///
 /// [`JSONSchemaProps`]: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps
@@ -252,6 +250,28 @@ fn without_empty_texts<'de, D: Deserializer<'de>>(
         fields.retain(|_, value| *value != "");
     }
     Ok(value)
+}
+
+/// The keywords that the Go type of a CRD's schema has, but the API server forbids.
+pub(crate) const FORBIDDEN: [&str; 7] = [
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "id",
+    "patternProperties",
+];
+
+/// Whether the API server treats the keyword as absent: it is `null`, or an empty string or map in a forbidden field.
+fn is_absent(keyword: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty() && FORBIDDEN.contains(&keyword),
+        Value::Object(entries) => {
+            entries.is_empty() && keyword != "additionalItems" && FORBIDDEN.contains(&keyword)
+        }
+        value => value.is_null(),
+    }
 }
 
 /// Reads unknown keywords without those that the API server treats as absent.

@@ -4,8 +4,6 @@ mod keywords;
 mod metadata;
 mod nested;
 
-pub(crate) use keywords::is_absent;
-
 use crate::{Reason, Rule, Schema, SchemaOrBool, pointer::escape, prune, violations};
 
 /// A problem of a schema.

@@ -9,6 +9,7 @@ pub(crate) use self::kind::is_same;
 use self::kind::{allows, is_whole, type_of, types};
 use crate::correlate::Old;
 use crate::go::{Num, json, quoted, shown};
+use crate::path::child;
 use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, number, pattern};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -406,23 +407,5 @@ fn keep_best(best: &mut Option<Verdict>, branch: Verdict) {
         .is_none_or(|best| branch.matches > best.matches)
     {
         *best = Some(branch);
-    }
-}
-
-/// Appends a member to a path: `spec.ports` for a property, `labels[app]` for a member of `additionalProperties`.
-pub(crate) fn enter(path: &mut String, schema: &Schema, key: &str) {
-    if schema.properties.contains_key(key) {
-        *path = child(path, key);
-    } else {
-        path.push_str(&format!("[{key}]"));
-    }
-}
-
-/// The path of a member of the object at `path`.
-pub(crate) fn child(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
     }
 }

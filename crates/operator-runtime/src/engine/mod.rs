@@ -10,6 +10,7 @@ pub(crate) mod fan_out;
 pub(crate) mod finalizer;
 pub(crate) mod identity;
 pub(crate) mod kind;
+pub(crate) mod listener;
 pub(crate) mod objects;
 pub(crate) mod progress;
 pub(crate) mod reconciled;

@@ -1,6 +1,6 @@
 //! The edge cases of a node: values for which code that was written for usual values may fail.
 
-use super::scalar;
+use super::limit;
 use crate::sample::accepts;
 use crate::{Schema, SchemaOrBool};
 use serde_json::{Value, json};
@@ -77,14 +77,12 @@ impl Edge {
             },
             Edge::Least | Edge::Most => match type_ {
                 Some("boolean") => Some(json!(self == Edge::Most)),
-                Some("integer" | "number") if free => scalar::limit(schema, self == Edge::Most),
+                Some("integer" | "number") if free => limit::limit(schema, self == Edge::Most),
                 _ => None,
             },
-            Edge::Fraction if free && type_ == Some("number") => scalar::fraction(schema),
-            Edge::Integer if free && schema.int_or_string => {
-                scalar::first(facets, Value::is_number)
-            }
-            Edge::Text if free && schema.int_or_string => scalar::first(facets, Value::is_string),
+            Edge::Fraction if free && type_ == Some("number") => limit::fraction(schema),
+            Edge::Integer if free && schema.int_or_string => limit::first(facets, Value::is_number),
+            Edge::Text if free && schema.int_or_string => limit::first(facets, Value::is_string),
             _ => None,
         }
     }

@@ -2,21 +2,9 @@
 
 use super::evaluate::{NO_OVERLOAD, Refusal};
 use crate::go::shown;
-use crate::validate::child;
+use crate::path::child;
 use crate::{Reason, Rule, Schema, Violation};
 use serde_json::Value;
-
-/// A rule that was not evaluated, because the evaluator does not support it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("{pointer}: {what}: {rule}")]
-pub struct Unsupported {
-    /// A JSON pointer from the root of the schema to the rule.
-    pub pointer: String,
-    /// The CEL expression.
-    pub rule: String,
-    /// The unsupported function, `syntax`, or the error of the evaluation.
-    pub what: String,
-}
 
 /// The violation that the API server would report; `path` is that of the value.
 pub(super) fn violation(

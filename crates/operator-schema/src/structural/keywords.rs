@@ -1,21 +1,11 @@
 //! Checks the keywords of one schema.
 
 use super::{Effect, Problems, SchemaContext};
+use crate::schema::FORBIDDEN;
 use crate::{Schema, SchemaOrBool, number, pattern, pointer};
 use serde_json::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-
-/// The keywords that the Go type of a CRD's schema has, but the API server forbids.
-const FORBIDDEN: [&str; 7] = [
-    "$ref",
-    "$schema",
-    "additionalItems",
-    "definitions",
-    "dependencies",
-    "id",
-    "patternProperties",
-];
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -23,17 +13,6 @@ const REASONS: [&str; 4] = [
     "FieldValueInvalid",
     "FieldValueRequired",
 ];
-
-/// Whether the API server treats the keyword as absent: it is `null`, or an empty string or map in a forbidden field.
-pub(crate) fn is_absent(keyword: &str, value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.is_empty() && FORBIDDEN.contains(&keyword),
-        Value::Object(entries) => {
-            entries.is_empty() && keyword != "additionalItems" && FORBIDDEN.contains(&keyword)
-        }
-        value => value.is_null(),
-    }
-}
 
 /// Whether a path such as `.spec.size` or `.labels['a.b']` resolves to a field of a schema.
 fn resolves(schema: &Schema, path: &str) -> bool {
