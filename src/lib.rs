@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 pub mod command;
+pub mod config;
 pub mod conversion;
 pub mod crd;
 mod dev;
@@ -16,9 +17,9 @@ pub mod evolution;
 mod hash;
 pub mod image;
 pub mod manifests;
+pub mod operator;
 pub mod package;
 pub mod plan;
-pub mod project;
 pub mod render;
 pub mod rust;
 pub mod scaffold;

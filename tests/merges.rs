@@ -11,7 +11,7 @@ use std::{
 
 use cargo_operator::{
     plan::{Action, Ours, Plan, Resolution, Tree, plan},
-    project::{Lock, Owner},
+    plan::{Lock, Owner},
 };
 
 /// Lehmer's generator, so that a failure comes again.

@@ -3,8 +3,9 @@
 //! The input is text in three parts, between lines that read `=====`: base, ours and theirs.
 
 use cargo_operator::{
+    config::{ConfigFile, is_marked},
     plan::{BASE, File, LOCK, Ours, Resolution, Tree, plan},
-    project::{Entry, Lock, Owner, StateFile, is_marked},
+    plan::{Entry, Lock, Owner},
 };
 use toml_edit::DocumentMut;
 
@@ -43,21 +44,21 @@ pub fn state(bytes: &[u8]) {
 }
 
 fn read_state(text: &str) {
-    let Ok(file) = StateFile::read(text) else {
+    let Ok(file) = ConfigFile::read(text) else {
         return;
     };
     let written = file.to_string();
-    let again = StateFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
-    assert_eq!(file.state, again.state);
+    let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(file.config, again.config);
     let _ = file.check_tool("0.1.0");
 
     let mut edited = file.clone();
     edited.set_image("ghcr.io/me/operator:0.1.0");
     edited.set_tool("0.2.0", None);
-    for index in 0..file.state.kinds.len() {
+    for index in 0..file.config.kinds.len() {
         edited.set_versions(index, vec!["v1".into(), "v9".into()]);
     }
-    if let Some(kind) = file.state.kinds.first() {
+    if let Some(kind) = file.config.kinds.first() {
         let mut kind = kind.clone();
         kind.kind = "Fuzzed".into();
         kind.spec = "crds/fuzzed.yaml".into();
@@ -71,10 +72,10 @@ fn read_state(text: &str) {
         }
         edited.add_kind(kind);
     }
-    if edited.state.check().is_ok() {
+    if edited.config.check().is_ok() {
         let written = edited.to_string();
-        let again = StateFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
-        assert_eq!(edited.state, again.state, "{written}");
+        let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        assert_eq!(edited.config, again.config, "{written}");
     }
 }
 

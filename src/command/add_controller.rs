@@ -5,9 +5,10 @@ use super::{
     adding::NewController,
     evolve::Evolution,
     failure::Failure,
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -56,7 +57,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         standing,
         pending: vec![],
         plan,
-        summary: format!("{}: the controller {name} added", open.state.state.name),
+        summary: format!("{}: the controller {name} added", open.config.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
         // what `regenerate` does beside, for the kinds, is not done

@@ -5,9 +5,10 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     kinds::{self, Chosen},
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -64,8 +65,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports,
         plan,
         summary: match added {
-            0 => format!("{}: the spec of {names} is updated", open.state.state.name),
-            _ => format!("{}: {names} added", open.state.state.name),
+            0 => format!("{}: the spec of {names} is updated", open.config.name),
+            _ => format!("{}: {names} added", open.config.name),
         },
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,

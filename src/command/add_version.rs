@@ -7,14 +7,15 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     kinds::at,
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{
+    config::Source,
     crd::{self, NameRule, NewVersion},
     diagnostic::{Report, Severity},
     disk,
-    project::Source,
     terminal::Terminal,
 };
 
@@ -49,7 +50,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         args.from.as_deref(),
         args.storage,
     )?;
-    let kind = open.state.state.kinds[index].clone();
+    let kind = open.config.kinds[index].clone();
     let stored = args
         .storage
         .then(|| stored_at_once(&args.version, &kind.full_name()));
@@ -67,7 +68,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         plan,
         summary: format!(
             "{}: version {} of {} added",
-            open.state.state.name,
+            open.config.name,
             args.version,
             kind.full_name()
         ),
@@ -82,7 +83,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 impl OpenProject {
-    /// Adds a version to the CRD of a kind and to the state. Returns the index of the kind.
+    /// Adds a version to the CRD of a kind and to the config. Returns the index of the kind.
     fn add_version(
         &mut self,
         name: &str,
@@ -93,7 +94,7 @@ impl OpenProject {
         let Some(index) = self.own_kind(name)? else {
             return Err(self.unknown(name)?.into());
         };
-        let kind = self.state.state.kinds[index].clone();
+        let kind = self.config.kinds[index].clone();
         let api = &self.apis[index];
         if kind.source() == Source::Foreign {
             return Err(KindError::ForeignVersion(kind.full_name()).into());
@@ -142,12 +143,12 @@ impl OpenProject {
         }
         self.apis[index] = api;
         self.edited_specs.insert(kind.spec.clone(), edited);
-        self.state.set_versions(index, versions);
+        self.config.set_versions(index, versions);
         if kind.hub.is_none() {
-            self.state.set_hub(index, &hub);
+            self.config.set_hub(index, &hub);
         }
-        self.state.copy_renames(index, &source, version);
-        self.state.state.check()?;
+        self.config.copy_renames(index, &source, version);
+        self.config.check()?;
         Ok(index)
     }
 }

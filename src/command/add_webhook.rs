@@ -6,13 +6,14 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     kinds::{is_named, list},
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     pending,
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{
-    project::{Kind, Webhook, WebhookTable, WebhookType},
+    config::{Kind, Webhook, WebhookTable, WebhookType},
     terminal::Terminal,
 };
 
@@ -68,7 +69,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         plan,
         summary: format!(
             "{}: webhooks of {kind} added: {}",
-            open.state.state.name,
+            open.config.name,
             names.join(", ")
         ),
         next: "cargo test".into(),
@@ -88,10 +89,10 @@ impl OpenProject {
         wanted: &[WebhookType],
     ) -> Result<String, Failure> {
         let own = self.own_kind(name)?;
-        let state = &self.state.state;
+        let config = &self.config;
         let (kind, present) = match own {
             Some(index) => {
-                let kind = &state.kinds[index];
+                let kind = &config.kinds[index];
                 if module.is_some() {
                     return Err(KindError::WebhookModule(kind.full_name()).into());
                 }
@@ -101,7 +102,7 @@ impl OpenProject {
                 if !name.contains('/') {
                     return Err(KindError::NoSuchKind(name.into(), self.names()).into());
                 }
-                let mut tables = state.webhooks.iter();
+                let mut tables = config.webhooks.iter();
                 let table = tables.find(|table| table.kind == name);
                 (name.to_owned(), table.map(|table| &table.webhooks))
             }
@@ -112,15 +113,15 @@ impl OpenProject {
         }
         let new = wanted.iter().map(|type_| Webhook::new(*type_)).collect();
         match own {
-            Some(index) => self.state.add_webhooks("kind", index, new),
+            Some(index) => self.config.add_webhooks("kind", index, new),
             None => {
-                let mut tables = self.state.state.webhooks.iter();
+                let mut tables = self.config.webhooks.iter();
                 match tables.position(|table| table.kind == name) {
-                    Some(index) => self.state.add_webhooks("webhook", index, new),
+                    Some(index) => self.config.add_webhooks("webhook", index, new),
                     None => {
                         let resource = self.project().resolve_admitted(name);
                         resource.map_err(KindError::Admission)?;
-                        self.state.add_webhook_table(WebhookTable {
+                        self.config.add_webhook_table(WebhookTable {
                             kind: name.to_owned(),
                             module,
                             webhooks: new,
@@ -129,13 +130,13 @@ impl OpenProject {
                 }
             }
         }
-        self.state.state.check()?;
+        self.config.check()?;
         Ok(kind)
     }
 
     /// The one kind of the project that a name means: KIND, KIND.GROUP or GROUP/VERSION/KIND.
     pub fn own_kind(&self, name: &str) -> Result<Option<usize>, KindError> {
-        let kinds = self.state.state.kinds.iter().enumerate();
+        let kinds = self.config.kinds.iter().enumerate();
         let is_meant = |kind: &Kind| match name.split('/').collect::<Vec<_>>().as_slice() {
             [group, _, name] => (kind.group.as_str(), kind.kind.as_str()) == (*group, *name),
             _ => is_named(name, &kind.kind, &kind.group),

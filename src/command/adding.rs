@@ -9,9 +9,10 @@ use super::{
     open::OpenProject,
 };
 use crate::{
+    config::{Kind, NamedController, WatchedCache},
     crd::{self, Api},
     disk,
-    project::{Kind, NamedController, WatchedCache, resolve_watched},
+    operator::resolve_watched,
     rust::module_name,
 };
 
@@ -44,7 +45,7 @@ impl OpenProject {
         }
         for api in specs {
             self.new_specs.push(api.name());
-            let kinds = &self.state.state.kinds;
+            let kinds = &self.config.kinds;
             match kinds
                 .iter()
                 .position(|kind| kind.kind == api.names.kind && kind.group == api.group)
@@ -75,7 +76,7 @@ impl OpenProject {
                     }
                     let version = kind.versions.first().map_or("", String::as_str);
                     let watched = format!("{}/{version}/{}", kind.group, kind.kind);
-                    self.state.add_kind(kind);
+                    self.config.add_kind(kind);
                     self.apis.push(api);
                     added += 1;
                     if chosen.style() == Style::Existing {
@@ -89,21 +90,21 @@ impl OpenProject {
                 }
             }
         }
-        self.state.state.check()?;
+        self.config.check()?;
         Ok(added)
     }
 
     /// Adds a controller of a kind that exists without the operator. Returns its name.
     pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
-        let state = &self.state.state;
-        let kinds = state.kinds.iter().zip(&self.apis);
+        let config = &self.config;
+        let kinds = config.kinds.iter().zip(&self.apis);
         let resource = resolve_watched(new.kind, kinds)?;
         let name = match new.name {
             Some(name) => name.to_owned(),
             None => controller_name(&resource.kind),
         };
-        let named = state.controllers.iter().find(|it| it.name == name);
-        let own = state
+        let named = config.controllers.iter().find(|it| it.name == name);
+        let own = config
             .kinds
             .iter()
             .find(|kind| kind.has_controller() && kind.module_name() == module_name(&name));
@@ -111,7 +112,7 @@ impl OpenProject {
         if let Some(kind) = taken.or(own.map(Kind::full_name)) {
             return Err(KindError::ControllerTaken(name, kind).into());
         }
-        self.state.add_controller(NamedController {
+        self.config.add_controller(NamedController {
             name: name.clone(),
             kind: new.kind.to_owned(),
             cache: new.metadata.then_some(WatchedCache::Metadata),
@@ -123,7 +124,7 @@ impl OpenProject {
             sample_fails: None,
             rules: vec![],
         });
-        self.state.state.check()?;
+        self.config.check()?;
         Ok(name)
     }
 }

@@ -15,8 +15,7 @@ use super::{
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    plan::{Change, Note, Plan},
-    project::Owner,
+    plan::{Change, Note, Owner, Plan},
     terminal::Terminal,
     user_code::{self, ChangedItems, Marked, Use},
 };

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::open::{OpenProject, STATE};
+use super::open::{CONFIG, OpenProject};
 use crate::{
+    config::{Packaging, Webhook, WebhookPlace},
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    project::{Packaging, Webhook, WebhookPlace},
 };
 
 /// A setting of webhooks that OLM lacks: its key, whether a webhook has it, and the note.
@@ -27,12 +27,12 @@ const LIMITS: [Limit; 2] = [
 
 /// A note for each setting that has no place in the bundle.
 pub fn reports(open: &OpenProject) -> Vec<Report> {
-    let state = &open.state.state;
-    if !state.packaging.contains(&Packaging::Olm) {
+    let config = &open.config;
+    if !config.packaging.contains(&Packaging::Olm) {
         return vec![];
     }
-    let text = open.inputs.get(STATE).map_or("", String::as_str);
-    let path = disk::shown(&open.root.join(STATE));
+    let text = open.inputs.get(CONFIG).map_or("", String::as_str);
+    let path = disk::shown(&open.root.join(CONFIG));
     let report = |subject: String, message: &str, range: Option<Range<usize>>, help: &str| Report {
         severity: Severity::Note,
         code: Some(Code::OlmLimit),
@@ -42,9 +42,9 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
         instead: None,
         help: Some(help.into()),
     };
-    let kinds = state.kinds.iter().enumerate();
+    let kinds = config.kinds.iter().enumerate();
     let kinds = kinds.map(|(index, kind)| ("kind", index, kind.full_name(), &kind.webhooks));
-    let tables = state.webhooks.iter().enumerate();
+    let tables = config.webhooks.iter().enumerate();
     let tables = tables.map(|(index, it)| ("webhook", index, it.kind.clone(), &it.webhooks));
     let mut reports = vec![];
     for (table, index, subject, webhooks) in kinds.chain(tables) {
@@ -63,12 +63,12 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
             }
         }
     }
-    if !state.deployment.service_account_annotations.is_empty() {
+    if !config.deployment.service_account_annotations.is_empty() {
         let key = "service-account-annotations";
         let document = toml_edit::Document::parse(text).ok();
         let range = document.and_then(|it| it.get("deployment")?.get(key)?.span());
         reports.push(report(
-            state.name.clone(),
+            config.name.clone(),
             "OLM makes the service account, without annotations",
             range,
             "say in `description` of the ClusterServiceVersion that it must be annotated",

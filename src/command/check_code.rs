@@ -110,7 +110,7 @@ impl Copy {
         let root = std::path::absolute(open.root.path()).ok()?;
         let root = root.to_str()?.to_owned();
         let manifest = disk::read(&open.root, MANIFEST).ok()??;
-        let workspace = match &open.state.state.workspace {
+        let workspace = match &open.config.workspace {
             None => None,
             Some(path) => {
                 let folder = std::path::absolute(open.root.join(path)).ok()?;

@@ -18,11 +18,12 @@ use super::{
     open::{OpenProject, ProjectArgs},
 };
 use crate::{
+    config::Namespaces,
     dev::{self, DevEvent, Options, Project},
     diagnostic::Report,
     disk::{DiskError, RecoveryMode},
     manifests::conversion_stanza,
-    project::{Namespaces, ResourceType, resolve},
+    operator::{ResourceType, resolve},
     terminal::Terminal,
 };
 
@@ -246,12 +247,12 @@ impl Category {
 
 /// The parts of the project that the session needs.
 fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
-    let state = &open.state.state;
+    let config = &open.config;
     if !open.is_runnable() {
-        return Err(KindError::NoController(state.name.clone()).into());
+        return Err(KindError::NoController(config.name.clone()).into());
     }
     let mut kinds: Vec<ResourceType> = vec![];
-    for (kind, api) in state.kinds.iter().zip(&open.apis) {
+    for (kind, api) in config.kinds.iter().zip(&open.apis) {
         // watching the storage version needs no conversion
         let storage = Some(api.storage_version()).filter(|version| version.served);
         let storage = storage.map(|version| &version.name);
@@ -278,19 +279,19 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             kinds.push(other);
         }
     }
-    let mut specs: Vec<String> = state.kinds.iter().map(|kind| kind.spec.clone()).collect();
+    let mut specs: Vec<String> = config.kinds.iter().map(|kind| kind.spec.clone()).collect();
     specs.dedup();
     Ok(Project {
         // the server has another folder, perhaps
         root: std::path::absolute(open.root.path()).unwrap_or_else(|_| open.root.path().to_owned()),
         served: protocol::Project {
-            name: state.name.clone(),
+            name: config.name.clone(),
             specs,
             kinds: kinds.iter().map(resource).collect(),
             own,
-            namespaces: match &state.namespaces {
+            namespaces: match &config.namespaces {
                 Namespaces::All => vec![],
-                Namespaces::Own => vec![state.name.clone()],
+                Namespaces::Own => vec![config.name.clone()],
                 Namespaces::Listed(names) => names.clone(),
             },
             converted: project
@@ -298,7 +299,7 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
                 .filter(|(kind, api)| kind.is_converted(api))
                 .map(|(_, api)| api.name())
                 .collect(),
-            conversion: conversion_stanza(&state.name, &state.name),
+            conversion: conversion_stanza(&config.name, &config.name),
             has_webhooks: project.has_webhooks(),
             mounts_certificates: project.mounts_certificates(),
         },

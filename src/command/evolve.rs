@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::open::OpenProject;
 use crate::{
+    config::{Kind, Source},
     conversion::different_versions,
     crd::{self, Api, Conversion},
     diagnostic::{Code, Location, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
     plan::{Change, Plan},
-    project::{Kind, Source},
     render::{RECORD, SPECS},
     rust::version_module,
 };
@@ -32,7 +32,7 @@ pub struct Evolution {
 }
 
 pub struct Evolved {
-    /// The index of the kind in the state.
+    /// The index of the kind in the config.
     pub index: usize,
     /// `KIND.GROUP`.
     kind: String,
@@ -58,7 +58,7 @@ impl Evolution {
             .filter(|change| change.path.starts_with(SPECS));
         let old: Vec<Api> = specs.filter_map(old).collect();
         let mut kinds = vec![];
-        for (index, (kind, after)) in (open.state.state.kinds.iter().zip(&open.apis)).enumerate() {
+        for (index, (kind, after)) in (open.config.kinds.iter().zip(&open.apis)).enumerate() {
             // by kind and group, because the file is named after the plural
             let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
             // a group that changed is none that is new, if the kind is not there twice

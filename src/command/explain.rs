@@ -74,7 +74,7 @@ mod tests {
             for part in ["```text\n", "What to do: "] {
                 assert!(text.contains(part), "{code}: {part}");
             }
-            // of a definition, or of the state
+            // of a definition, or of the config
             let mut inputs = ["```yaml\n", "```toml\n"].into_iter();
             assert!(inputs.any(|input| text.contains(input)), "{code}");
         }

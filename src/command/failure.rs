@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use crate::{
+    config::ConfigError,
     crd::ReadError,
     dev::DevError,
     diagnostic::{Location, Report},
     disk::DiskError,
     image::{BuildError, CreatedError, CredentialsError, OutputError, PushError, ReferenceError},
-    plan::ResolutionError,
-    project::{LockError, ResourceError, StateError},
+    operator::ResourceError,
+    plan::{LockError, ResolutionError},
     render::RenderError,
     uninstall::UninstallError,
 };
@@ -24,8 +25,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// An error of the state, with its place in the text.
-    pub fn state(error: &StateError, path: &str, text: &str) -> Self {
+    /// An error of the config, with its place in the text.
+    pub fn config(error: &ConfigError, path: &str, text: &str) -> Self {
         let report = Report::error(error.to_string(), error.help());
         Self::within(report, path, text, error.place(text))
     }
@@ -86,7 +87,7 @@ from!(
     RenderError,
     ResolutionError,
     ResourceError,
-    StateError,
+    ConfigError,
     UninstallError,
     WorkspaceError
 );

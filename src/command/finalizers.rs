@@ -8,8 +8,8 @@ use super::{
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    plan::{LOCK, Plan},
-    project::{Controller as Described, Lock},
+    operator::Controller as Described,
+    plan::{LOCK, Lock, Plan},
     rust::module_name,
     scaffold::{Cleanup, Interface, Scaffold},
     user_code::{self, Controller},
@@ -90,7 +90,7 @@ impl OpenProject {
         let renamed = PackageRename::of(plan);
         let operator = match &renamed {
             Some(renamed) => &renamed.before,
-            None => &self.state.state.name,
+            None => &self.config.name,
         };
         let mut reports = self.abandoned_finalizers(plan, &controllers, operator);
         if let Some(renamed) = &renamed {
@@ -270,7 +270,7 @@ impl OpenProject {
         Report {
             severity,
             code: Some(Code::AbandonedFinalizers),
-            subject: Some(self.state.state.name.clone()),
+            subject: Some(self.config.name.clone()),
             message,
             location,
             instead: None,

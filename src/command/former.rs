@@ -3,7 +3,7 @@
 use super::open::OpenProject;
 use crate::{
     crd, disk,
-    project::{Project, ResourceType},
+    operator::{Project, ResourceType},
     render::SPECS,
 };
 

@@ -5,13 +5,14 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kind_error::KindError,
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     origin::local_runtime,
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{
-    project::{Packaging, is_image},
+    config::{Packaging, is_image},
     terminal::Terminal,
 };
 
@@ -42,21 +43,19 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         if !is_image(image) {
             return Err(KindError::Image(image.clone()).into());
         }
-        open.state.set_image(image);
+        open.config.set_image(image);
     }
     for (is_asked, packaging) in [(args.helm, Packaging::Helm), (args.olm, Packaging::Olm)] {
         if is_asked {
-            open.state.add_packaging(packaging);
+            open.config.add_packaging(packaging);
         }
     }
-    open.state.state.check()?;
+    open.config.check()?;
     let is_state_stale = open.follow_specs()?;
     let mut rendered = open.render(terminal)?;
     open.check_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
-    rendered
-        .diagnostics
-        .extend(local_runtime(&open.state.state));
+    rendered.diagnostics.extend(local_runtime(&open.config));
     let plan = open.plan_for(rendered.tree, |path| {
         // the workflows have jobs for what is packaged
         let folders = [
@@ -76,8 +75,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         standing,
         pending: vec![],
         plan,
-        summary: format!("{}: manifests/", open.state.state.name),
-        next: match open.state.state.image {
+        summary: format!("{}: manifests/", open.config.name),
+        next: match open.config.image {
             Some(_) => "kubectl apply --server-side -k manifests/".into(),
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },

@@ -48,13 +48,13 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     terminal.end_progress();
-    let (root, state) = (open.root.path().to_owned(), open.state.state.clone());
-    if let Some((name, diagnostic)) = local_runtime(&state) {
+    let (root, config) = (open.root.path().to_owned(), open.config.clone());
+    if let Some((name, diagnostic)) = local_runtime(&config) {
         terminal.report(&[Report::of(&name, diagnostic, None)]);
     }
     // other commands are to work beside the compiler
     drop(open);
-    let name = match (&args.tag, &state.image) {
+    let name = match (&args.tag, &config.image) {
         (Some(tag), _) => Reference::read(tag)?,
         (None, Some(image)) => Reference::of_state(image)?,
         (None, None) => return Err(ReferenceError::Missing.into()),
@@ -65,7 +65,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         Some(path) => Some(Output::new(path, args.format)?),
         None if args.push => None,
         None => {
-            let path = package.target.join(format!("image/{}.tar", state.name));
+            let path = package.target.join(format!("image/{}.tar", config.name));
             Some(Output::new(path, Format::OciArchive)?)
         }
     };
@@ -80,7 +80,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.end_progress();
     }
 
-    let built = image::build(&package, &state.name, created)?;
+    let built = image::build(&package, &config.name, created)?;
     terminal.working("assembling the image");
     let sizes: Vec<usize> = built.iter().map(|it| it.binary.len()).collect();
     let parts = built.into_iter().map(

@@ -9,17 +9,18 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     kinds::{self, Chosen},
+    lines::FixCommand,
     open::OpenProject,
     origin::{self, RuntimeArg, local_runtime},
     recover::recover,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
     workspace,
 };
 use crate::{
+    config::{ConfigFile, is_package_name},
     diagnostic::{Report, Severity},
     disk::{self, RecoveryMode, Root},
-    plan::Resolution,
-    project::{Lock, StateFile, is_package_name},
+    plan::{Lock, Resolution},
     terminal::Terminal,
 };
 
@@ -79,7 +80,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         root,
         lock: Lock::default(),
         inputs: BTreeMap::new(),
-        state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &runtime, path.as_deref())?,
+        config: ConfigFile::new(&name, env!("CARGO_PKG_VERSION"), &runtime, path.as_deref())?,
         apis: vec![],
         new_specs: vec![],
         edited_specs: Default::default(),
@@ -107,9 +108,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
-    rendered
-        .diagnostics
-        .extend(local_runtime(&open.state.state));
+    rendered.diagnostics.extend(local_runtime(&open.config));
     let warnings = open.warnings(&rendered);
     let paths = rendered.tree.0.keys();
     let kept: Vec<String> = paths
@@ -124,7 +123,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
     let mut kinds: Vec<&str> = kinds.collect();
-    for controller in &open.state.state.controllers {
+    for controller in &open.config.controllers {
         let name = controller.kind.rsplit('/').next().unwrap_or_default();
         if !kinds.contains(&name) {
             kinds.push(name);

@@ -13,13 +13,12 @@ use super::{
     view::Format,
 };
 use crate::{
+    config::{Certificates, Kind, NamedController, Owned, Read, Rule, Webhook, WebhookTable},
     crd::Scope,
     diagnostic::Report,
     disk::RecoveryMode,
+    operator::Controller,
     plan::Plan,
-    project::{
-        Certificates, Controller, Kind, NamedController, Owned, Read, Rule, Webhook, WebhookTable,
-    },
     scaffold::EXISTING,
     terminal::Terminal,
 };
@@ -39,9 +38,9 @@ pub struct Args {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
-    let state = &open.state.state;
+    let config = &open.config;
     let rendered = open.render(terminal)?;
-    let chosen: Vec<_> = state
+    let chosen: Vec<_> = config
         .kinds
         .iter()
         .zip(&open.apis)
@@ -58,7 +57,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .filter_map(|controller| Some((controller.clone(), controller.named()?)))
         .collect();
     let mut named = all.clone();
-    let mut tables: Vec<&WebhookTable> = state.webhooks.iter().collect();
+    let mut tables: Vec<&WebhookTable> = config.webhooks.iter().collect();
     if let Some(name) = &args.name {
         named.retain(|(_, it)| it.name == *name);
         tables.retain(|table| table.kind == *name);
@@ -146,16 +145,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.print(&format!(
             "{:#}\n",
             json!({
-                "name": state.name, "image": state.image, "kinds": kinds, "controllers": controllers,
-                "webhooks": admitted, "certificates": state.certificates,
+                "name": config.name, "image": config.image, "kinds": kinds, "controllers": controllers,
+                "webhooks": admitted, "certificates": config.certificates,
             })
         ))?;
         return Ok(Exit::Clean);
     }
     let mut text = format!(
         "{}{}\n",
-        state.name,
-        state
+        config.name,
+        config
             .image
             .as_ref()
             .map(|image| format!(" ({image})"))
@@ -209,7 +208,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         text += &webhooks(&table.webhooks, &table.module_name());
     }
     if project.has_webhooks() && args.name.is_none() {
-        let certificates = match state.certificates {
+        let certificates = match config.certificates {
             Certificates::Managed => "managed",
             Certificates::CertManager => "cert-manager",
         };

@@ -2,8 +2,9 @@
 
 use super::starter;
 use crate::{
+    config::{IMAGE_HELP, is_package_name},
     crd::{AddVersionError, NameRule},
-    project::{AdmissionProblem, IMAGE_HELP, builtin_kinds, is_package_name},
+    operator::{AdmissionProblem, builtin_kinds},
     scaffold::{EXISTING, Scaffold},
 };
 

@@ -1,4 +1,4 @@
-//! Reads the specs that the user names, and turns them into kinds of the state: with their module and scaffold.
+//! Reads the specs that the user names, and turns them into kinds of the config: with their module and scaffold.
 
 use clap::{
     Args,
@@ -8,10 +8,10 @@ use indexmap::IndexMap;
 
 use super::{failure::Failure, kind_error::KindError, starter};
 use crate::{
+    config::{Kind, Owned},
     crd::{self, Api, ReadError},
     diagnostic::Report,
     disk,
-    project::{Kind, Owned},
     rust::module_name,
     scaffold::{EXISTING, EXISTING_ABOUT, Scaffold},
     terminal::Terminal,

@@ -2,11 +2,38 @@
 
 use std::collections::HashSet;
 
-use super::view::FixCommand;
 use crate::{
     diagnostic::Code,
     plan::{Action, Cause, Change, Conflict, Note, Plan},
 };
+
+/// The command that updates a stale project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixCommand {
+    Regenerate,
+    /// The same command, with the same arguments.
+    SameCommand,
+    /// As `SameCommand`, for a command that works without a project and resolves conflicts itself.
+    Types,
+}
+
+impl FixCommand {
+    /// The command to suggest after this one has written its files.
+    pub fn after(self) -> Self {
+        match self {
+            Self::Types => self,
+            Self::Regenerate | Self::SameCommand => Self::Regenerate,
+        }
+    }
+
+    /// Formats the command with an option such as `--reset`.
+    pub fn with(self, option: &str) -> String {
+        match self {
+            Self::Regenerate => format!("`cargo operator regenerate {option}`"),
+            Self::SameCommand | Self::Types => format!("the same command with `{option}`"),
+        }
+    }
+}
 
 /// A line for each changed file, except for bookkeeping. For a check, the stale files.
 pub fn list(plan: &Plan, check: bool) -> String {

@@ -1,4 +1,4 @@
-//! Opens the project that a command works on: the state, the lock and the specs, as values.
+//! Opens the project that a command works on: the config, the lock and the specs, as values.
 
 use std::{
     collections::BTreeMap,
@@ -13,18 +13,19 @@ use super::{
     kinds::{self, find, is_named},
 };
 use crate::{
+    config::{ConfigError, ConfigFile, Kind, is_workspace_of},
     crd::{self, Api},
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode, Root},
-    plan::{LOCK, Resolution},
-    project::{Kind, Lock, ResourceType, StateError, StateFile, is_workspace_of},
+    operator::ResourceType,
+    plan::{LOCK, Lock, Resolution},
     render::{RECORD, SPECS},
     rust::version_module,
     terminal::Terminal,
 };
 
-/// The file name of the state.
-pub const STATE: &str = "operator.toml";
+/// The file name of the config.
+pub const CONFIG: &str = "operator.toml";
 
 /// The arguments that select the project of a command.
 #[derive(clap::Args, Clone, Debug)]
@@ -53,14 +54,14 @@ impl LockedProject {
     }
 }
 
-/// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
+/// A project in memory: what is on disk, with the changes that a command makes to the config and the specs.
 pub struct OpenProject {
     pub root: Root,
     pub lock: Lock,
-    pub state: StateFile,
-    /// The texts of the state, the lock and the specs, by path, as they were read.
+    pub config: ConfigFile,
+    /// The texts of the config, the lock and the specs, by path, as they were read.
     pub inputs: BTreeMap<String, String>,
-    /// The specs in the order of the state's kinds.
+    /// The specs in the order of the config's kinds.
     pub apis: Vec<Api>,
     /// The names of the specs that this command replaces; the files of other specs are not written.
     pub new_specs: Vec<String>,
@@ -77,14 +78,14 @@ pub struct OpenProject {
 }
 
 /// Checks that a member has a workspace, before the files that a workspace has once are removed from the project.
-fn check_workspace(root: &Root, workspace: &str) -> Result<Result<(), StateError>, DiskError> {
+fn check_workspace(root: &Root, workspace: &str) -> Result<Result<(), ConfigError>, DiskError> {
     let folder = root.join(workspace);
     let manifest = disk::read(&Root::open(&folder)?, "Cargo.toml")?;
     let project = disk::relative(&folder, root.path());
     let is_above = manifest.is_some_and(|text| is_workspace_of(&text, &project.to_string_lossy()));
     Ok(match is_above && Path::new(workspace).is_relative() {
         true => Ok(()),
-        false => Err(StateError::NoWorkspace(workspace.to_owned())),
+        false => Err(ConfigError::NoWorkspace(workspace.to_owned())),
     })
 }
 
@@ -105,17 +106,17 @@ impl OpenProject {
     ) -> Result<Self, Failure> {
         terminal.working("reading the project");
         let missing = || DiskError::NoProject(root.path().display().to_string());
-        let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
-        let path = disk::shown(&root.join(STATE));
-        let failed = |error| Failure::state(&error, &path, &text);
-        let state = StateFile::read(&text).map_err(failed)?;
-        state
+        let text = disk::read(&root, CONFIG)?.ok_or_else(missing)?;
+        let path = disk::shown(&root.join(CONFIG));
+        let failed = |error| Failure::config(&error, &path, &text);
+        let config = ConfigFile::read(&text).map_err(failed)?;
+        config
             .check_tool(env!("CARGO_PKG_VERSION"))
             .map_err(failed)?;
-        if let Some(workspace) = &state.state.workspace {
+        if let Some(workspace) = &config.config.workspace {
             check_workspace(&root, workspace)?.map_err(failed)?;
         }
-        // an error of a spec, at the place where the state names it
+        // an error of a spec, at the place where the config names it
         let named = |error: KindError| {
             let (KindError::NoSpec { spec, .. } | KindError::OtherKind { spec, .. }) = &error
             else {
@@ -130,7 +131,7 @@ impl OpenProject {
                 range,
             )
         };
-        let mut inputs = BTreeMap::from([(STATE.to_owned(), text.clone())]);
+        let mut inputs = BTreeMap::from([(CONFIG.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
             Some(text) => {
                 let lock = Lock::read(&text)?;
@@ -139,7 +140,7 @@ impl OpenProject {
             }
             None => Lock::default(),
         };
-        for kind in &state.state.kinds {
+        for kind in &config.config.kinds {
             let Some(text) = disk::read(&root, &kind.spec)? else {
                 let (kind, spec) = (kind.kind.clone(), kind.spec.clone());
                 return Err(named(KindError::NoSpec { kind, spec }));
@@ -151,7 +152,7 @@ impl OpenProject {
             find(crd::read(&path, &inputs[&kind.spec])?, kind).map_err(named)
         };
         let (mut apis, mut errors) = (vec![], vec![]);
-        let read_apis: Vec<_> = state.state.kinds.par_iter().map(read).collect();
+        let read_apis: Vec<_> = config.config.kinds.par_iter().map(read).collect();
         for result in read_apis {
             match result {
                 Ok(api) => apis.push(api),
@@ -163,7 +164,7 @@ impl OpenProject {
                 root,
                 inputs,
                 lock,
-                state,
+                config,
                 apis,
                 new_specs: vec![],
                 edited_specs: BTreeMap::new(),
@@ -179,8 +180,8 @@ impl OpenProject {
 
     /// Whether anything is reconciled.
     pub fn has_controllers(&self) -> bool {
-        let state = &self.state.state;
-        !state.controllers.is_empty() || state.kinds.iter().any(Kind::has_controller)
+        let config = &self.config;
+        !config.controllers.is_empty() || config.kinds.iter().any(Kind::has_controller)
     }
 
     /// Whether there is something to run: a controller or a webhook.
@@ -188,19 +189,19 @@ impl OpenProject {
         self.has_controllers() || self.project().has_webhooks()
     }
 
-    /// Updates the state to match the specs and scaffolds. Returns whether it has changed.
+    /// Updates the config to match the specs and scaffolds. Returns whether it has changed.
     pub fn follow_specs(&mut self) -> Result<bool, Failure> {
-        let before = self.state.to_string();
+        let before = self.config.to_string();
         for index in 0..self.apis.len() {
             self.follow_versions(index, &[])?;
             self.follow_scaffold(index)?;
         }
-        Ok(self.state.to_string() != before)
+        Ok(self.config.to_string() != before)
     }
 
     /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
-        let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);
+        let (kind, api) = (&self.config.kinds[index], &self.apis[index]);
         let wanted = match wanted {
             [] => {
                 let mut known = kind.versions.clone();
@@ -216,15 +217,15 @@ impl OpenProject {
         };
         let versions = kinds::versions(api, kind, &wanted)?;
         if versions != kind.versions {
-            self.state.set_versions(index, versions);
+            self.config.set_versions(index, versions);
         }
         Ok(())
     }
 
-    /// If a kind gets its first controller, and the state names no children, adds the child of the example to `owns`, so that the project's
+    /// If a kind gets its first controller, and the config names no children, adds the child of the example to `owns`, so that the project's
     /// tests pass.
     fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
-        let kind = &self.state.state.kinds[index];
+        let kind = &self.config.kinds[index];
         let Some(scaffold) = kind.scaffold else {
             return Ok(());
         };
@@ -235,16 +236,16 @@ impl OpenProject {
         let is_there =
             self.lock.files.contains_key(&path) || disk::read(&self.root, &path)?.is_some();
         if !is_there {
-            self.state.own_example(index, child);
+            self.config.own_example(index, child);
         }
         Ok(())
     }
 
     /// The kinds and the named controllers, for an error.
     pub fn names(&self) -> String {
-        let state = &self.state.state;
-        let kinds = state.kinds.iter().map(|kind| kind.kind.as_str());
-        let controllers = state.controllers.iter().map(|it| it.name.as_str());
+        let config = &self.config;
+        let kinds = config.kinds.iter().map(|kind| kind.kind.as_str());
+        let controllers = config.controllers.iter().map(|it| it.name.as_str());
         kinds::list(kinds.chain(controllers))
     }
 

@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::{
+    config::{Config, Runtime, installed_from},
     diagnostic::{Code, Diagnostic, Severity},
     disk,
-    project::{Runtime, State, installed_from},
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -120,7 +120,7 @@ pub fn slashed(path: &Path) -> String {
 }
 
 /// The note about a project that only this machine can build.
-pub fn local_runtime(state: &State) -> Option<(String, Diagnostic)> {
+pub fn local_runtime(config: &Config) -> Option<(String, Diagnostic)> {
     let diagnostic = || {
         Diagnostic {
         code: Code::LocalRuntime,
@@ -134,10 +134,10 @@ pub fn local_runtime(state: &State) -> Option<(String, Diagnostic)> {
         ),
     }
     };
-    state
+    config
         .runtime
         .is_local()
-        .then(|| (state.name.clone(), diagnostic()))
+        .then(|| (config.name.clone(), diagnostic()))
 }
 
 /// Lets cargo add to the lock file what only a registry or a repository knows: the checksums of the runtime's crates.

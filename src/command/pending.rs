@@ -8,8 +8,8 @@ use super::{
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    plan::{Action, Plan},
-    project::{Controller as Described, Owner, Project, Table},
+    operator::{Controller as Described, Project, Table},
+    plan::{Action, Owner, Plan},
     scaffold::{Cleanup, Interface},
     user_code::{self, Controller, Part, Resource},
 };
@@ -173,7 +173,7 @@ impl File<'_> {
         let finalizer = finalizer.map(|finalizer| &finalizer.part);
         let mut parts = vec![("FINALIZER".to_owned(), finalizer)];
         parts.extend(method.map(|(name, _)| (format!("`{name}`"), controller.cleanup.as_ref())));
-        let name = self.described.finalizer(&self.open.state.state.name);
+        let name = self.described.finalizer(&self.open.config.name);
         if self.described.cleanup {
             let lacks = parts.iter().filter(|(_, part)| part.is_none());
             let lacks: Vec<&str> = lacks.map(|(name, _)| name.as_str()).collect();

@@ -2,10 +2,11 @@
 
 use super::{failure::Failure, missing_file, open::OpenProject};
 use crate::{
+    config::WebhookType,
     diagnostic::{Code, Location, Report, Severity},
     disk,
+    operator::Admission,
     plan::{Action, Plan},
-    project::{Admission, WebhookType},
     user_code::{self, Wanted},
 };
 

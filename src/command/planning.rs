@@ -6,15 +6,16 @@ use super::{
     bundle_limits,
     failure::Failure,
     kind_error::KindError,
-    open::{OpenProject, STATE},
+    open::{CONFIG, OpenProject},
     retype,
 };
 use crate::{
+    config::{Kind, Packaging, Source, is_marked},
     crd::Api,
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
-    plan::{self, Action, Change, File, Note, Ours, Plan, Tree},
-    project::{Entry, Kind, Owner, Packaging, Project, Source, is_marked},
+    operator::Project,
+    plan::{self, Action, Change, Entry, File, Note, Ours, Owner, Plan, Tree},
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
     terminal::Terminal,
@@ -22,7 +23,7 @@ use crate::{
 };
 
 impl OpenProject {
-    /// All files that follow from the state and the specs.
+    /// All files that follow from the config and the specs.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
         self.check_installed()?;
@@ -33,7 +34,7 @@ impl OpenProject {
     /// The project in memory.
     pub fn project(&self) -> Project {
         Project {
-            state: self.state.state.clone(),
+            config: self.config.config.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
             adopted: self.adopted(),
@@ -42,7 +43,7 @@ impl OpenProject {
 
     /// Rejects the CRDs that the manifests install and the API server refuses, although they have types.
     fn check_installed(&self) -> Result<(), Failure> {
-        let kinds = self.state.state.kinds.iter().zip(&self.apis);
+        let kinds = self.config.kinds.iter().zip(&self.apis);
         let installed = kinds.filter(|(kind, _)| kind.source() == Source::Own);
         let errors: Vec<_> = installed.flat_map(|(_, api)| api.refusals()).collect();
         match errors.is_empty() {
@@ -53,7 +54,7 @@ impl OpenProject {
 
     /// Rejects a scaffold for a kind whose controller has another scaffold, because the file belongs to the user.
     fn check_scaffolds(&self) -> Result<(), Failure> {
-        for (index, kind) in self.state.state.kinds.iter().enumerate() {
+        for (index, kind) in self.config.kinds.iter().enumerate() {
             let (Some(scaffold), Some(seeded)) = (kind.scaffold, self.seeded(kind)) else {
                 continue;
             };
@@ -73,13 +74,13 @@ impl OpenProject {
                 interface: scaffold.interface.wanted.interface,
                 controller,
             };
-            let text = self.inputs.get(STATE).map_or("", String::as_str);
+            let text = self.inputs.get(CONFIG).map_or("", String::as_str);
             let document = toml_edit::Document::parse(text).ok();
             let range = document.and_then(|document| {
                 let kind = document.get("kind")?.get(index)?;
                 kind.get("scaffold")?.span()
             });
-            let path = disk::shown(&self.root.join(STATE));
+            let path = disk::shown(&self.root.join(CONFIG));
             let report = Report::error(error.to_string(), error.help());
             return Err(Failure::within(report, &path, text, range));
         }
@@ -102,7 +103,7 @@ impl OpenProject {
     /// another scaffold deletes none.
     pub fn abandoned(&self, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
-        for kind in &self.state.state.kinds {
+        for kind in &self.config.kinds {
             let Some(scaffold) = kind.scaffold else {
                 continue;
             };
@@ -123,7 +124,7 @@ impl OpenProject {
 
     /// An error about a name in `operator.toml`, with its line.
     fn render_failed(&self, error: RenderError) -> Failure {
-        let text = self.inputs.get(STATE).map_or("", String::as_str);
+        let text = self.inputs.get(CONFIG).map_or("", String::as_str);
         let range = match &error {
             RenderError::Resource(error) => {
                 let word = format!("{:?}", error.name());
@@ -131,7 +132,7 @@ impl OpenProject {
             }
             RenderError::Admission(error) => error.place.range(text),
             RenderError::Conversion(error) => {
-                let mut kinds = self.state.state.kinds.iter();
+                let mut kinds = self.config.kinds.iter();
                 let index = kinds.position(|kind| kind.full_name() == error.kind);
                 index.and_then(|index| error.place(text, index))
             }
@@ -141,7 +142,7 @@ impl OpenProject {
             }
             _ => return error.into(),
         };
-        let path = disk::shown(&self.root.join(STATE));
+        let path = disk::shown(&self.root.join(CONFIG));
         let report = Report::error(error.to_string(), error.help());
         Failure::within(report, &path, text, range)
     }
@@ -166,7 +167,7 @@ impl OpenProject {
         adopted.collect()
     }
 
-    /// The plan that writes these files, including the state and the specs.
+    /// The plan that writes these files, including the config and the specs.
     pub fn plan(&self, tree: Tree) -> Result<Plan, Failure> {
         self.plan_for(tree, |_| true)
     }
@@ -252,13 +253,13 @@ impl OpenProject {
         tree
     }
 
-    /// The inputs that commands edit: the state and the specs.
+    /// The inputs that commands edit: the config and the specs.
     fn sources(&self) -> Vec<(String, String)> {
-        let specs = self.state.state.kinds.iter().zip(&self.apis);
+        let specs = self.config.kinds.iter().zip(&self.apis);
         let specs = specs
             .filter(|(_, api)| self.new_specs.contains(&api.name()))
             .map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
-        [(STATE.to_owned(), self.state.to_string())]
+        [(CONFIG.to_owned(), self.config.to_string())]
             .into_iter()
             .chain(specs)
             .chain(self.edited_specs.clone())
@@ -267,7 +268,7 @@ impl OpenProject {
 
     /// The number of warnings about the CRDs that the project installs; the user cannot fix others' CRDs.
     pub fn warnings(&self, rendered: &Rendered) -> usize {
-        let kinds = self.state.state.kinds.iter();
+        let kinds = self.config.kinds.iter();
         let own: Vec<String> = kinds
             .filter(|kind| kind.source() == Source::Own)
             .map(Kind::full_name)
@@ -280,9 +281,9 @@ impl OpenProject {
 
     /// Notes about missing manifests, for commands that generate manifests.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
-        let state = &self.state.state;
-        (state.image.is_none() && self.is_runnable()).then(|| {
-            let absent = state.packaging.iter().map(|packaging| match packaging {
+        let config = &self.config;
+        (config.image.is_none() && self.is_runnable()).then(|| {
+            let absent = config.packaging.iter().map(|packaging| match packaging {
                 Packaging::Kustomize => "manifests/ has no Deployment of the operator",
                 Packaging::Helm => "there is no chart",
                 Packaging::Olm => "there is no bundle",
@@ -296,7 +297,7 @@ impl OpenProject {
                 instead: Some(absent.join(", and ")),
                 help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
             };
-            (state.name.clone(), diagnostic)
+            (config.name.clone(), diagnostic)
         })
     }
 
@@ -305,7 +306,7 @@ impl OpenProject {
         let is_removed = |change: &Change| {
             change.action == Action::Remove && change.path == "manifests/operator/deployment.yaml"
         };
-        let mut packaging = self.state.state.packaging.iter();
+        let mut packaging = self.config.packaging.iter();
         packaging.any(|packaging| *packaging != Packaging::Kustomize)
             || plan.changes.iter().any(is_removed)
     }
@@ -318,7 +319,7 @@ impl OpenProject {
         plan: &Plan,
     ) -> (Vec<Report>, Vec<Report>) {
         let stays = |name: &str| {
-            let mut kinds = self.state.state.kinds.iter().zip(&self.apis);
+            let mut kinds = self.config.kinds.iter().zip(&self.apis);
             let kind = kinds.find(|(kind, _)| kind.full_name() == name);
             kind.is_some_and(|(kind, api)| {
                 let spec = format!("{SPECS}{}.yaml", api.name());
@@ -339,7 +340,7 @@ impl OpenProject {
     /// Sorts diagnostics by kind, and adds their places.
     fn placed(&self, mut remaining: Vec<(String, Diagnostic)>) -> Vec<Report> {
         let mut reports = vec![];
-        for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
+        for (kind, api) in self.config.kinds.iter().zip(&self.apis) {
             let name = kind.full_name();
             let (own, others) = remaining.into_iter().partition(|(about, _)| *about == name);
             remaining = others;

@@ -1,6 +1,6 @@
 //! Recovers from an interrupted command before another command reads the project.
 
-use super::{failure::Failure, view::View};
+use super::failure::Failure;
 use crate::{
     disk::{self, RecoveryMode, Root},
     terminal::Terminal,
@@ -12,15 +12,4 @@ pub fn recover(root: &Root, mode: RecoveryMode, terminal: &Terminal) -> Result<(
         terminal.status(&recovery.to_string());
     }
     Ok(())
-}
-
-impl View {
-    /// A command that only shows a plan must not write to recover, either.
-    pub fn recovery_mode(&self) -> RecoveryMode {
-        if self.writes() {
-            RecoveryMode::Finish
-        } else {
-            RecoveryMode::Refuse
-        }
-    }
 }

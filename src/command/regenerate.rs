@@ -1,4 +1,4 @@
-//! `regenerate`: generates all files from the state and the specs.
+//! `regenerate`: generates all files from the config and the specs.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     kept_fields::{self, Listing},
+    lines::FixCommand,
     open::{LockedProject, OpenProject, ProjectArgs},
     origin::{self, local_runtime},
     pending, pending_answers,
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{plan::Resolution, terminal::Terminal};
 
@@ -43,7 +44,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::read(locked, terminal)?;
     open.resolution = Resolution::from(args.resolve);
     open.follow_specs()?;
-    open.state
+    open.config
         .set_tool(env!("CARGO_PKG_VERSION"), origin::of_program().as_ref());
     let rendered = open.render(terminal)?;
     let warnings = open.warnings(&rendered);
@@ -51,7 +52,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let plan = open.plan(rendered.tree)?;
     let mut diagnostics = rendered.diagnostics;
     diagnostics.extend(open.no_image().filter(|_| open.misses_image(&plan)));
-    diagnostics.extend(local_runtime(&open.state.state).filter(|_| args.view.is_check()));
+    diagnostics.extend(local_runtime(&open.config).filter(|_| args.view.is_check()));
     let (mut reports, mut standing) = open.reports(diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
@@ -78,7 +79,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         root: &open.root,
         reports,
         plan,
-        summary: format!("{}: regenerated", open.state.state.name),
+        summary: format!("{}: regenerated", open.config.name),
         next: next.into(),
         fix: FixCommand::Regenerate,
         warnings,

@@ -4,9 +4,10 @@ use super::{
     Exit, affected,
     evolve::Evolution,
     failure::Failure,
+    lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{crd, disk, terminal::Terminal};
 
@@ -85,7 +86,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         evolution,
         reports,
         plan,
-        summary: format!("{}: {removed}", open.state.state.name),
+        summary: format!("{}: {removed}", open.config.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
         // updates for other kinds are left to `regenerate`

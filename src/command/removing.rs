@@ -8,24 +8,24 @@ use super::{
     starter,
 };
 use crate::{
+    config::{Kind, NamedController},
     crd::{self, Api},
     disk,
-    project::{Kind, NamedController},
 };
 
 impl OpenProject {
     /// Takes out the controller of this name.
     pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
-        let mut controllers = self.state.state.controllers.iter();
+        let mut controllers = self.config.controllers.iter();
         let index = controllers.position(|it| it.name == name)?;
-        Some(self.state.remove_controller(index))
+        Some(self.config.remove_controller(index))
     }
 
     /// Removes the `[[webhook]]` of a kind, GROUP/VERSION/KIND. Returns the kind.
     pub fn remove_webhook_table(&mut self, name: &str) -> Option<String> {
-        let mut tables = self.state.state.webhooks.iter();
+        let mut tables = self.config.webhooks.iter();
         let index = tables.position(|table| table.kind == name)?;
-        Some(self.state.remove_webhook_table(index).kind)
+        Some(self.config.remove_webhook_table(index).kind)
     }
 
     /// Removes the webhooks of a kind, but not the kind. Returns the kind.
@@ -35,18 +35,18 @@ impl OpenProject {
         }
         let index = self.own_kind(name)?;
         let index = index.ok_or_else(|| KindError::NoSuchKind(name.into(), self.names()))?;
-        let kind = self.state.state.kinds[index].full_name();
-        if self.state.state.kinds[index].webhooks.is_empty() {
+        let kind = self.config.kinds[index].full_name();
+        if self.config.kinds[index].webhooks.is_empty() {
             return Err(KindError::NoWebhooks(kind).into());
         }
-        self.state.remove_webhooks(index);
+        self.config.remove_webhooks(index);
         Ok(kind)
     }
 
     /// Removes the one kind that `name` means, and its spec, if the file contains nothing else, and git has it or it is an unedited starter.
     /// A name that differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
-        let kinds = &self.state.state.kinds;
+        let kinds = &self.config.kinds;
         let named = |(_, kind): &(usize, &Kind)| *name == kind.kind || *name == kind.full_name();
         let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
         let index = match matching.as_slice() {
@@ -67,7 +67,7 @@ impl OpenProject {
             }
         };
         let kind = &kinds[index];
-        let mut controllers = self.state.state.controllers.iter();
+        let mut controllers = self.config.controllers.iter();
         let is_of = |controller: &&NamedController| {
             let mut parts = controller.kind.split('/');
             parts.next() == Some(&kind.group) && parts.next_back() == Some(&kind.kind)
@@ -76,8 +76,8 @@ impl OpenProject {
             let name = controller.name.clone();
             return Err(KindError::Reconciled(kind.full_name(), name).into());
         }
-        let spec = self.state.remove_kind(index).spec;
-        let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
+        let spec = self.config.remove_kind(index).spec;
+        let is_shared = self.config.kinds.iter().any(|kind| kind.spec == spec);
         let text = disk::read(&self.root, &spec)?.unwrap_or_default();
         let api = &self.apis[index];
         let is_restorable =

@@ -22,7 +22,7 @@ pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)>
         ) else {
             continue;
         };
-        for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
+        for (kind, api) in open.config.kinds.iter().zip(&open.apis) {
             let is_of =
                 |name: &str| path == format!("{}/{}", kind.module_name(), version_module(name));
             let Some(version) = api.versions.iter().find(|version| is_of(&version.name)) else {

@@ -1,24 +1,24 @@
 //! Reports unknown names in the `rules` of `operator.toml`, with the name that was probably meant.
 
-use super::open::{OpenProject, STATE};
+use super::open::{CONFIG, OpenProject};
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    project::{Misnamed, misnamed},
+    operator::{Misnamed, misnamed},
 };
 
 /// Warnings about rules with unknown names. RBAC accepts any name, but a rule with a misspelled name permits nothing.
 pub fn reports(open: &OpenProject) -> Vec<Report> {
-    let Some(text) = open.inputs.get(STATE) else {
+    let Some(text) = open.inputs.get(CONFIG) else {
         return vec![];
     };
-    let path = disk::shown(&open.root.join(STATE));
+    let path = disk::shown(&open.root.join(CONFIG));
     let document = toml_edit::Document::parse(text.as_str()).ok();
     let mut reports = vec![];
-    let state = &open.state.state;
-    let kinds = state.kinds.iter().enumerate();
+    let config = &open.config;
+    let kinds = config.kinds.iter().enumerate();
     let kinds = kinds.map(|(index, kind)| ("kind", index, kind.full_name(), &kind.rules));
-    let named = state.controllers.iter().enumerate();
+    let named = config.controllers.iter().enumerate();
     let named = named.map(|(index, it)| ("controller", index, it.name.clone(), &it.rules));
     for (table, index, subject, rules) in kinds.chain(named) {
         for (number, rule) in rules.iter().enumerate() {

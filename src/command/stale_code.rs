@@ -6,7 +6,7 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     lines::{self, part},
-    open::{OpenProject, STATE},
+    open::{CONFIG, OpenProject},
 };
 use crate::{
     diagnostic::Report,
@@ -24,7 +24,7 @@ impl OpenProject {
         let plan = self.code_plan(tree)?;
         let mut stale: Vec<String> = vec![];
         if is_state_stale {
-            stale.push(format!("stale {}: update {STATE}", part(STATE)));
+            stale.push(format!("stale {}: update {CONFIG}", part(CONFIG)));
         }
         stale.extend(lines::list(&plan, true).lines().map(str::to_owned));
         // of a file that was edited, only what the tool would write counts

@@ -112,7 +112,7 @@ fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
         let Some((module, version)) = version_of(&change.path) else {
             continue;
         };
-        let kinds = &open.state.state.kinds;
+        let kinds = &open.config.kinds;
         if let Some(index) = kinds.iter().position(|kind| kind.module_name() == module) {
             let stored = &open.apis[index].storage_version().name;
             stale.push(StalePath {
@@ -156,7 +156,7 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
 fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     let mut stale = vec![];
     for evolved in &evolution.kinds {
-        let kind = &open.state.state.kinds[evolved.index];
+        let kind = &open.config.kinds[evolved.index];
         let stored = &open.apis[evolved.index].storage_version().name;
         let mut add = |version: &str, message: String| {
             let path = ["api", &kind.module_name(), &version_module(version)];
@@ -202,7 +202,7 @@ fn readmitted(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
         differences.any(|(it, _)| it.change == evolution::Change::StorageMoved)
     };
     let kinds = evolution.kinds.iter().filter(is_moved);
-    let kinds = kinds.map(|evolved| &open.state.state.kinds[evolved.index]);
+    let kinds = kinds.map(|evolved| &open.config.kinds[evolved.index]);
     let kinds = kinds.filter(|kind| !kind.webhooks.is_empty());
     kinds.map(|kind| kind.kind.clone()).collect()
 }

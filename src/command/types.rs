@@ -11,17 +11,17 @@ use super::{
     failure::Failure,
     kind_error::KindError,
     kinds,
+    lines::FixCommand,
     planning::placed,
     recover::recover,
     resolve::Resolve,
-    view::{FixCommand, Outcome, View},
+    view::{Outcome, View},
 };
 use crate::{
     crd::{Api, Version},
     diagnostic::Report,
     disk::{self, Root},
-    plan::{self, LOCK, Resolution, Tree},
-    project::{Lock, Owner},
+    plan::{self, LOCK, Lock, Owner, Resolution, Tree},
     rust::{
         code::{self, untouched},
         module_name, version_module,

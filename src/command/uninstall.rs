@@ -11,10 +11,11 @@ use super::{
     view::Format,
 };
 use crate::{
+    config::Source,
     crd::Api,
     disk::{self, RecoveryMode},
     manifests::Role,
-    project::{ResourceType, Source},
+    operator::ResourceType,
     terminal::Terminal,
     uninstall::{
         Choice, Cluster, Ending, Installation, InstalledKind, Step, UninstallError, remove, survey,
@@ -74,8 +75,8 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
-    if open.state.state.image.is_none() {
-        open.state.set_image(ANY_IMAGE);
+    if open.config.image.is_none() {
+        open.config.set_image(ANY_IMAGE);
     }
     let installation = open.installation(args.namespace.as_deref(), terminal)?;
     terminal.end_progress();
@@ -192,7 +193,7 @@ impl OpenProject {
         terminal: &Terminal,
     ) -> Result<Installation, Failure> {
         let rendered = self.render(terminal)?;
-        let name = self.state.state.name.clone();
+        let name = self.config.name.clone();
         let objects = rendered.objects.into_iter();
         let objects = objects.filter(|object| !matches!(object.role, Role::Sample(_)));
         Ok(Installation {
@@ -206,7 +207,7 @@ impl OpenProject {
     /// The kinds of the project, and those that its controllers reconcile.
     fn installed_kinds(&self) -> Result<Vec<InstalledKind>, Failure> {
         let project = self.project();
-        let operator = &self.state.state.name;
+        let operator = &self.config.name;
         let mut kinds: Vec<InstalledKind> = vec![];
         let controllers = project.controllers()?;
         let own = project

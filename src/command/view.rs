@@ -7,11 +7,11 @@ use super::{
     Exit,
     evolve::Evolution,
     failure::Failure,
-    lines::{self, conflict_code, note_kind, part},
+    lines::{self, FixCommand, conflict_code, note_kind, part},
 };
 use crate::{
     diagnostic::{Code, Report},
-    disk::{self, Root},
+    disk::{self, RecoveryMode, Root},
     plan::{Note, Plan},
     terminal::Terminal,
 };
@@ -61,34 +61,6 @@ pub struct Outcome<'a> {
     pub warnings: usize,
 }
 
-/// The command that updates a stale project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FixCommand {
-    Regenerate,
-    /// The same command, with the same arguments.
-    SameCommand,
-    /// As `SameCommand`, for a command that works without a project and resolves conflicts itself.
-    Types,
-}
-
-impl FixCommand {
-    /// The command to suggest after this one has written its files.
-    fn after(self) -> Self {
-        match self {
-            Self::Types => self,
-            Self::Regenerate | Self::SameCommand => Self::Regenerate,
-        }
-    }
-
-    /// Formats the command with an option such as `--reset`.
-    pub fn with(self, option: &str) -> String {
-        match self {
-            Self::Regenerate => format!("`cargo operator regenerate {option}`"),
-            Self::SameCommand | Self::Types => format!("the same command with `{option}`"),
-        }
-    }
-}
-
 impl Outcome<'_> {
     /// Whether the generated code has all files of the user that it needs.
     fn is_complete(&self) -> bool {
@@ -110,6 +82,15 @@ impl Outcome<'_> {
 }
 
 impl View {
+    /// A command that only shows a plan must not write to recover, either.
+    pub fn recovery_mode(&self) -> RecoveryMode {
+        if self.writes() {
+            RecoveryMode::Finish
+        } else {
+            RecoveryMode::Refuse
+        }
+    }
+
     /// Whether the user only asks if something is stale.
     pub fn is_check(&self) -> bool {
         self.check

@@ -1,10 +1,10 @@
 //! Reports settings in `operator.toml` that change nothing.
 
-use super::open::{OpenProject, STATE};
+use super::open::{CONFIG, OpenProject};
 use crate::{
+    config::Source,
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    project::Source,
 };
 
 /// `migrate-storage` without a kind whose objects could be stored in another version.
@@ -13,13 +13,13 @@ pub fn reports(open: &OpenProject) -> Option<Report> {
     let mut kinds = project.kinds();
     let has_versions =
         kinds.any(|(kind, api)| kind.source() == Source::Own && api.versions.len() > 1);
-    if !open.state.state.migrate_storage || has_versions {
+    if !open.config.migrate_storage || has_versions {
         return None;
     }
-    let text = open.inputs.get(STATE)?;
+    let text = open.inputs.get(CONFIG)?;
     let document = toml_edit::Document::parse(text.as_str()).ok()?;
     let range = document.get("migrate-storage")?.span()?;
-    let path = disk::shown(&open.root.join(STATE));
+    let path = disk::shown(&open.root.join(CONFIG));
     Some(Report {
         severity: Severity::Warning,
         code: Some(Code::WithoutEffect),

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::{Exit, failure::Failure, origin::slashed};
 use crate::{
+    config::{inherited, is_workspace_of},
     disk::{self, Workspace},
     plan::Plan,
-    project::{inherited, is_workspace_of},
     terminal::Terminal,
 };
 

@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::{
     deployment::{self, DeploymentPlace, DeploymentProblem},
     image::{IMAGE_HELP, Image, is_image},
+    name::{is_controller_name, is_label, is_module_name, is_package_name, is_plain},
     rule::Rule,
-    state::{FORMAT, Kind, NamedController, Namespaces, Packaging, State},
+    table::{Config, FORMAT, Kind, NamedController, Namespaces, Packaging},
     webhook_check::{self, WebhookPlace, WebhookProblem},
 };
-use crate::rust::{USED_MODULES, is_keyword};
 
 /// The reason why `operator.toml` is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum StateError {
+pub enum ConfigError {
     #[error("{message}")]
     Invalid {
         /// In bytes of the text.
@@ -98,7 +98,7 @@ pub enum StateError {
     SpecPath(String, String),
 }
 
-impl StateError {
+impl ConfigError {
     /// The error, with its byte range in the text, if it concerns one place.
     pub fn place(&self, text: &str) -> Option<Range<usize>> {
         let word = match self {
@@ -227,39 +227,39 @@ impl StateError {
     }
 }
 
-impl State {
-    /// Checks everything on which the rest of the program relies. A command that changes the state calls this again.
-    pub fn check(&self) -> Result<(), StateError> {
+impl Config {
+    /// Checks everything on which the rest of the program relies. A command that changes the config calls this again.
+    pub fn check(&self) -> Result<(), ConfigError> {
         if !is_package_name(&self.name) {
-            return Err(StateError::Name(self.name.clone()));
+            return Err(ConfigError::Name(self.name.clone()));
         }
         let words = self.runtime.words().into_iter().chain(&self.workspace);
         let mut words = words.chain([&self.tool]);
         if let Some(word) = words.find(|word| !is_plain(word)) {
-            return Err(StateError::Word(word.clone()));
+            return Err(ConfigError::Word(word.clone()));
         }
         if let Namespaces::Listed(names) = &self.namespaces {
             if names.is_empty() {
-                return Err(StateError::NoNamespaces);
+                return Err(ConfigError::NoNamespaces);
             }
             if let Some(name) = names.iter().find(|name| !is_label(name)) {
-                return Err(StateError::Namespace(name.clone()));
+                return Err(ConfigError::Namespace(name.clone()));
             }
         }
         if let Some(image) = self.image.as_ref().filter(|image| !is_image(image)) {
-            return Err(StateError::Image(image.clone()));
+            return Err(ConfigError::Image(image.clone()));
         }
         if !self.packaging.contains(&Packaging::Kustomize) {
-            return Err(StateError::NoKustomize);
+            return Err(ConfigError::NoKustomize);
         }
         self.check_bundle()?;
         if let Some((place, problem)) = deployment::problem(&self.deployment) {
             let problem = problem.into();
-            return Err(StateError::Deployment { place, problem });
+            return Err(ConfigError::Deployment { place, problem });
         }
         for (index, kind) in self.kinds.iter().enumerate() {
             if kind.versions.is_empty() {
-                return Err(StateError::NoVersions(kind.full_name()));
+                return Err(ConfigError::NoVersions(kind.full_name()));
             }
             check_rules("kind", index, kind.full_name(), &kind.rules)?;
             let earlier = &self.kinds[..index];
@@ -267,31 +267,31 @@ impl State {
                 .iter()
                 .any(|other| other.full_name() == kind.full_name())
             {
-                return Err(StateError::Twice("kind", kind.full_name()));
+                return Err(ConfigError::Twice("kind", kind.full_name()));
             }
             if earlier.iter().any(|other| other.spec == kind.spec) {
-                return Err(StateError::Twice("spec", kind.spec.clone()));
+                return Err(ConfigError::Twice("spec", kind.spec.clone()));
             }
             if earlier
                 .iter()
                 .any(|other| other.module_name() == kind.module_name())
             {
-                return Err(StateError::TwiceModule(kind.module_name()));
+                return Err(ConfigError::TwiceModule(kind.module_name()));
             }
             if !is_module_name(&kind.module_name()) {
-                return Err(StateError::Module(kind.module_name()));
+                return Err(ConfigError::Module(kind.module_name()));
             }
             let mut versions = kind.versions.iter().enumerate();
             if let Some((_, version)) =
                 versions.find(|(at, version)| kind.versions[..*at].contains(version))
             {
-                return Err(StateError::Twice("version", version.clone()));
+                return Err(ConfigError::Twice("version", version.clone()));
             }
             let file = kind.spec.strip_prefix("crds/");
             if !file
                 .is_some_and(|file| is_plain(file) && !file.contains('/') && !file.starts_with('.'))
             {
-                return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
+                return Err(ConfigError::SpecPath(kind.spec.clone(), kind.kind.clone()));
             }
         }
         self.check_controllers()?;
@@ -299,36 +299,36 @@ impl State {
     }
 
     /// Checks what OLM could not install.
-    fn check_bundle(&self) -> Result<(), StateError> {
+    fn check_bundle(&self) -> Result<(), ConfigError> {
         if !self.packaging.contains(&Packaging::Olm) {
             return Ok(());
         }
         if self.ensure_crds {
-            return Err(StateError::OlmEnsuresCrds);
+            return Err(ConfigError::OlmEnsuresCrds);
         }
         let Some(image) = self.image.clone() else {
             return Ok(());
         };
         let Some(version) = Image::of(&image).version() else {
-            return Err(StateError::OlmVersion(image));
+            return Err(ConfigError::OlmVersion(image));
         };
         // the value of a label
         let name = format!("{}.v{version}", self.name);
         match name.len() {
             ..=63 => Ok(()),
-            _ => Err(StateError::OlmName { image, name }),
+            _ => Err(ConfigError::OlmName { image, name }),
         }
     }
 
-    fn check_controllers(&self) -> Result<(), StateError> {
+    fn check_controllers(&self) -> Result<(), ConfigError> {
         for (index, controller) in self.controllers.iter().enumerate() {
             let NamedController { name, rules, .. } = controller;
             if !is_controller_name(name) {
-                return Err(StateError::ControllerName(name.clone()));
+                return Err(ConfigError::ControllerName(name.clone()));
             }
             let mut earlier = self.controllers[..index].iter();
             if earlier.any(|other| other.name == *name) {
-                return Err(StateError::Twice("controller", name.clone()));
+                return Err(ConfigError::Twice("controller", name.clone()));
             }
             let module = controller.module_name();
             // the name of a kind's own controller is the kind in lower case
@@ -337,7 +337,10 @@ impl State {
                 kind.has_controller() && is_alike
             };
             if let Some(kind) = self.kinds.iter().find(is_like) {
-                return Err(StateError::ControllerModule(name.clone(), kind.full_name()));
+                return Err(ConfigError::ControllerModule(
+                    name.clone(),
+                    kind.full_name(),
+                ));
             }
             check_rules("controller", index, name.clone(), rules)?;
         }
@@ -345,9 +348,9 @@ impl State {
     }
 }
 
-impl State {
+impl Config {
     /// Checks the webhooks, and that each module and each test has one user.
-    fn check_webhooks(&self) -> Result<(), StateError> {
+    fn check_webhooks(&self) -> Result<(), ConfigError> {
         let kinds = self.kinds.iter().enumerate();
         let kinds = kinds.map(|(index, kind)| {
             let (module, subject) = (kind.module_name(), kind.full_name());
@@ -361,7 +364,7 @@ impl State {
         let mut modules: Vec<(String, String)> = vec![];
         for (table, index, module, subject, webhooks) in kinds.chain(tables) {
             if let Some((place, problem)) = webhook_check::problem(table, index, webhooks) {
-                return Err(StateError::Webhook {
+                return Err(ConfigError::Webhook {
                     place,
                     subject,
                     problem: problem.into(),
@@ -371,17 +374,17 @@ impl State {
                 continue;
             }
             if !is_module_name(&module) {
-                return Err(StateError::Module(module));
+                return Err(ConfigError::Module(module));
             }
             if modules.iter().any(|(_, known)| *known == subject) {
-                return Err(StateError::Twice("[[webhook]] of", subject));
+                return Err(ConfigError::Twice("[[webhook]] of", subject));
             }
             if let Some((_, other)) = modules.iter().find(|(known, _)| *known == module) {
-                return Err(StateError::WebhookModule(module, subject, other.clone()));
+                return Err(ConfigError::WebhookModule(module, subject, other.clone()));
             }
             let test = format!("{module}_webhook");
             if let Some(other) = self.controller_of_module(&test) {
-                return Err(StateError::WebhookTest(test, subject, other));
+                return Err(ConfigError::WebhookTest(test, subject, other));
             }
             modules.push((module, subject));
         }
@@ -405,7 +408,7 @@ fn check_rules(
     index: usize,
     subject: String,
     rules: &[Rule],
-) -> Result<(), StateError> {
+) -> Result<(), ConfigError> {
     for (number, rule) in rules.iter().enumerate() {
         let keys = [
             ("apiGroups", &rule.api_groups),
@@ -413,7 +416,7 @@ fn check_rules(
             ("verbs", &rule.verbs),
         ];
         if let Some((key, _)) = keys.into_iter().find(|(_, names)| names.is_empty()) {
-            return Err(StateError::Rule {
+            return Err(ConfigError::Rule {
                 table,
                 index,
                 number,
@@ -423,85 +426,4 @@ fn check_rules(
         }
     }
     Ok(())
-}
-
-/// A label of a domain name (RFC 1123), which a namespace's name is.
-fn is_label(name: &str) -> bool {
-    (1..=63).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-}
-
-/// Whether all characters are harmless in a shell, in YAML, TOML and Rust.
-pub(super) fn is_plain(word: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
-    !word.is_empty() && word.bytes().all(plain)
-}
-
-/// Names that Cargo or a package in every project already uses.
-const RESERVED: [&str; 24] = [
-    "alloc",
-    "anyhow",
-    "aux",
-    "build",
-    "clap",
-    "con",
-    "core",
-    "deps",
-    "examples",
-    "incremental",
-    "k8s-openapi",
-    "kube",
-    "nul",
-    "operator-apiserver",
-    "operator-runtime",
-    "operator-schema",
-    "operator-testing",
-    "prn",
-    "schemars",
-    "serde",
-    "serde-json",
-    "std",
-    "test",
-    "tokio",
-];
-
-/// Whether the name is valid for a Cargo package, a Kubernetes label value and a Kubernetes object.
-pub fn is_package_name(name: &str) -> bool {
-    let is_device = ["com", "lpt"].iter().any(|device| {
-        let number = name.strip_prefix(device);
-        number.is_some_and(|it| it.len() == 1 && it.bytes().all(|b| b.is_ascii_digit()))
-    });
-    name.len() <= 50
-        && !is_device
-        && !RESERVED.contains(&name)
-        && !is_keyword(name)
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-/// Whether it can be a label's value, the end of a finalizer and, with `_`, a module.
-fn is_controller_name(name: &str) -> bool {
-    name.len() <= 50
-        && name.split('-').all(|part| {
-            part.starts_with(|c: char| c.is_ascii_lowercase())
-                && part
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-        })
-}
-
-fn is_module_name(name: &str) -> bool {
-    !is_keyword(name)
-        && !USED_MODULES.contains(&name)
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }

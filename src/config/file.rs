@@ -1,35 +1,38 @@
-//! `operator.toml` as a file: parsed into [`State`], and edited in place, so that comments and the order are kept.
+//! `operator.toml` as a file: parsed into [`Config`], and edited in place, so that comments and the order are kept.
 
-use std::{fmt, ops::Range};
+use std::{
+    fmt,
+    ops::{Deref, Range},
+};
 
 use toml_edit::{Array, Document, DocumentMut, Item, Table, Value, value};
 
 use super::{
-    check::StateError,
+    check::ConfigError,
     marker::is_marked,
     owned::Owned,
     renamed::Renamed,
     runtime::Runtime,
-    state::{FORMAT, Kind, NamedController, Packaging, State, WatchedCache},
+    table::{Config, FORMAT, Kind, NamedController, Packaging, WatchedCache},
     webhook::{Webhook, WebhookTable},
 };
 use crate::types::SchemaMode;
 
 /// The text of `operator.toml`, with its formatting and comments, and its parsed content.
 #[derive(Clone, Debug)]
-pub struct StateFile {
+pub struct ConfigFile {
     document: DocumentMut,
-    pub state: State,
+    pub config: Config,
 }
 
-impl StateFile {
+impl ConfigFile {
     /// Creates a project without kinds, for this version of the tool and this source of the runtime.
     pub fn new(
         name: &str,
         tool: &str,
         runtime: &Runtime,
         workspace: Option<&str>,
-    ) -> Result<Self, StateError> {
+    ) -> Result<Self, ConfigError> {
         let workspace = workspace.map(|path| format!("workspace = {path:?}\n"));
         Self::read(&format!(
             "# Describes this project. Run `cargo operator regenerate` after you edit it.\n\
@@ -43,16 +46,16 @@ impl StateFile {
         ))
     }
 
-    pub fn read(text: &str) -> Result<Self, StateError> {
-        let invalid = |message: &str, span: Option<Range<usize>>| StateError::Invalid {
+    pub fn read(text: &str) -> Result<Self, ConfigError> {
+        let invalid = |message: &str, span: Option<Range<usize>>| ConfigError::Invalid {
             place: span.unwrap_or_default(),
             message: keyed(message.lines().next().unwrap_or_default()),
         };
         if is_marked(text) {
-            return Err(StateError::Marked);
+            return Err(ConfigError::Marked);
         }
         let invalid = |message: &str, span| match single_table(text) {
-            Some((key, place)) => StateError::NotAList { place, key },
+            Some((key, place)) => ConfigError::NotAList { place, key },
             None => invalid(message, span),
         };
         let document: DocumentMut = text
@@ -62,31 +65,31 @@ impl StateFile {
         if let Some(format) = format.and_then(|format| u32::try_from(format).ok())
             && format != FORMAT
         {
-            return Err(StateError::Format(format));
+            return Err(ConfigError::Format(format));
         }
         for key in ["kind", "controller", "webhook"] {
             let tables = document.get(key);
             if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
                 let (key, place) = single_table(text).unwrap_or_else(|| (key, named(text, key)));
-                return Err(StateError::NotAList { place, key });
+                return Err(ConfigError::NotAList { place, key });
             }
         }
-        let state: State = toml_edit::de::from_str(text)
+        let config: Config = toml_edit::de::from_str(text)
             .map_err(|error| invalid(error.message(), error.span()))?;
-        state.check()?;
-        Ok(Self { document, state })
+        config.check()?;
+        Ok(Self { document, config })
     }
 
     /// Adds a kind.
     pub fn add_kind(&mut self, kind: Kind) {
         self.add_table("kind", kind_table(&kind));
-        self.state.kinds.push(kind);
+        self.config.kinds.push(kind);
     }
 
     /// Adds a controller.
     pub fn add_controller(&mut self, controller: NamedController) {
         self.add_table("controller", controller_table(&controller));
-        self.state.controllers.push(controller);
+        self.config.controllers.push(controller);
     }
 
     /// Adds a kind that has only webhooks.
@@ -99,7 +102,7 @@ impl StateFile {
         }
         table["webhooks"] = value(names(&webhook.webhooks).collect::<Array>());
         self.add_table("webhook", table);
-        self.state.webhooks.push(webhook);
+        self.config.webhooks.push(webhook);
     }
 
     /// Adds webhooks with the default options to the table `[[kind]]` or `[[webhook]]` at `index`.
@@ -113,8 +116,8 @@ impl StateFile {
             }
         }
         match key {
-            "kind" => self.state.kinds[index].webhooks.extend(new),
-            _ => self.state.webhooks[index].webhooks.extend(new),
+            "kind" => self.config.kinds[index].webhooks.extend(new),
+            _ => self.config.webhooks[index].webhooks.extend(new),
         }
     }
 
@@ -125,13 +128,13 @@ impl StateFile {
         if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
             table.remove("webhooks");
         }
-        self.state.kinds[index].webhooks.clear();
+        self.config.kinds[index].webhooks.clear();
     }
 
     /// Removes the `[[webhook]]` at `index`, with its comments.
     pub fn remove_webhook_table(&mut self, index: usize) -> WebhookTable {
         self.remove_table("webhook", index);
-        self.state.webhooks.remove(index)
+        self.config.webhooks.remove(index)
     }
 
     fn add_table(&mut self, key: &str, table: Table) {
@@ -144,13 +147,13 @@ impl StateFile {
     /// Removes the kind at `index`, with its comments.
     pub fn remove_kind(&mut self, index: usize) -> Kind {
         self.remove_table("kind", index);
-        self.state.kinds.remove(index)
+        self.config.kinds.remove(index)
     }
 
     /// Takes out the controller at `index`, with its comments.
     pub fn remove_controller(&mut self, index: usize) -> NamedController {
         self.remove_table("controller", index);
-        self.state.controllers.remove(index)
+        self.config.controllers.remove(index)
     }
 
     fn remove_table(&mut self, key: &str, index: usize) {
@@ -184,7 +187,7 @@ impl StateFile {
                 }
             }
         }
-        self.state.kinds[index].versions = versions;
+        self.config.kinds[index].versions = versions;
     }
 
     /// Sets the hub of the kind at `index`, after its versions.
@@ -201,7 +204,7 @@ impl StateFile {
             let rank = |key: &str| known.iter().position(|it| it == key);
             table.sort_values_by(|a, _, b, _| rank(a.get()).cmp(&rank(b.get())));
         }
-        self.state.kinds[index].hub = Some(hub.to_owned());
+        self.config.kinds[index].hub = Some(hub.to_owned());
     }
 
     /// Copies the renames of a version of the kind at `index` for a new one.
@@ -210,7 +213,7 @@ impl StateFile {
             version: version.to_owned(),
             ..renamed.clone()
         };
-        let renames = &mut self.state.kinds[index].renames;
+        let renames = &mut self.config.kinds[index].renames;
         let copies = renames.iter().filter(|it| it.version == from).map(copy);
         let copies: Vec<Renamed> = copies.collect();
         if copies.is_empty() {
@@ -266,18 +269,18 @@ impl StateFile {
         let table = tables.and_then(|tables| tables.get_mut(index));
         if let Some(table) = table.filter(|table| !table.contains_key("owns")) {
             table["owns"] = value(Array::from_iter([child]));
-            self.state.kinds[index].owns = vec![Owned::new(child)];
+            self.config.kinds[index].owns = vec![Owned::new(child)];
         }
     }
 
     pub fn set_image(&mut self, image: &str) {
         set_keeping_decor(&mut self.document["image"], image);
-        self.state.image = Some(image.to_owned());
+        self.config.image = Some(image.to_owned());
     }
 
     /// Adds a form of packaging.
     pub fn add_packaging(&mut self, new: Packaging) {
-        let packaging = &mut self.state.packaging;
+        let packaging = &mut self.config.packaging;
         if packaging.contains(&new) {
             return;
         }
@@ -296,12 +299,12 @@ impl StateFile {
     /// Sets the version of the tool to this one, and the runtime to that of this tool if the tool came from the same registry or
     /// repository as the runtime.
     pub fn set_tool(&mut self, version: &str, origin: Option<&Runtime>) {
-        let is_new = self.state.tool != version;
+        let is_new = self.config.tool != version;
         if is_new {
             set_keeping_decor(&mut self.document["tool"], version);
-            self.state.tool = version.to_owned();
+            self.config.tool = version.to_owned();
         }
-        match (&mut self.state.runtime, origin) {
+        match (&mut self.config.runtime, origin) {
             (Runtime::Version(present), _) if is_new => {
                 set_keeping_decor(&mut self.document["runtime"]["version"], version);
                 *present = version.to_owned();
@@ -321,19 +324,27 @@ impl StateFile {
     }
 
     /// Rejects a project that was last written by a newer version of this tool.
-    pub fn check_tool(&self, version: &str) -> Result<(), StateError> {
+    pub fn check_tool(&self, version: &str) -> Result<(), ConfigError> {
         let parse = |version: &str| semver::Version::parse(version).ok();
-        match (parse(&self.state.tool), parse(version)) {
+        match (parse(&self.config.tool), parse(version)) {
             (Some(wrote), Some(this)) if wrote > this => {
-                Err(StateError::Newer(self.state.tool.clone()))
+                Err(ConfigError::Newer(self.config.tool.clone()))
             }
-            (None, _) => Err(StateError::Tool(self.state.tool.clone())),
+            (None, _) => Err(ConfigError::Tool(self.config.tool.clone())),
             _ => Ok(()),
         }
     }
 }
 
-impl fmt::Display for StateFile {
+impl Deref for ConfigFile {
+    type Target = Config;
+
+    fn deref(&self) -> &Config {
+        &self.config
+    }
+}
+
+impl fmt::Display for ConfigFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.document.fmt(f)
     }

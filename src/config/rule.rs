@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Rule {
-    // the check of the state names an absent list at the place of its rule
+    // the check of the config names an absent list at the place of its rule
     #[serde(default)]
     pub api_groups: Vec<String>,
     #[serde(default)]

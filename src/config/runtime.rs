@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::Deserialize;
 
-use super::check::is_plain;
+use super::name::is_plain;
 
 /// The source of `operator-runtime` and `operator-testing`, and of the tool that the generated CI installs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -19,7 +19,7 @@ pub const FORMAT: u32 = 1;
 /// The desired state of a project.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct Config {
     pub format: u32,
     /// The name of the package, the binary, the field manager, and the objects that run the operator.
     pub name: String,

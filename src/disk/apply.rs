@@ -5,8 +5,9 @@ use super::{
     error::DiskError,
     execute::{clear, execute, sync},
     journal::Direction,
-    recover::reverse,
-    root::{OWN, Root},
+    own::OWN,
+    recover::{interrupted, reverse},
+    root::Root,
     stage::stage,
     step::OnEdit,
 };
@@ -28,7 +29,7 @@ pub fn apply_on(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
 fn write(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
     let root = device.root();
     if Direction::pending(root).is_some() {
-        return Err(DiskError::interrupted(root, None));
+        return Err(interrupted(root, None));
     }
     for change in &plan.changes {
         if root.read(&change.path)? != change.before {

@@ -2,11 +2,7 @@
 
 use std::{io, path::Path, string::FromUtf8Error};
 
-use super::{
-    journal::Journal,
-    project::is_project,
-    root::{OWN, Root},
-};
+use super::own::OWN;
 use crate::plan::LOCK;
 
 /// A failed read or write.
@@ -78,18 +74,6 @@ impl DiskError {
     pub fn link(path: &Path, link: &Path, target: &Path) -> Self {
         let [path, link, target] = [path, link, target].map(|path| path.display().to_string());
         Self::Link { path, link, target }
-    }
-
-    /// The error of a read-only command after another command was interrupted.
-    pub fn interrupted(root: &Root, journal: Option<&Journal>) -> Self {
-        let of_project = is_project(root.path()) || journal.is_some_and(Journal::makes_project);
-        Self::Interrupted {
-            path: root.path().display().to_string(),
-            help: match of_project {
-                true => "complete it with `cargo operator regenerate`",
-                false => "run the command again without --check, --diff and --dry-run",
-            },
-        }
     }
 
     /// The help for the user.

@@ -8,8 +8,8 @@ use std::{
 use super::{
     device::Device,
     error::DiskError,
-    journal::{Direction, Journal, STAGING},
-    root::OWN,
+    journal::{Direction, Journal},
+    own::{OWN, STAGING},
     step::{OnEdit, Step, StepOutcome},
 };
 use crate::plan::BASE;

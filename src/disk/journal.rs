@@ -9,14 +9,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::DiskError, root::Root};
-use crate::project::is_inside;
+use super::{error::DiskError, own::STAGING, root::Root};
+use crate::plan::is_inside;
 
 /// The format of the journal that this tool writes.
 const FORMAT: u32 = 1;
-
-/// Holds the new contents, and the old ones for a rollback; the files are named after their index in the journal.
-pub const STAGING: &str = ".operator/new";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,6 +10,7 @@ pub mod group;
 mod input;
 mod install;
 mod journal;
+mod own;
 mod program;
 mod project;
 mod read;

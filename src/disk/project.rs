@@ -5,12 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    error::DiskError,
-    journal::Direction,
-    program::current_dir,
-    root::{OWN, Root},
-};
+use super::{error::DiskError, journal::Direction, own::OWN, program::current_dir, root::Root};
 
 /// The folder of the project that `manifest` (its Cargo.toml) names, or the nearest project in the current folder or above it.
 pub fn find_project(manifest: Option<&Path>) -> Result<Root, DiskError> {

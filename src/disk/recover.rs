@@ -6,8 +6,10 @@ use super::{
     device::Device,
     error::DiskError,
     execute::{Executed, clear, execute, sync},
-    journal::{Direction, Journal, STAGING},
-    root::{OWN, Root},
+    journal::{Direction, Journal},
+    own::{OWN, STAGING},
+    project::is_project,
+    root::Root,
     step::OnEdit,
 };
 
@@ -49,7 +51,7 @@ pub fn recover_on(device: &dyn Device, mode: RecoveryMode) -> Result<Option<Reco
     };
     let mut direction = pending.direction;
     match mode {
-        RecoveryMode::Refuse => return Err(DiskError::interrupted(root, Some(&pending.journal))),
+        RecoveryMode::Refuse => return Err(interrupted(root, Some(&pending.journal))),
         RecoveryMode::RollBack if !pending.journal.makes_project() => return Ok(None),
         RecoveryMode::RollBack if direction == Direction::Forward => {
             reverse(device).map_err(failed)?;
@@ -91,5 +93,17 @@ impl fmt::Display for Recovery {
             )?;
         }
         Ok(())
+    }
+}
+
+/// The error of a read-only command after another command was interrupted.
+pub fn interrupted(root: &Root, journal: Option<&Journal>) -> DiskError {
+    let of_project = is_project(root.path()) || journal.is_some_and(Journal::makes_project);
+    DiskError::Interrupted {
+        path: root.path().display().to_string(),
+        help: match of_project {
+            true => "complete it with `cargo operator regenerate`",
+            false => "run the command again without --check, --diff and --dry-run",
+        },
     }
 }

@@ -27,12 +27,9 @@ use cap_std::{
 use super::{
     device::Device,
     error::{DiskError, not_utf8},
-    journal::STAGING,
+    own::{OWN, STAGING},
 };
 use crate::plan::LOCK;
-
-/// The folder of what this tool remembers about a project.
-pub const OWN: &str = ".operator";
 
 /// The most bytes of a text that are read; larger than a file with all CRDs of a cluster.
 const MOST_BYTES: u64 = 256 << 20;

@@ -13,8 +13,10 @@ use super::{
     device::Device,
     error::DiskError,
     execute::clear,
-    journal::{Direction, Entry, Journal, STAGING, backup_path, staged_path},
+    journal::{Direction, Entry, Journal, backup_path, staged_path},
+    own::STAGING,
     root::Root,
+    step::missing,
 };
 use crate::{hash::sha256, plan::Plan};
 
@@ -84,18 +86,6 @@ fn prepare(device: &dyn Device, plan: &Plan) -> Result<Staged, DiskError> {
         journal,
         _lock: lock,
     })
-}
-
-/// The missing folders among a folder and its parents, outermost first.
-pub fn missing(root: &Root, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
-    let mut missing = vec![];
-    for folder in folder.ancestors() {
-        if root.metadata(folder)?.is_some() {
-            break;
-        }
-        missing.insert(0, folder.to_owned());
-    }
-    Ok(missing)
 }
 
 /// The folders that the plan's new files need, in the form of the journal.

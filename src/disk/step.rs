@@ -12,7 +12,6 @@ use super::{
     error::DiskError,
     journal::{Direction, Entry, backup_path, staged_path},
     root::Root,
-    stage::missing,
 };
 use crate::hash::sha256;
 
@@ -159,4 +158,16 @@ fn hash_on_disk(root: &Root, path: &Path) -> Result<Option<Option<String>>, Disk
         }
         Err(error) => Err(error),
     }
+}
+
+/// The missing folders among a folder and its parents, outermost first.
+pub fn missing(root: &Root, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let mut missing = vec![];
+    for folder in folder.ancestors() {
+        if root.metadata(folder)?.is_some() {
+            break;
+        }
+        missing.insert(0, folder.to_owned());
+    }
+    Ok(missing)
 }

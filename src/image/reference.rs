@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::project::{IMAGE_HELP, Image, is_image, registry};
+use crate::config::{IMAGE_HELP, Image, is_image, registry};
 
 /// A registry, a repository in it, and a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::rbac::{cluster_role, role};
 use super::rule::{normalise, rule};
 use super::webhook::Webhooks;
 use super::{Object, Operator, Role};
-use crate::project::{Certificates, WebhookType};
+use crate::config::{Certificates, WebhookType};
 
 /// Where the certificate is mounted, if the operator does not make it itself.
 const FOLDER: &str = "/etc/webhook-certificates";

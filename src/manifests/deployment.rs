@@ -20,7 +20,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::certificate::mounted;
 use super::webhook;
 use super::{Namespaces, Object, Operator, Role, Setting, some};
-use crate::project::{DisruptionBudget, Share, Variable};
+use crate::config::{DisruptionBudget, Share, Variable};
 
 /// The port of the metrics. Service and NetworkPolicy use its name.
 pub(super) const METRICS: &str = "metrics";

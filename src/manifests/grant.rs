@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::rule::{normalise, rule, split};
 use super::{Controller, Namespaces, Operator, ResourceType};
-use crate::project::is_cluster_scoped;
+use crate::operator::is_cluster_scoped;
 
 /// Where a permission is granted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

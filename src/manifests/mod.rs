@@ -31,9 +31,11 @@ pub use migration::migration_rules;
 pub use monitoring::{prometheus_crds, review_rules};
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
+pub use rule::policy_rule;
 pub use webhook::{Admitted, ConvertedCrd, NamespaceSelection, PORT as WEBHOOK_PORT, Webhooks};
 
-pub use crate::project::{DeploymentSettings, Monitoring, Namespaces, ResourceType};
+pub use crate::config::{DeploymentSettings, Monitoring, Namespaces};
+pub use crate::operator::ResourceType;
 
 /// An operator. All its objects have its name.
 #[derive(Debug, Clone, PartialEq)]

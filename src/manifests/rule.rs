@@ -18,6 +18,18 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRul
     }
 }
 
+/// Formats a rule as in a role.
+pub fn policy_rule(rule: &crate::config::Rule) -> PolicyRule {
+    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+    PolicyRule {
+        api_groups: some(&rule.api_groups),
+        resources: some(&rule.resources),
+        resource_names: some(&rule.resource_names),
+        verbs: rule.verbs.clone(),
+        ..PolicyRule::default()
+    }
+}
+
 /// The same permissions in as few rules as possible, each with a different group, names or verbs.
 pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<PolicyRule> {
     let mut verbs_of: BTreeMap<(String, String, Names), BTreeSet<String>> = BTreeMap::new();

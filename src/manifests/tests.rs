@@ -5,7 +5,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 
 use super::rule::{normalise, rule};
-use crate::project::{Certificates, Update, Variable};
+use crate::config::{Certificates, Update, Variable};
 
 fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> ResourceType {
     ResourceType {
@@ -448,8 +448,8 @@ fn settings(text: &str) -> DeploymentSettings {
     let text = format!(
         "format = 1\nname = \"a\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n[deployment]\n{text}"
     );
-    let state = crate::project::StateFile::read(&text).unwrap().state;
-    state.deployment
+    let config = crate::config::ConfigFile::read(&text).unwrap().config;
+    config.deployment
 }
 
 #[test]

@@ -14,10 +14,11 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::certificate::inject;
 use super::{NAME_LABEL, Namespaces, Object, Operator, ResourceType, Role};
-use crate::project::{
+use crate::config::{
     Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, NOT_OF_THE_OPERATOR,
-    ReinvocationPolicy, Selector, SelectorOperator, Webhook, WebhookType, url_path,
+    ReinvocationPolicy, Selector, SelectorOperator, Webhook, WebhookType,
 };
+use crate::operator::url_path;
 
 /// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "webhook";
@@ -227,7 +228,7 @@ impl Hook<'_> {
     }
 
     fn timeout(&self) -> i32 {
-        i32::try_from(self.webhook.timeout).expect("the check of the state limits it to 30")
+        i32::try_from(self.webhook.timeout).expect("the check of the config limits it to 30")
     }
 
     fn rule(&self) -> RuleWithOperations {

@@ -3,15 +3,16 @@
 use heck::ToUpperCamelCase;
 
 use super::{
-    Kind, Project,
+    Project,
     builtin::is_unwatched,
     controller::{api_module, type_path},
     resource::{ResourceError, ResourceType, resolve},
     subresource::{Subresource, subresource},
-    webhook::{Certificates, Webhook, WebhookType},
-    webhook_check::WebhookPlace,
 };
-use crate::crd::{Api, Scope, Version};
+use crate::config::Kind;
+use crate::config::WebhookPlace;
+use crate::config::{Certificates, Webhook, WebhookType};
+use crate::crd::{Api, Version};
 
 /// A kind with its admission webhooks.
 #[derive(Clone, Debug)]
@@ -147,17 +148,17 @@ impl Project {
     pub fn has_webhooks(&self) -> bool {
         let serves =
             |(kind, api): (&Kind, &Api)| !kind.webhooks.is_empty() || kind.is_converted(api);
-        !self.state.webhooks.is_empty() || self.kinds().any(serves)
+        !self.config.webhooks.is_empty() || self.kinds().any(serves)
     }
 
     /// Whether the certificates of its webhooks are its own.
     pub fn manages_certificates(&self) -> bool {
-        self.has_webhooks() && self.state.certificates == Certificates::Managed
+        self.has_webhooks() && self.config.certificates == Certificates::Managed
     }
 
     /// Whether something else issues the certificates of its webhooks.
     pub fn mounts_certificates(&self) -> bool {
-        self.has_webhooks() && self.state.certificates == Certificates::CertManager
+        self.has_webhooks() && self.config.certificates == Certificates::CertManager
     }
 
     /// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.
@@ -165,7 +166,7 @@ impl Project {
         let of_kinds = self.kinds().enumerate();
         let of_kinds = of_kinds.filter(|(_, (kind, _))| !kind.webhooks.is_empty());
         let of_kinds = of_kinds.map(|(index, (kind, api))| of_kind(index, kind, api));
-        let tables = self.state.webhooks.iter().enumerate();
+        let tables = self.config.webhooks.iter().enumerate();
         let others = tables.map(|(index, table)| {
             let place = |problem: AdmissionProblem| AdmissionError {
                 place: at("webhook", index),
@@ -194,7 +195,7 @@ impl Project {
         if is_unwatched(group, kind) {
             return Err(AdmissionProblem::NotStored(name.into()));
         }
-        let mut kinds = self.state.kinds.iter();
+        let mut kinds = self.config.kinds.iter();
         if kinds.any(|own| own.group == group && own.kind == kind) {
             return Err(AdmissionProblem::OfProject(name.into()));
         }
@@ -237,13 +238,7 @@ fn of_kind<'a>(
     })?;
     let admission = Admission {
         module: kind.module_name(),
-        resource: ResourceType {
-            group: api.group.clone(),
-            version: version.name.clone(),
-            kind: api.names.kind.clone(),
-            plural: api.names.plural.clone(),
-            namespaced: api.scope == Scope::Namespaced,
-        },
+        resource: ResourceType::of(api, &version.name),
         definition: Some((kind, api)),
         webhooks: &kind.webhooks,
     };

@@ -2,9 +2,15 @@
 //! a name.
 
 use super::{
-    Kind, NamedController, Owned, Project, Read, ResourceError, ResourceType, Rule, WatchedCache,
+    Project, ResourceError, ResourceType,
     resource::{builtin_kinds, resolve, resolve_watched},
 };
+use crate::config::Kind;
+use crate::config::NamedController;
+use crate::config::Owned;
+use crate::config::Read;
+use crate::config::Rule;
+use crate::config::WatchedCache;
 use crate::{
     crd::{Api, Scope},
     rust::version_module,
@@ -131,7 +137,11 @@ impl Project {
             let scaffold = kind.scaffold?;
             Some(Ok(of_kind(kind, api, scaffold)))
         });
-        let named = self.state.controllers.iter().map(|named| self.named(named));
+        let named = self
+            .config
+            .controllers
+            .iter()
+            .map(|named| self.named(named));
         of_kinds.chain(named).collect()
     }
 
@@ -180,13 +190,7 @@ fn of_kind<'a>(kind: &'a Kind, api: &'a Api, scaffold: &'static Scaffold) -> Con
     Controller {
         table: Table::Kind(kind),
         module: kind.module_name(),
-        resource: ResourceType {
-            group: api.group.clone(),
-            version: api.storage_version().name.clone(),
-            kind: api.names.kind.clone(),
-            plural: api.names.plural.clone(),
-            namespaced: api.scope == Scope::Namespaced,
-        },
+        resource: ResourceType::of(api, &api.storage_version().name),
         definition: Some((kind, api)),
         scaffold,
         cleanup: kind.cleanup,

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{builtin::BUILTIN, rule::Rule};
+use super::builtin::BUILTIN;
+use crate::config::Rule;
 use crate::crd::Api;
 
 /// A probably misspelled word in a rule.

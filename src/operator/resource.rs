@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::{
-    Kind,
     builtin::{BUILTIN, Builtin, is_unwatched},
     similar::{of_group, of_kind, whole_group, written},
 };
+use crate::config::Kind;
 use crate::crd::{Api, Scope};
 
 /// A kind of the cluster, by its names in URLs and objects.
@@ -21,6 +21,17 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
+    /// The kind that a CRD defines, in one of its versions.
+    pub fn of(api: &Api, version: &str) -> Self {
+        Self {
+            group: api.group.clone(),
+            version: version.to_owned(),
+            kind: api.names.kind.clone(),
+            plural: api.names.plural.clone(),
+            namespaced: api.scope == Scope::Namespaced,
+        }
+    }
+
     /// The plural, with the group unless it is the core group: `configmaps`, `deployments.apps`.
     pub fn name(&self) -> String {
         match self.group.as_str() {

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use super::{
-    renamed::{Paths, Renamed},
-    state::{Kind, Source},
-};
+use crate::config::{Kind, Source};
+use crate::config::{Paths, Renamed};
 use crate::{
     conversion::{self, Derivation, End, Path, Rename, RenameError, derive, resolve},
     crd::{Api, Version},

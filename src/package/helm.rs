@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::{path, yaml::Error, yaml::text};
 use crate::{
     manifests::{NamespaceSelection, Namespaces, Object, Operator, Role, manifests},
-    project::Owner,
+    plan::Owner,
     template::plain,
 };
 use placeholder::{Form, Placeholders};
@@ -272,7 +272,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::project::{DeploymentSettings, Monitoring};
+    use crate::config::{DeploymentSettings, Monitoring};
 
     fn paths(size: usize) -> Vec<String> {
         let operator = Operator {

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 
 use super::{yaml::Error, yaml::text};
 use crate::{
+    config::{Certificates, Image},
     crd::Api,
     manifests::{NamespaceSelection, Object, Operator, Role, manifests},
-    project::{Certificates, Image, Owner},
+    plan::Owner,
 };
 
 /// The first line of the files that the user does not edit.

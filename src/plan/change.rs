@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::lock::Owner;
 use super::tree::Ours;
-use crate::project::Owner;
 
 /// All changes that an invocation would make to a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Change {
     pub before: Option<String>,
     /// The new content; `None` if the file is removed.
     pub after: Option<String>,
-    /// The owner; `None` for the state, the lock and the bases.
+    /// The owner; `None` for the config, the lock and the bases.
     pub owner: Option<Owner>,
 }
 
@@ -111,7 +111,7 @@ impl Plan {
         changes.map(|change| change.path.as_str())
     }
 
-    /// Adds the files that both users and commands edit, the state and the specs, as `(path, text)`, and the paths of those to remove.
+    /// Adds the files that both users and commands edit, the config and the specs, as `(path, text)`, and the paths of those to remove.
     pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
         let gone = gone.iter().filter_map(|path| {
             Some(Change {

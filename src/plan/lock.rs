@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::marker::is_marked;
+use crate::config::is_marked;
 use crate::hash::sha256;
 
 /// The format of `operator.lock` that this tool reads and writes.

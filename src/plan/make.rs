@@ -1,12 +1,13 @@
 //! Decides the action for each file, by its owner.
 
+use super::lock::{Entry, Lock, Owner};
 use super::{
     change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
     merge::{Merge, same},
     resolve::Resolution,
     tree::{BASE, File, LOCK, Ours, Tree},
 };
-use crate::project::{Entry, Lock, Owner, is_marked};
+use crate::config::is_marked;
 
 /// Compares the last generated files (`lock`, and the bases among `ours`), the files on disk, and the newly generated files.
 ///

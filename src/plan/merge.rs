@@ -1,7 +1,7 @@
 //! Three-way merges, by lines or by keys.
 
+use super::lock::Owner;
 use super::{change::like, keys};
-use crate::project::Owner;
 
 /// How a file is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,14 @@
 
 mod change;
 mod keys;
+mod lock;
 mod make;
 mod merge;
 mod resolve;
 mod tree;
 
 pub use change::{Action, Cause, Change, Conflict, Note, Plan};
+pub use lock::{Entry, Lock, LockError, Owner, is_inside};
 pub use make::plan;
 pub use resolve::{Resolution, ResolutionError};
 pub use tree::{BASE, File, LOCK, Ours, Tree, paths};

@@ -1,7 +1,7 @@
 //! The user's decisions about conflicts.
 
+use super::lock::{Lock, Owner};
 use super::tree::Ours;
-use crate::project::{Lock, Owner};
 
 use super::Tree;
 

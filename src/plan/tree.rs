@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::project::{Lock, Owner};
+use super::lock::{Lock, Owner};
 
 /// The lock's path.
 pub const LOCK: &str = "operator.lock";

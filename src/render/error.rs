@@ -1,6 +1,6 @@
 //! The errors of rendering a project.
 
-use crate::project::{AdmissionError, ConversionError, ResourceError};
+use crate::operator::{AdmissionError, ConversionError, ResourceError};
 
 /// Why a project cannot be rendered.
 #[derive(Debug, thiserror::Error)]

@@ -4,16 +4,12 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    layout::{ensured_crds, policy_rule},
-    registry::Watched,
-};
+use super::registry::Watched;
 use crate::{
+    config::{Namespaces, Source},
     crd::Api,
     manifests::{self, WATCHED},
-    project::{
-        Admission, Controller, Namespaces, Project, ResourceError, ResourceType, Source, Table,
-    },
+    operator::{Admission, Controller, Project, ResourceError, ResourceType, Table},
     rust::code::{chain, indented, list, literal, untouched},
     template::fill,
 };
@@ -199,26 +195,26 @@ pub fn text(
     };
     let rules = controllers.iter().flat_map(|it| it.rules);
     // The CRDs are installed before the operator starts, so it only gets them.
-    let crds: Vec<String> = ensured_crds(project).map(Api::name).collect();
+    let crds: Vec<String> = project.ensured_crds().map(Api::name).collect();
     let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
     let crds = crds.into_iter().flatten().map(|mut rule| {
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
     // The CRDs have one version in `status.storedVersions`, so the operator only gets them.
-    let migrated = super::operator::migrated(project);
+    let migrated = project.migrated_kinds();
     let migration = (!migrated.is_empty()).then(|| manifests::migration_rules(&migrated));
     let migration = migration.into_iter().flatten().map(|mut rule| {
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
     let renewal = project.manages_certificates();
-    let renewal = renewal.then(|| manifests::renewal_rule(&project.state.name));
+    let renewal = renewal.then(|| manifests::renewal_rule(&project.config.name));
     // nobody reads the metrics
-    let protected = project.state.monitoring.protected;
+    let protected = project.config.monitoring.protected;
     let reviews = protected.then(manifests::review_rules);
     let rules: Vec<String> = rules
-        .map(policy_rule)
+        .map(manifests::policy_rule)
         .chain(unused)
         .chain(crds)
         .chain(migration)
@@ -231,7 +227,7 @@ pub fn text(
         .filter_map(|case| case.test(admissions))
         .collect();
     let context = Context {
-        name: &project.state.name,
+        name: &project.config.name,
         kinds: constant("KINDS", |_| true),
         existing: constant("EXISTING", |controller| controller.named().is_some()),
         pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
@@ -242,7 +238,7 @@ pub fn text(
             .iter()
             .any(|case| case.depends_on_history && case.fails.is_some()),
         has_providers: tests.iter().any(|test| test.has_provider),
-        namespaces: !matches!(project.state.namespaces, Namespaces::All),
+        namespaces: !matches!(project.config.namespaces, Namespaces::All),
         foreign: !foreign_specs(project, controllers, admissions).is_empty(),
         declared: variable("declared", &declared(project, controllers)?),
         rules: variable("unchecked", &rules),
@@ -274,7 +270,7 @@ pub fn foreign_specs(
     if project.mounts_certificates() {
         specs.push(literal(CERT_MANAGER));
     }
-    if project.state.monitoring.prometheus {
+    if project.config.monitoring.prometheus {
         specs.push(literal(PROMETHEUS_OPERATOR));
     }
     specs.sort_unstable();

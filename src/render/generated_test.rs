@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::template::fill;
 use crate::{
-    project::Project,
+    operator::Project,
     rust::code::{indented, list, literal, untouched},
 };
 
@@ -58,10 +58,10 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
         })
         .collect();
     let context = Context {
-        name: project.state.name.clone(),
-        crate_name: project.state.name.replace('-', "_"),
+        name: project.config.name.clone(),
+        crate_name: project.config.name.replace('-', "_"),
         tests,
-        arguments: arguments(&project.state.deployment.args),
+        arguments: arguments(&project.config.deployment.args),
     };
     untouched(&fill("tests/all/generated.rs.j2", &context))
 }

@@ -5,23 +5,20 @@ use serde_json::Value;
 
 use super::{
     RenderError,
+    artifacts::{KindArtifacts, RECORD, Rendered, SPECS, STYLES},
     conversion::conversion_files,
     fault_test::Case,
     generated_test::Typed,
-    layout::{RECORD, Rendered, SPECS, STYLES},
-    operator::Made,
     registry::Watched,
     sample::{sample, unevaluated_rules},
 };
 use crate::{
+    config::{Kind, NamedController, Namespaces, Source},
     conversion::different_versions,
     crd::{Api, Conversion},
     diagnostic::{Code, Diagnostic, Severity},
-    plan::Tree,
-    project::{
-        Admission, Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType,
-        Source, conversions,
-    },
+    operator::{Admission, Controller, Project, ResourceType, conversions},
+    plan::{Owner, Tree},
     rust::{code::untouched, version_module},
     scaffold::{Existing, Scaffold, Subject, existing_files},
     template::fill,
@@ -36,7 +33,7 @@ pub fn kind_files(
     api: &Api,
     controllers: &[Controller<'_>],
     admissions: &[Admission<'_>],
-) -> Result<Made, RenderError> {
+) -> Result<KindArtifacts, RenderError> {
     let module = kind.module_name();
     let name = kind.full_name();
     let mut say = |diagnostics: Vec<Diagnostic>| {
@@ -44,7 +41,7 @@ pub fn kind_files(
             .diagnostics
             .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
     };
-    let mut made = Made::default();
+    let mut made = KindArtifacts::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     say(api.server_fields.diagnostic().into_iter().collect());
@@ -107,9 +104,9 @@ pub fn kind_files(
                     .insert(path, Owner::Tool, owns.collect::<String>());
             }
             let files = (scaffold.files)(&Subject {
-                operator: &project.state.name,
+                operator: &project.config.name,
                 module: module.clone(),
-                in_namespaces: project.state.namespaces != Namespaces::All,
+                in_namespaces: project.config.namespaces != Namespaces::All,
                 cleanup: kind.cleanup,
                 api,
                 facts: &module_of_version.facts,
@@ -243,7 +240,7 @@ pub fn named_files(
     project: &Project,
     controller: &Controller<'_>,
     named: &NamedController,
-    made: &[Made],
+    made: &[KindArtifacts],
     sample: Option<&Value>,
 ) -> Result<Case, RenderError> {
     let resource = &controller.resource;
@@ -257,9 +254,9 @@ pub fn named_files(
         }
     };
     let file = sample.and_then(|_| sample_file(project, resource));
-    let finalizer = controller.finalizer(&project.state.name);
+    let finalizer = controller.finalizer(&project.config.name);
     let files = existing_files(&Existing {
-        operator: &project.state.name,
+        operator: &project.config.name,
         name: &named.name,
         module: &controller.module,
         types,
@@ -267,7 +264,7 @@ pub fn named_files(
         kind: &resource.kind,
         plural: &resource.plural,
         namespaced: resource.namespaced,
-        in_namespaces: project.state.namespaces != Namespaces::All,
+        in_namespaces: project.config.namespaces != Namespaces::All,
         finalizer: controller.cleanup.then_some(finalizer),
         metadata: controller.watches_metadata(),
         sample: file.as_deref(),

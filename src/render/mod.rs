@@ -1,5 +1,6 @@
 //! Renders a project to its tree of files. Names, types and decisions are prepared in Rust; templates only place them.
 
+mod artifacts;
 mod cargo_lock;
 mod conversion;
 mod error;
@@ -14,7 +15,8 @@ mod sample;
 mod webhook_files;
 mod workflow;
 
+pub use artifacts::{RECORD, Rendered, SPECS, STYLES};
 pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
 pub use error::RenderError;
-pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
+pub use layout::render;
 pub use sample::{NoSample, objects, sample, unevaluated_rules};

@@ -3,31 +3,14 @@
 use serde_json::Value;
 
 use super::{
-    RenderError,
-    conversion::Converted,
-    fault_test::Case,
-    generated_test::Typed,
-    layout::{ensured_crds, migrated_crds, policy_rule},
-    registry::Watched,
-    webhook_files::manifest_webhooks,
+    RenderError, artifacts::KindArtifacts, registry::Watched, webhook_files::manifest_webhooks,
 };
 use crate::{
-    crd::{Api, Scope},
+    config::{Kind, Source},
+    crd::Api,
     manifests,
-    project::{Admission, Controller, Kind, Project, ResourceType, Source},
+    operator::{Admission, Controller, Project, ResourceType},
 };
-
-/// The properties of a kind that files of the whole project need.
-#[derive(Default)]
-pub struct Made {
-    pub typed: Vec<Typed>,
-    pub sample: Option<Value>,
-    pub has_status: bool,
-    /// How its controller is tested, if it has one of its own.
-    pub case: Option<Case>,
-    /// The conversions between its versions, if there are any.
-    pub converted: Option<Converted>,
-}
 
 /// Of each kind that has a controller, the sample.
 #[derive(Default)]
@@ -51,8 +34,8 @@ impl Samples {
 pub fn made_of<'a>(
     project: &Project,
     definition: Option<(&Kind, &Api)>,
-    made: &'a [Made],
-) -> Option<&'a Made> {
+    made: &'a [KindArtifacts],
+) -> Option<&'a KindArtifacts> {
     let (kind, _) = definition?;
     let mut made = project.kinds().zip(made);
     let found = made.find(|((it, _), _)| it.full_name() == kind.full_name());
@@ -64,7 +47,7 @@ pub fn operator(
     project: &Project,
     controllers: &[Controller<'_>],
     admissions: &[Admission<'_>],
-    made: &[Made],
+    made: &[KindArtifacts],
     mut samples: Samples,
 ) -> Result<manifests::Operator, RenderError> {
     let own = project
@@ -90,21 +73,25 @@ pub fn operator(
             owns,
             watches,
             reads,
-            rules: controller.rules.iter().map(policy_rule).collect(),
+            rules: controller
+                .rules
+                .iter()
+                .map(manifests::policy_rule)
+                .collect(),
             sample: samples.take(&controller.resource),
         });
     }
     Ok(manifests::Operator {
-        name: project.state.name.clone(),
-        namespace: project.state.name.clone(),
-        image: project.state.image.clone(),
-        deployment: project.state.deployment.clone(),
-        monitoring: project.state.monitoring,
-        namespaces: project.state.namespaces.clone(),
+        name: project.config.name.clone(),
+        namespace: project.config.name.clone(),
+        image: project.config.image.clone(),
+        deployment: project.config.deployment.clone(),
+        monitoring: project.config.monitoring,
+        namespaces: project.config.namespaces.clone(),
         controllers: controlled,
         crds,
-        ensured_crds: ensured_crds(project).map(Api::name).collect(),
-        migrated_crds: migrated(project),
+        ensured_crds: project.ensured_crds().map(Api::name).collect(),
+        migrated_crds: project.migrated_kinds(),
         webhooks: manifest_webhooks(project, admissions),
         samples: samples
             .0
@@ -112,23 +99,4 @@ pub fn operator(
             .filter_map(|(resource, sample)| Some((resource, sample?)))
             .collect(),
     })
-}
-
-/// The CRDs whose objects the operator migrates, with their kinds.
-pub fn migrated(project: &Project) -> Vec<(String, ResourceType)> {
-    let migrated = migrated_crds(project).map(|api| {
-        let resource = ResourceType {
-            group: api.group.clone(),
-            version: api
-                .versions
-                .first()
-                .map(|it| it.name.clone())
-                .unwrap_or_default(),
-            kind: api.names.kind.clone(),
-            plural: api.names.plural.clone(),
-            namespaced: api.scope == Scope::Namespaced,
-        };
-        (api.name(), resource)
-    });
-    migrated.collect()
 }

@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::{RenderError, sample};
 use crate::{
+    config::{Namespaces, Packaging, Source},
     crd::Api,
     diagnostic::{Code, Diagnostic, Severity},
     manifests::{Manifests, Operator, conversion_stanza, crd_annotations},
+    operator::Project,
     package::{helm, kustomize, olm},
-    plan::Tree,
-    project::{Namespaces, Owner, Packaging, Project, Source},
+    plan::{Owner, Tree},
 };
 
 /// Adds the files of all packages. Returns what a package lacks.
@@ -23,7 +24,7 @@ pub fn add(
     let own = own.filter(|(kind, _)| kind.source() == Source::Own);
     let mut own: Vec<&Api> = own.map(|(_, api)| api).collect();
     own.sort_by_key(|api| api.name());
-    let has = |packaging| project.state.packaging.contains(&packaging);
+    let has = |packaging| project.config.packaging.contains(&packaging);
     let mut files = vec![];
     let mut lacks_crds = false;
     if has(Packaging::Helm) {

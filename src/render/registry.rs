@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{
-    generated_test::Typed,
-    layout::{ensured_crds, migrated_crds},
-};
+use super::generated_test::Typed;
 use crate::{
+    config::{OwnedCache, Update},
     crd::Api,
-    project::{Controller, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
+    operator::{Controller, Project, ResourceError, ResourceType, resolve},
     rust::{
         code::{OF_FUNCTION, chain, import, indented, lines_of_chain, list, literal},
         version_module,
@@ -126,11 +124,11 @@ fn documentation(project: &Project) -> String {
     }];
     let more = [
         (
-            ensured_crds(project).next().is_some(),
+            project.ensured_crds().next().is_some(),
             "The operator applies its CRDs when it starts to work.",
         ),
         (
-            migrated_crds(project).next().is_some(),
+            project.migrated_crds().next().is_some(),
             "The operator migrates stored objects when the storage version of their CRD has changed.",
         ),
     ];
@@ -146,13 +144,14 @@ fn documentation(project: &Project) -> String {
 /// What is added to the controllers.
 fn more(project: &Project) -> Vec<String> {
     let mut calls = vec![];
-    if ensured_crds(project).next().is_some() {
+    if project.ensured_crds().next().is_some() {
         let version = "env!(\"CARGO_PKG_VERSION\")";
         calls.push(format!(
             ".ensure_crds({version}, include_str!(\"crds.json\"))"
         ));
     }
-    let migrated: Vec<String> = migrated_crds(project)
+    let migrated: Vec<String> = project
+        .migrated_crds()
         .map(|api| literal(&api.name()))
         .collect();
     if !migrated.is_empty() {

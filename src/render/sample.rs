@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     crd::{Api, Version},
     diagnostic::{Code, Diagnostic, Severity},
-    project::ResourceType,
+    operator::ResourceType,
 };
 
 /// No object was found that the schema accepts.
@@ -201,7 +201,7 @@ fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::{builtin_kinds, resolve};
+    use crate::operator::{builtin_kinds, resolve};
 
     #[test]
     fn a_rule_about_the_name_needs_no_metadata_in_the_schema() {

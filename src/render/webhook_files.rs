@@ -4,17 +4,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    artifacts::KindArtifacts,
     conversion::conversions,
     kind_files::sample_file,
-    operator::Made,
     registry::{closure, register},
 };
 use crate::{
+    config::{Certificates, Namespaces, Operation, Webhook, WebhookType},
     manifests,
-    plan::Tree,
-    project::{
-        Admission, Certificates, Namespaces, Operation, Owner, Project, Webhook, WebhookType,
-    },
+    operator::{Admission, Project},
+    plan::{Owner, Tree},
     rust::{
         code::{OF_FUNCTION, indented, lines_of_chain, literal},
         version_order,
@@ -40,7 +39,7 @@ pub fn add_webhook_files(
     tree: &mut Tree,
     project: &Project,
     admissions: &[Admission<'_>],
-    made: &[Made],
+    made: &[KindArtifacts],
     samples: &[Option<Value>],
 ) {
     if !project.has_webhooks() {
@@ -56,7 +55,7 @@ pub fn add_webhook_files(
         let (types, root) = type_of(admission, made);
         let operations = |type_| admission.webhook(type_).map(operations);
         let files = webhook_files(&Admitted {
-            operator: &project.state.name,
+            operator: &project.config.name,
             module: &admission.module,
             webhook: admission.struct_name(),
             types,
@@ -64,7 +63,7 @@ pub fn add_webhook_files(
             kind: &admission.resource.kind,
             plural: &admission.resource.plural,
             namespaced: admission.resource.namespaced,
-            in_namespaces: project.state.namespaces != Namespaces::All,
+            in_namespaces: project.config.namespaces != Namespaces::All,
             validates: operations(WebhookType::Validate),
             mutates: operations(WebhookType::Mutate),
             sample: sample.as_deref(),
@@ -81,7 +80,7 @@ pub fn add_webhook_files(
 /// Whether the API server calls the webhooks of a kind for every object, and so for the sample.
 fn gets_sample(project: &Project, admission: &Admission<'_>) -> bool {
     let is_namespace = admission.resource.name() == "namespaces";
-    let is_watched = !is_namespace || project.state.namespaces == Namespaces::All;
+    let is_watched = !is_namespace || project.config.namespaces == Namespaces::All;
     let selects = |webhook: &Webhook| {
         webhook.object_selector.is_some()
             || webhook.namespace_selector.is_some()
@@ -100,7 +99,7 @@ fn operations(webhook: &Webhook) -> Operations {
 }
 
 /// The module of a kind's type, and the type's name there.
-fn type_of(admission: &Admission<'_>, made: &[Made]) -> (String, String) {
+fn type_of(admission: &Admission<'_>, made: &[KindArtifacts]) -> (String, String) {
     let Some(module) = admission.api_module() else {
         return admission.resource.foreign_type().unwrap_or_default();
     };
@@ -138,7 +137,7 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         let setup = format!("{}::setup", admission.module);
         register("add", &[setup, closure])
     });
-    let mounted = (project.state.certificates == Certificates::CertManager)
+    let mounted = (project.config.certificates == Certificates::CertManager)
         .then(|| ".mounted_certificates()".to_owned());
     let conversions = conversions(project).into_iter();
     let conversions = conversions.map(|[kind, call]| register("convert_kind", &[kind, call]));
@@ -156,7 +155,7 @@ pub fn manifest_webhooks(
     admissions: &[Admission<'_>],
 ) -> Option<manifests::Webhooks> {
     project.has_webhooks().then(|| manifests::Webhooks {
-        certificates: project.state.certificates,
+        certificates: project.config.certificates,
         selection: manifests::NamespaceSelection::Manifests,
         admitted: admissions
             .iter()

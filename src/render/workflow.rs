@@ -4,10 +4,11 @@
 use serde::Serialize;
 
 use crate::{
+    config::{Namespaces, Packaging, Source},
     crd::Api,
     manifests::Operator,
-    plan::Tree,
-    project::{Controller, Namespaces, Owner, Packaging, Project, Source},
+    operator::{Controller, Project},
+    plan::{Owner, Tree},
     template::fill,
 };
 
@@ -32,7 +33,7 @@ struct Workflow<'a> {
 
 /// Adds the workflows to the files of the project.
 pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], operator: &Operator) {
-    let state = &project.state;
+    let config = &project.config;
     let has_image = operator.image.is_some();
     let of_controllers = operator.controllers.iter();
     let has_samples = of_controllers.clone().any(|it| it.sample.is_some());
@@ -45,18 +46,18 @@ pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], opera
             Some(format!("{}/{name}", controller.resource.name()))
         })
         .collect();
-    let (namespaces, sample_namespace): (&[String], &str) = match &state.namespaces {
+    let (namespaces, sample_namespace): (&[String], &str) = match &config.namespaces {
         Namespaces::All => (&[], "default"),
-        Namespaces::Own => (&[], &state.name),
+        Namespaces::Own => (&[], &config.name),
         Namespaces::Listed(names) => (names, names.first().map_or("default", String::as_str)),
     };
     let workflow = Workflow {
-        name: &state.name,
-        tool_install: state.runtime.tool_install(&state.tool),
-        has_chart: has_image && state.packaging.contains(&Packaging::Helm),
+        name: &config.name,
+        tool_install: config.runtime.tool_install(&config.tool),
+        has_chart: has_image && config.packaging.contains(&Packaging::Helm),
         has_cluster_test: has_image && (has_samples || !operator.samples.is_empty()),
         has_cert_manager: project.mounts_certificates(),
-        has_prometheus_operator: state.monitoring.prometheus,
+        has_prometheus_operator: config.monitoring.prometheus,
         has_foreign_crds: project
             .kinds()
             .any(|(kind, _)| kind.source() == Source::Foreign),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
-    render::{value, write},
+    write::{value, write},
 };
 use crate::{
     diagnostic::is_unprintable,

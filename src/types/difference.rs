@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension, depth},
     doc::is_plain,
-    schema_attributes::{Reason, SchemaPart},
+    supplement::{Reason, SchemaPart},
 };
 
 /// The attributes of a schema node, and the parts that remain, by pointers from the node.

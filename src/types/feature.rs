@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use operator_schema::{Effect, Schema, SchemaOrBool};
+use operator_schema::Effect;
 
 use super::{
     dangling,
     graph::TypeGraph,
-    schema_attributes::{Reason, Supplement},
+    supplement::{Reason, Supplement},
 };
 use crate::{
     crd::{Version, keyword},
@@ -140,18 +140,4 @@ fn schema_warnings(version: &Version) -> impl Iterator<Item = Diagnostic> {
                 help: Some(help.into()),
             }
         })
-}
-
-/// Calls `visit` for a schema and all schemas below it, except under logical junctors.
-pub fn walk(schema: &Schema, visit: &mut impl FnMut(&Schema)) {
-    visit(schema);
-    for property in schema.properties.values() {
-        walk(property, visit);
-    }
-    if let Some(items) = &schema.items {
-        walk(items, visit);
-    }
-    if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
-        walk(values, visit);
-    }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     graph::{Definition, Field, Shape, TypeGraph, Variant},
-    render::Writer,
+    write::Writer,
 };
 use crate::types::SchemaMode;
 

@@ -6,8 +6,8 @@ use super::{
     graph::{Field, Type, TypeGraph},
     root::Root,
     schema,
-    schema_attributes::Supplement,
     schema_file::SchemaFile,
+    supplement::Supplement,
 };
 use crate::{rust::code::import, types::SchemaMode};
 

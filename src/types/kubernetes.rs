@@ -14,10 +14,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    lower::{is_int_or_string, is_quantity, keeps_unknown},
     name,
-    size::{TEXT, VALUE},
+    value_form::{is_int_or_string, is_quantity, keeps_unknown, walk},
 };
+
+/// A `String`, `Vec`, `BTreeMap`, `Quantity` or `IntOrString`, also inside of an `Option`.
+pub const TEXT: usize = 24;
+
+/// A `serde_json::Value`, with the feature `preserve_order` as in tests.
+pub const VALUE: usize = 72;
 
 /// A type of k8s-openapi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -323,7 +328,7 @@ fn zero(path: &str) -> Option<Value> {
 /// The properties of an object and of all objects below it.
 fn fields(schema: &Schema) -> usize {
     let mut count = 0;
-    super::feature::walk(schema, &mut |schema| {
+    walk(schema, &mut |schema| {
         count += schema.properties.len();
     });
     count

@@ -10,6 +10,7 @@ use super::{
     doc::Doc,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, TypeId, Variant},
     kubernetes, name, unique_name,
+    value_form::{is_int_or_string, is_quantity, keeps_unknown},
 };
 use crate::crd::{Api, Version};
 
@@ -270,39 +271,4 @@ impl Lowering {
 fn doc(indent: usize, schema: &Schema) -> Option<Doc> {
     let description = schema.description.as_ref()?;
     Some(Doc::new(indent, description))
-}
-
-/// Whether the object keeps unknown fields. An embedded resource has at least `apiVersion`, `kind` and `metadata`.
-pub fn keeps_unknown(schema: &Schema) -> bool {
-    let more = schema.additional_properties.as_ref();
-    schema.preserve_unknown_fields == Some(true)
-        || schema.embedded_resource
-        || (more.is_some_and(|more| *more != SchemaOrBool::Bool(false))
-            && !schema.properties.is_empty())
-}
-
-/// The pattern that controller-gen generates for a `resource.Quantity`, whose integers often exceed 32 bits.
-pub fn is_quantity(schema: &Schema) -> bool {
-    let pattern = schema.pattern.as_deref();
-    pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
-}
-
-/// Whether the value is an integer or a string, by the extension or by a union. If it also has a `type`, that decides, as in the API
-/// server.
-pub fn is_int_or_string(schema: &Schema) -> bool {
-    schema.int_or_string && schema.type_.is_none() || is_int_or_string_union(schema)
-}
-
-/// `anyOf: [{type: integer}, {type: string}]`, which some CRDs have without the Kubernetes extension.
-fn is_int_or_string_union(schema: &Schema) -> bool {
-    let types: Vec<_> = schema
-        .any_of
-        .iter()
-        .filter_map(|part| part.type_.as_deref())
-        .collect();
-    schema.type_.is_none()
-        && matches!(
-            types.as_slice(),
-            ["integer", "string"] | ["string", "integer"]
-        )
 }

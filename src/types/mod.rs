@@ -26,17 +26,20 @@ mod schema_attributes;
 mod schema_file;
 mod share;
 mod size;
+mod supplement;
 mod unique_name;
 mod validation;
+mod value_form;
 mod value_type;
+mod write;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
 pub use value_type::ValueType;
 
-use schema_attributes::Supplement;
 use schema_file::SchemaFile;
+use supplement::Supplement;
 
 use crate::{
     crd::{Api, Version},

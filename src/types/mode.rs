@@ -1,6 +1,6 @@
 //! The default mode of a kind that is added without one.
 
-use super::feature::walk;
+use super::value_form::walk;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 

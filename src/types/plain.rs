@@ -2,11 +2,11 @@
 
 use super::{
     graph::{Field, TypeGraph},
-    render::{Writer, comment, derive, renames_all, unknown_ident},
     root::Plain,
     schema,
-    schema_attributes::Supplement,
     schema_file::SchemaFile,
+    supplement::Supplement,
+    write::{Writer, comment, derive, renames_all, unknown_ident},
 };
 use crate::{
     rust::code::{indented, joined, json_literal, list, literal},

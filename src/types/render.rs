@@ -13,17 +13,15 @@
 
 use super::{
     accessor::accessors,
-    attribute::{Argument, schemars},
-    doc::Doc,
-    graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
+    graph::{Definition, Shape, Struct, Type, TypeGraph, Variant},
     import::{imports, support},
-    name::camel,
     plain::plain_root,
     root::Root,
     schema::derived_schema,
-    schema_attributes::Supplement,
     schema_file::SchemaFile,
+    supplement::Supplement,
     unique_name::UNRECOGNIZED,
+    write::{Writer, comment, derive, renames_all, unknown_ident},
 };
 use crate::{
     rust::code::{attribute, indented, joined, literal},
@@ -54,11 +52,6 @@ pub fn module(
         text += &writer.definition(definition, root);
     }
     text + &support(graph, root, mode, supplement, file)
-}
-
-pub struct Writer<'a> {
-    pub graph: &'a TypeGraph,
-    pub mode: SchemaMode,
 }
 
 impl Writer<'_> {
@@ -135,61 +128,6 @@ impl Writer<'_> {
         text + &accessors(self.graph, definition, shape)
     }
 
-    pub fn field(&self, field: &Field, renames: bool) -> String {
-        let mut serde = vec![];
-        let implied = if renames {
-            camel(&field.ident)
-        } else {
-            field.ident.clone()
-        };
-        if implied != field.wire {
-            serde.push(format!("rename = {}", literal(&field.wire)));
-        }
-        if field.optional {
-            serde.extend([
-                "default".to_owned(),
-                "skip_serializing_if = \"Option::is_none\"".into(),
-            ]);
-        }
-        if field.keeps_null() {
-            serde.push("deserialize_with = \"present\"".into());
-        }
-        let head = format!("pub {}:", field.ident);
-        comment(field.doc.as_ref())
-            + &attribute("serde", &serde)
-            + &self.schemars(&field.schemars)
-            + &joined(&head, &format!("{},\n", self.written(field)))
-    }
-
-    /// The attributes for the parts that the derived schema lacks.
-    pub fn schemars(&self, arguments: &[Argument]) -> String {
-        schemars(arguments, &|type_| write(self.graph, type_))
-    }
-
-    /// The comment of a field or variant that is not in the schema.
-    pub fn skip(&self) -> &'static str {
-        match self.mode {
-            SchemaMode::Derive => "#[schemars(skip)]\n",
-            SchemaMode::Embed => "",
-        }
-    }
-
-    pub fn written(&self, field: &Field) -> String {
-        self.wrapped(field, value(self.graph, field))
-    }
-
-    /// Wraps the type in an `Option` if the value may be absent or null, and twice if these are distinguished. A `Value` has its own null.
-    fn wrapped(&self, field: &Field, written: String) -> String {
-        let option = |written: String| format!("Option<{written}>");
-        if field.tells_null_from_absent() {
-            option(option(written))
-        } else if field.optional || (field.nullable && field.type_ != Type::Any) {
-            option(written)
-        } else {
-            written
-        }
-    }
-
     fn enumeration(&self, definition: &Definition, variants: &[Variant]) -> String {
         let name = &definition.name;
         let mut names = vec!["Clone", "Debug", "Eq", "PartialEq", "Deserialize"];
@@ -212,62 +150,4 @@ impl Writer<'_> {
         ));
         derive(&names) + &schemars + &format!("pub enum {name} {{\n{variants}}}\n")
     }
-}
-
-/// `#[derive(names)]`.
-pub fn derive(names: &[&str]) -> String {
-    format!("#[derive({})]\n", names.join(", "))
-}
-
-/// The doc comment of a description; empty if there is none.
-pub fn comment(doc: Option<&Doc>) -> String {
-    doc.map(Doc::comment).unwrap_or_default()
-}
-
-/// Whether `rename_all = "camelCase"` gives a field its wire name, so that it needs no `rename`.
-pub fn renames_all(fields: &[Field]) -> bool {
-    fields
-        .iter()
-        .any(|field| field.ident != field.wire && camel(&field.ident) == field.wire)
-}
-
-/// The name of the map of unknown fields. No wire name results in it, so a new field in the schema does not rename it.
-pub fn unknown_ident(fields: &[Field]) -> String {
-    let mut ident = "unknown_fields".to_owned();
-    while fields.iter().any(|field| field.ident == ident) {
-        ident.push('_');
-    }
-    ident
-}
-
-/// The type in a field, without its `Option`s.
-pub fn value(graph: &TypeGraph, field: &Field) -> String {
-    let type_ = write(graph, &field.type_);
-    match field.boxed {
-        true => format!("Box<{type_}>"),
-        false => type_,
-    }
-}
-
-/// Formats a type.
-pub fn write(graph: &TypeGraph, type_: &Type) -> String {
-    let name = match type_ {
-        Type::String => "String",
-        Type::Bool => "bool",
-        Type::I32 => "i32",
-        Type::I64 => "i64",
-        Type::Number => "serde_json::Number",
-        Type::Any => "serde_json::Value",
-        Type::IntOrString => "IntOrString",
-        Type::Kubernetes(foreign) if graph.has_name(foreign.name()) => {
-            return format!("k8s_openapi::{}", foreign.path());
-        }
-        Type::Kubernetes(foreign) => foreign.name(),
-        Type::Quantity => "Quantity",
-        Type::Vec(inner) => return format!("Vec<{}>", write(graph, inner)),
-        Type::Map(inner) => return format!("BTreeMap<String, {}>", write(graph, inner)),
-        Type::Nullable(inner) => return format!("Option<{}>", write(graph, inner)),
-        Type::Named(id) => &graph.get(*id).name,
-    };
-    name.to_owned()
 }

@@ -8,9 +8,9 @@ use super::{
     derived::own,
     difference::{fits_json, has_plain_texts},
     doc::Doc,
-    feature::walk,
     graph::{Shape, Type, TypeGraph},
-    schema_attributes::Supplement,
+    supplement::Supplement,
+    value_form::walk,
 };
 use crate::{
     crd::{Api, Deprecation, PrinterColumn, Scope, Version},

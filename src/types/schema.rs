@@ -9,8 +9,8 @@ use super::{
     doc::UNWRAPPED,
     graph::{Definition, TypeGraph},
     root::{Derived, pretty},
-    schema_attributes::Supplement,
     schema_file::SchemaFile,
+    supplement::Supplement,
 };
 use crate::rust::code::{bracketed, indented, joined, json_literal, literal};
 

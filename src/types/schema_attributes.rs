@@ -1,7 +1,7 @@
 //! Compares the CRD's schema with the schema that schemars derives from the types, and expresses each difference as an attribute of a type
 //! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use operator_schema::pointer;
 use serde_json::{Map, Value};
@@ -15,41 +15,9 @@ use super::{
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     lower::ENVELOPE,
     share::OF_FIELD,
+    supplement::{Reason, SchemaPart, Supplement},
     validation,
 };
-
-/// The items that a module needs besides attributes to express the whole schema.
-#[derive(Clone, Debug, Default)]
-pub struct Supplement {
-    /// The parts by their JSON pointers into the schema.
-    pub parts: BTreeMap<String, SchemaPart>,
-    /// Functions that attributes call, with the JSON that they return.
-    pub functions: Vec<(String, Value)>,
-    /// Whether a doc comment wraps or escapes its description, so that `crd()` must restore it.
-    pub unwraps: bool,
-    /// Whether a node is marked as one without wrapped descriptions.
-    pub has_verbatim: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaPart {
-    /// `null` removes a keyword.
-    pub value: Value,
-    pub reason: Reason,
-}
-
-/// The reason why no attribute can express a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// A description with line feeds and markup that a doc comment cannot contain.
-    Text,
-    /// A value that the macro `json!` cannot read.
-    Long,
-    /// A list or map between a field and the type of its items.
-    Between,
-    /// `apiVersion`, `kind` and `metadata` are not fields of the type, so they have no attributes.
-    Envelope,
-}
 
 /// Sets the attributes of the types and fields of a graph. `nodes` are the schemas of its definitions. Attributes of the types in `whole`
 /// express the whole schema, including keywords that are otherwise attributes of the field.

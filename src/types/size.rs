@@ -8,17 +8,16 @@
 //! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed: all of them, so that a new field in one does not
 //! change the type of another.
 
-use super::graph::{Field, Shape, Type, TypeGraph, TypeId};
+use super::{
+    graph::{Field, Shape, Type, TypeGraph, TypeId},
+    kubernetes::{TEXT, VALUE},
+};
 
 /// The largest value that is not boxed. The generated test of a kind uses 50 to 80 times this size on the stack.
 const LARGEST: usize = 24 << 10;
 /// A type of k8s-openapi of at least this size is boxed; smaller ones are references, selectors and the like.
 const BULKY: usize = 256;
 
-/// A `String`, `Vec`, `BTreeMap`, `Quantity` or `IntOrString`, also inside of an `Option`.
-pub const TEXT: usize = 24;
-/// A `serde_json::Value`, with the feature `preserve_order` as in tests.
-pub const VALUE: usize = 72;
 /// An `ObjectMeta`.
 const METADATA: usize = 360;
 

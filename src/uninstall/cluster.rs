@@ -11,7 +11,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{Object, UninstallError, object::collection};
-use crate::project::ResourceType;
+use crate::operator::ResourceType;
 
 /// The objects of a page of a list.
 const PAGE: u32 = 500;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::project::ResourceType;
+use crate::operator::ResourceType;
 
 pub use cluster::Cluster;
 pub use error::UninstallError;

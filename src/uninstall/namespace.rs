@@ -4,7 +4,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
 
 use super::{Cluster, UninstallError, object::group_path};
-use crate::project::ResourceType;
+use crate::operator::ResourceType;
 
 /// What Kubernetes and its distributions create in each namespace, by kind and name.
 const DEFAULTS: [(&str, &str); 3] = [

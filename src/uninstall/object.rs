@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::project::ResourceType;
+use crate::operator::ResourceType;
 
 /// The order in which kinds are deleted: webhooks before their server, permissions after the operator that uses them.
 const ORDER: [&str; 15] = [

@@ -9,7 +9,7 @@ use super::{
     Claim, Cluster, Installation, InstalledKind, Object, Package, UninstallError,
     cluster::Metadata, object::Mark,
 };
-use crate::project::ResourceType;
+use crate::operator::ResourceType;
 
 /// What exists.
 pub struct Survey {

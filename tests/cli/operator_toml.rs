@@ -1,6 +1,6 @@
 //! The example in `docs/operator-toml.md` is valid, and the page names exactly the keys that are required.
 
-use cargo_operator::project::StateFile;
+use cargo_operator::config::ConfigFile;
 
 const PAGE: &str = include_str!("../../docs/operator-toml.md");
 const REQUIRED: [&str; 8] = [
@@ -20,11 +20,11 @@ fn the_documented_settings_of_the_deployment_are_valid_and_none_is_missing() {
         "format = 1\nname = \"a\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n{}",
         block("## The deployment\n")
     );
-    let settings = StateFile::read(&text).unwrap().state.deployment;
+    let settings = ConfigFile::read(&text).unwrap().config.deployment;
     assert_eq!(settings.env.0.len(), 3);
 
     // the error of an unknown key lists all keys
-    let error = StateFile::read(&text.replace("replicas =", "qqqq =")).unwrap_err();
+    let error = ConfigFile::read(&text.replace("replicas =", "qqqq =")).unwrap_err();
     let error = error.to_string();
     let keys: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
     assert!(keys.len() > 10, "{error}");
@@ -41,8 +41,8 @@ fn example() -> &'static str {
 
 #[test]
 fn the_documented_example_is_valid() {
-    let state = StateFile::read(example()).unwrap().state;
-    let kinds = state.kinds.iter().map(|kind| kind.kind.as_str());
+    let config = ConfigFile::read(example()).unwrap().config;
+    let kinds = config.kinds.iter().map(|kind| kind.kind.as_str());
     assert_eq!(kinds.collect::<Vec<_>>(), ["Memcached", "Certificate"]);
 }
 
@@ -65,7 +65,7 @@ fn the_page_names_the_required_keys_and_no_other_key_is_required() {
         let others = example().lines().enumerate();
         let others = others.filter(|(other, _)| *other != at);
         let text: Vec<&str> = others.map(|(_, line)| line).collect();
-        let is_required = StateFile::read(&text.join("\n")).is_err();
+        let is_required = ConfigFile::read(&text.join("\n")).is_err();
         assert_eq!(is_required, REQUIRED.contains(&key), "{line}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use cargo_operator::project::{Entry, Lock};
+use cargo_operator::plan::{Entry, Lock};
 
 use crate::support::{edit, files, folder, ok, project, run};
 

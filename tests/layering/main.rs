@@ -6,7 +6,7 @@ use std::path::Path;
 
 use uses::Uses;
 
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "hash",
     "diagnostic",
     "rust",
@@ -17,10 +17,11 @@ const LAYERS: [&str; 21] = [
     "user_code",
     "scaffold",
     "template",
-    "project",
+    "config",
+    "operator",
     "manifests",
-    "package",
     "plan",
+    "package",
     "render",
     "disk",
     "dev",
@@ -31,7 +32,28 @@ const LAYERS: [&str; 21] = [
 ];
 
 /// The circles of more than two files that remain, each named by one of its files, with the reason.
-const CIRCLES: [(&str, &str); 0] = [];
+const CIRCLES: [(&str, &str); 5] = [
+    (
+        "crates/operator-apiserver/src/admission/pod_security/check.rs",
+        "both levels ask a pod the same questions, and the stricter one repeats rules of the other",
+    ),
+    (
+        "crates/operator-apiserver/src/admission/webhook/hook.rs",
+        "a hook has the other versions of a kind, and its calls convert to them",
+    ),
+    (
+        "crates/operator-apiserver/src/read/watch.rs",
+        "a reply may be a watch, and a watch may be refused with a reply",
+    ),
+    (
+        "crates/operator-apiserver/src/store/state.rs",
+        "the state contains what other files of its folder define, and gets their methods",
+    ),
+    (
+        "crates/operator-apiserver/src/workload/pod/status.rs",
+        "the conditions of a pod follow from its containers, and its status has both",
+    ),
+];
 
 #[test]
 fn each_module_imports_only_those_above_it_in_the_list() {
@@ -52,7 +74,7 @@ fn each_module_imports_only_those_above_it_in_the_list() {
     for (file, used) in Uses::of(Path::new("src")).0 {
         if file != Path::new("src/lib.rs") {
             let own = layer(&file).unwrap_or_else(|| panic!("{} has no layer", file.display()));
-            for other in used {
+            for other in used.into_keys() {
                 let is_below = layer(&other).is_some_and(|layer| layer <= own);
                 assert!(
                     is_below,
@@ -78,8 +100,12 @@ fn no_three_files_use_each_other_in_a_circle() {
                 .any(|(file, _)| circle.contains(Path::new(file)));
             if circle.len() > 2 && !is_known {
                 let arrows = circle.iter().flat_map(|file| {
-                    let others = uses.0[file].intersection(&circle);
-                    others.map(move |other| format!("{} uses {}", file.display(), other.display()))
+                    let others = uses.0[file]
+                        .iter()
+                        .filter(|(other, _)| circle.contains(*other));
+                    others.map(move |(other, names)| {
+                        format!("{} uses {names:?} of {}", file.display(), other.display())
+                    })
                 });
                 new.extend([String::new()].into_iter().chain(arrows));
             }

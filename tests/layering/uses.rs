@@ -20,11 +20,11 @@ struct Scope {
     imports: BTreeMap<String, Module>,
     globs: Vec<Module>,
     /// The paths that its code has.
-    paths: Vec<Module>,
+    paths: BTreeSet<Module>,
 }
 
-/// The files of a crate, and for each the others that it uses. Tests are left out.
-pub struct Uses(pub BTreeMap<PathBuf, BTreeSet<PathBuf>>);
+/// The files of a crate, and for each the others that it uses, with what it uses of them. Tests are left out.
+pub struct Uses(pub BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>);
 
 impl Uses {
     /// `src` is the folder of the crate's sources, with a `lib.rs`.
@@ -33,12 +33,16 @@ impl Uses {
         read(src, &src.join("lib.rs"), vec![], &mut scopes);
         let mut uses = BTreeMap::new();
         for (module, scope) in &scopes {
-            let used: &mut BTreeSet<PathBuf> = uses.entry(scope.file.clone()).or_default();
+            let used: &mut BTreeMap<PathBuf, BTreeSet<String>> =
+                uses.entry(scope.file.clone()).or_default();
             let imported = scope.imports.values().chain(&scope.globs);
             let named = scope.paths.iter().map(|path| absolute(module, path));
             for path in imported.cloned().chain(named) {
-                let others = found(&scopes, &path, 0).into_iter();
-                used.extend(others.filter(|file| !is_around(file, &scope.file)));
+                if let Some((file, name)) = found(&scopes, &path, 0)
+                    && !is_around(&file, &scope.file)
+                {
+                    used.entry(file).or_default().insert(name);
+                }
             }
         }
         Self(uses)
@@ -65,7 +69,7 @@ impl Uses {
     fn reached(&self, file: &Path) -> BTreeSet<PathBuf> {
         let (mut reached, mut left) = (BTreeSet::new(), vec![file]);
         while let Some(next) = left.pop() {
-            let new = self.0.get(next).into_iter().flatten();
+            let new = self.0[next].keys();
             left.extend(
                 new.filter(|it| reached.insert((*it).clone()))
                     .map(PathBuf::as_path),
@@ -196,11 +200,11 @@ fn imports(tree: &UseTree, module: &Module, before: &mut Module, scope: &mut Sco
     }
 }
 
-struct Paths<'p>(&'p mut Vec<Module>);
+struct Paths<'p>(&'p mut BTreeSet<Module>);
 
 impl Visit<'_> for Paths<'_> {
     fn visit_path(&mut self, path: &syn::Path) {
-        self.0.push(
+        self.0.insert(
             path.segments
                 .iter()
                 .map(|it| it.ident.to_string())
@@ -240,7 +244,11 @@ fn is_around(file: &Path, other: &Path) -> bool {
 }
 
 /// The file that defines what a path names; none for what is not of this crate.
-fn found(scopes: &BTreeMap<Module, Scope>, path: &[String], depth: usize) -> Option<PathBuf> {
+fn found(
+    scopes: &BTreeMap<Module, Scope>,
+    path: &[String],
+    depth: usize,
+) -> Option<(PathBuf, String)> {
     // the module that the path enters, and what it names there
     let length = (0..path.len())
         .rev()
@@ -250,7 +258,7 @@ fn found(scopes: &BTreeMap<Module, Scope>, path: &[String], depth: usize) -> Opt
     }
     let (scope, name) = (&scopes[&path[..length]], &path[length]);
     if scope.items.contains(name) {
-        return Some(scope.file.clone());
+        return Some((scope.file.clone(), name.clone()));
     }
     if let Some(import) = scope.imports.get(name) {
         let path = [import.as_slice(), &path[length + 1..]].concat();

@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use cargo_operator::{
+    config::ConfigFile,
+    operator::{Project, builtin_kinds},
     plan::Tree,
-    project::{Project, StateFile, builtin_kinds},
     render,
 };
 use heck::ToKebabCase;
@@ -13,12 +14,12 @@ use crate::project::{test, write};
 
 /// The files of a project with these tables.
 fn tree(tables: &str) -> Tree {
-    let state = format!(
+    let config = format!(
         "format = 1\nname = \"builtin\"\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n{tables}",
         env!("CARGO_MANIFEST_DIR")
     );
     let project = Project {
-        state: StateFile::read(&state).unwrap().state,
+        config: ConfigFile::read(&config).unwrap().config,
         apis: vec![],
         removed: [].into(),
         adopted: [].into(),

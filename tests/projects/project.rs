@@ -3,9 +3,10 @@
 use std::{fs, path::Path};
 
 use cargo_operator::{
+    config::ConfigFile,
     crd::{self, Api},
+    operator::Project,
     plan::Tree,
-    project::{Project, StateFile},
     render,
     rust::version_module,
     scaffold::Scaffold,
@@ -34,14 +35,14 @@ pub fn scaffolds() -> Vec<&'static str> {
 
 /// All files of a project with a controller for each kind, as is chosen for its place.
 pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Chosen) -> Tree {
-    let mut state = format!(
+    let mut config = format!(
         "format = 1\nname = {name:?}\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n",
         env!("CARGO_MANIFEST_DIR")
     );
     for (at, api) in apis.iter().enumerate() {
         let (scaffold, cleanup) = chosen(at);
         let scaffold = Scaffold::named(scaffold).unwrap();
-        state += &format!(
+        config += &format!(
             "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = {:?}\n",
             api.names.kind,
             api.group,
@@ -52,7 +53,7 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
         );
     }
     let project = Project {
-        state: StateFile::read(&state).unwrap().state,
+        config: ConfigFile::read(&config).unwrap().config,
         apis: apis.to_vec(),
         removed: [].into(),
         adopted: [].into(),

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use super::{SHUTDOWN_TIMEOUT, check::KNOWN};
-use crate::project::StateFile;
+use crate::config::ConfigFile;
 
 fn project(deployment: &str) -> String {
     format!(
@@ -14,7 +14,7 @@ fn project(deployment: &str) -> String {
 /// The message of an error, and the text at its place.
 fn refused(deployment: &str) -> (String, String) {
     let text = project(deployment);
-    let error = StateFile::read(&text).expect_err(deployment);
+    let error = ConfigFile::read(&text).expect_err(deployment);
     let place = error.place(&text).unwrap_or_default();
     assert!(!error.help().is_empty());
     (error.to_string(), text[place].to_owned())
@@ -46,7 +46,7 @@ requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms = [
 ]
 "#,
     );
-    let deployment = StateFile::read(&text).unwrap().state.deployment;
+    let deployment = ConfigFile::read(&text).unwrap().config.deployment;
     assert_eq!(deployment.replicas(), 2);
     assert_eq!(
         deployment.arguments().first().map(String::as_str),

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::project::{
+use crate::config::{
     Certificates, FailurePolicy, Operation, ReinvocationPolicy, Requirement, Selector,
     SelectorOperator, Webhook, WebhookType,
 };

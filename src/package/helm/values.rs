@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::yaml::Error;
 use crate::{
+    config::{DisruptionBudget, Image, Share, Variable},
     manifests::{Namespaces, Object, Operator, Role, manifests},
-    project::{DisruptionBudget, Image, Share, Variable},
 };
 
 /// A value: its comment, its name, its default and its schema.

@@ -9,10 +9,11 @@ use super::{
     statement::{statements, uses_empty, uses_values},
 };
 use crate::{
+    config::Kind,
     conversion::Question,
     crd::Api,
-    plan::Tree,
-    project::{Conversions, Kind, Owner, Project},
+    operator::{Conversions, Project},
+    plan::{Owner, Tree},
     rust::{
         code::{import, indented, joined, list, literal, untouched},
         version_module,

@@ -4,7 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 
 use crate::{
     conversion::{Derivation, End, Path, Question, Rule, Step},
-    project::{Conversions, Spoke},
+    operator::{Conversions, Spoke},
 };
 
 /// The fields of a version that another lacks, and whose values are kept.

@@ -1,0 +1,39 @@
+//! What is generated, of a kind and of the whole project.
+
+use serde_json::Value;
+
+use super::{conversion::Converted, fault_test::Case, generated_test::Typed};
+use crate::{diagnostic::Diagnostic, manifests::Object, plan::Tree};
+
+/// The folder with the records of the types of fields.
+pub const RECORD: &str = ".operator/types/";
+
+/// The folder with the specs from which the project was last generated, with which changed specs are compared.
+pub const SPECS: &str = ".operator/specs/";
+
+/// For each scaffold but the first, a folder with a file for each kind whose controller was generated from it; the file lists what the kind
+/// owns.
+pub const STYLES: &str = ".operator/scaffolds/";
+
+/// The files of a project, and their diagnostics.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    pub tree: Tree,
+    /// The diagnostics, by the kind (`KIND.GROUP`) or the project's name.
+    pub diagnostics: Vec<(String, Diagnostic)>,
+    /// The kinds with conversions.
+    pub converted: Vec<Converted>,
+    /// The objects in `manifests/`.
+    pub objects: Vec<Object>,
+}
+/// The properties of a kind that files of the whole project need.
+#[derive(Default)]
+pub struct KindArtifacts {
+    pub typed: Vec<Typed>,
+    pub sample: Option<Value>,
+    pub has_status: bool,
+    /// How its controller is tested, if it has one of its own.
+    pub case: Option<Case>,
+    /// The conversions between its versions, if there are any.
+    pub converted: Option<Converted>,
+}
