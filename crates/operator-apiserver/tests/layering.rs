@@ -11,7 +11,7 @@ const LAYERS: [&str; 18] = [
     "model",
     "go",
     "apply",
-    "resource",
+    "kinds",
     "decode",
     "patch",
     "refusal",

@@ -1,10 +1,10 @@
 //! Rejects new objects of a custom kind while its CRD is being deleted.
 
+use crate::kinds::crd::{GROUP, PLURAL};
 use crate::model::failure::Failure;
 use crate::model::key::Key;
 use crate::model::kind::Kind;
 use crate::model::metadata::is_deleting;
-use crate::resource::crd::{GROUP, PLURAL};
 use crate::store::state::State;
 
 impl State {

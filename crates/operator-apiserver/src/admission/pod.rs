@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::kinds::pod::tolerate;
+use crate::kinds::priority_class;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
 use crate::request::resource::Request;
-use crate::resource::pod::tolerate;
-use crate::resource::priority_class;
 use crate::store::state::State;
 
 impl State {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::kinds::priority_class::{GROUP, PLURAL};
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::name;
-use crate::resource::priority_class::{GROUP, PLURAL};
 use crate::store::state::State;
 
 impl State {

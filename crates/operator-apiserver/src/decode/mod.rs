@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
 use crate::go::{Undecodable, go_type, zero};
+use crate::kinds::defaults;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
 use crate::model::kind::Kind;
-use crate::resource::defaults;
 
 /// The fields that are dropped when an object is converted to its stored form.
 #[derive(Default)]

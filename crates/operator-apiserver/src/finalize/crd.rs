@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::collect::Actor;
+use crate::kinds::crd::naming::{NamesInUse, accept, is_established};
+use crate::kinds::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
 use crate::model::key::Key;
 use crate::model::metadata::{self, finalizers, is_deleting, remove_finalizer};
-use crate::resource::crd::naming::{NamesInUse, accept, is_established};
-use crate::resource::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
 use crate::store::state::State;
 use crate::store::stored;
 use crate::write::delete::Options;

@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use super::collect::Actor;
+use crate::kinds::claim::PROTECTION as CLAIM;
+use crate::kinds::pod::claims;
 use crate::model::key::Key;
 use crate::model::metadata::{finalizers, is_deleting, remove_finalizer};
-use crate::resource::claim::PROTECTION as CLAIM;
-use crate::resource::pod::claims;
 use crate::store::state::State;
 
 const VOLUME: &str = "kubernetes.io/pv-protection";

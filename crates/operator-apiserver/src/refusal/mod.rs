@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
+use crate::kinds::rule::metadata as metadata_rules;
+use crate::kinds::{crd, validate};
 use crate::model::builtin::{builtin, resolve};
 use crate::model::failure::Cause;
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, text};
-use crate::resource::rule::metadata as metadata_rules;
-use crate::resource::{crd, validate};
 use crate::{decode, go};
 
 /// One reason why the API server refuses an object.

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use crate::go;
+use crate::kinds::rule::metadata;
 use crate::model::failure::{Cause, Failure, Result};
-use crate::resource::rule::metadata;
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::state::State;
+use crate::kinds::pod::claims;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, owners, text};
-use crate::resource::pod::claims;
 
 /// Whether storing this object in place of `before` can give the garbage collector work.
 pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::state::State;
+use crate::kinds::{namespace, priority_class};
 use crate::model::key::Key;
 use crate::model::metadata::{self, is_deleting, name};
-use crate::resource::{namespace, priority_class};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::kinds::crd::{self, RegisteredCrd};
 use crate::model::builtin::builtin;
 use crate::model::key::Key;
 use crate::model::kind::{Crd, Kind, group_version};
 use crate::model::metadata::name;
-use crate::resource::crd::{self, RegisteredCrd};
 
 /// All served kinds.
 #[derive(Clone, Default)]

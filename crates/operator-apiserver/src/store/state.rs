@@ -11,8 +11,8 @@ use super::endpoint::Endpoints;
 use super::initial::namespace_that_needs;
 use super::objects::Store;
 use super::registry::Registry;
+use crate::kinds::crd;
 use crate::model::key::Key;
-use crate::resource::crd;
 
 /// Returns the keys of the objects to reconcile after a change of an object.
 pub(crate) type Observer = fn(&State, &Key, &Value) -> BTreeSet<Key>;

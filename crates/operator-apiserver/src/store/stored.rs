@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::state::State;
 use crate::decode;
+use crate::kinds::{event, job};
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::{Crd, Custom, Kind};
 use crate::model::metadata::text;
 use crate::request::resource::Request;
-use crate::resource::{event, job};
 
 impl State {
     /// Converts a stored object to a version of its kind.

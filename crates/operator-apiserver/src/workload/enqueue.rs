@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::field::controller;
 use super::pod::waits_for;
+use crate::kinds::pod::claims;
 use crate::model::key::Key;
 use crate::model::label::selects;
-use crate::resource::pod::claims;
 use crate::store::state::State;
 
 /// The kinds that control pods, or control their controllers.

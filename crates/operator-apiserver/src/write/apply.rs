@@ -14,11 +14,11 @@ use crate::apply::{
 use crate::decode::Lost;
 use crate::decode::body::yaml;
 use crate::go::go_type;
+use crate::kinds::strategy::creates;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::group_version;
 use crate::model::metadata::{self, name, text};
 use crate::request::resource::Request;
-use crate::resource::strategy::creates;
 use crate::store::state::State;
 
 /// The manager of fields that existed before the first apply.

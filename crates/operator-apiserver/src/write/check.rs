@@ -8,13 +8,13 @@ use super::rule::{check_version, immutable};
 use super::{Base, Checked, Draft, Prepared};
 use crate::apply::{Managers, without_managers};
 use crate::decode::{self, body};
+use crate::kinds::strategy::{desired, keeps_status, restrict};
+use crate::kinds::{job, warning};
 use crate::model::builtin::has_generation;
 use crate::model::failure::Result;
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, name, text};
 use crate::request::resource::Request;
-use crate::resource::strategy::{desired, keeps_status, restrict};
-use crate::resource::{job, warning};
 use crate::store::state::State;
 
 /// The number of generated names to try before the request fails because they exist.

@@ -7,10 +7,10 @@ use super::tracking::is_reset;
 use super::{Base, Draft, Prepared, take_version};
 use crate::apply::{Managers, Operation, Writer, without_managers};
 use crate::decode::{self, Lost};
+use crate::kinds::strategy::creates;
 use crate::model::failure::{Failure, Result};
 use crate::model::metadata::{self, name, text};
 use crate::request::resource::Request;
-use crate::resource::strategy::creates;
 use crate::store::state::State;
 
 impl State {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::kinds::{claim, crd, custom, node, prepare, service, validate, volume};
 use crate::model::failure::{Cause, Result};
 use crate::model::kind::Kind;
 use crate::request::resource::Request;
-use crate::resource::{claim, crd, custom, node, prepare, service, validate, volume};
 use crate::store::state::State;
 
 impl State {

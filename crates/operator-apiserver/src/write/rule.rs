@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::go;
+use crate::kinds::rule::metadata as metadata_rules;
+use crate::kinds::strategy::needs_version;
+use crate::kinds::{crd, custom};
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, is_deleting, name, text};
 use crate::request::resource::Request;
-use crate::resource::rule::metadata as metadata_rules;
-use crate::resource::strategy::needs_version;
-use crate::resource::{crd, custom};
 use crate::store::state::State;
 
 impl State {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::apply::{ManagerId, Operation, Versions, Writer, node};
 use crate::go::zero;
+use crate::kinds::strategy::ignored;
 use crate::model::kind::Kind;
 use crate::model::metadata;
 use crate::request::resource::Request;
-use crate::resource::strategy::ignored;
 
 impl<'a> Request<'a> {
     /// An empty object of the kind.

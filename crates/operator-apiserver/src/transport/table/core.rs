@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::age;
 use super::labels::{labels, or_none, selector};
+use crate::kinds::event;
 use crate::model::metadata::{is_deleting, text};
-use crate::resource::event;
 
 fn name(object: &Value) -> Value {
     text(object, "name").into()

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
+use crate::kinds::pod::claims;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, text};
-use crate::resource::pod::claims;
 use crate::workload::Controllers;
 use crate::workload::field::items;
 

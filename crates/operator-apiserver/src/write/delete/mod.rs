@@ -10,6 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::kinds::{crd, namespace};
 use crate::model::clock;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
@@ -19,7 +20,6 @@ use crate::read::list::List;
 use crate::read::page::{Page, Reading};
 use crate::read::reply::Reply;
 use crate::request::resource::Request;
-use crate::resource::{crd, namespace};
 use crate::store::state::State;
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";

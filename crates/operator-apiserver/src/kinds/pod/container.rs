@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{probe, variable};
 use crate::go::quantity;
-use crate::model::failure::Cause;
-use crate::model::name;
-use crate::resource::rule::field::{
+use crate::kinds::rule::field::{
     bad_port_name, between, invalid, is_empty, list, named, number, one_of, refuse, text,
 };
+use crate::model::failure::Cause;
+use crate::model::name;
 
 /// Checks containers and init containers; `volumes` are the volumes that they may mount.
 pub(crate) fn check(spec: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Cause>) {

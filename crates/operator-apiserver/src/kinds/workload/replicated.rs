@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::kinds::pod;
+use crate::kinds::rule::field::unsupported;
+use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::model::failure::Cause;
-use crate::resource::pod;
-use crate::resource::rule::field::unsupported;
-use crate::resource::rule::selector::{self, Unreadable, Words};
 
 /// Checks the replicas, the selector and the template of a workload.
 pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {

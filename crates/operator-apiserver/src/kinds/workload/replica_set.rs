@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::replicated::alike_pods;
+use crate::kinds::pod::{fill_template, fill_workload};
+use crate::kinds::rule::field::non_negative;
+use crate::kinds::rule::{selector, status};
+use crate::kinds::value::absent;
 use crate::model::failure::Cause;
-use crate::resource::pod::{fill_template, fill_workload};
-use crate::resource::rule::field::non_negative;
-use crate::resource::rule::{selector, status};
-use crate::resource::value::absent;
 
 /// Sets the defaults of a ReplicaSet.
 pub(crate) fn fill(set: &mut Value) {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::value::{absent, drop_fields, fields, items};
 use crate::model::metadata;
-use crate::resource::value::{absent, drop_fields, fields, items};
 
 /// Sets the defaults of a pod, which are more than those of a template.
 pub(crate) fn fill(pod: &mut Value) {

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::replicated::lasting;
 use super::rollout;
+use crate::kinds::pod::{self, fill_workload};
+use crate::kinds::rule::field::{invalid, non_negative, unsupported};
+use crate::kinds::rule::{selector, status};
+use crate::kinds::value::{absent, fields};
 use crate::model::failure::Cause;
-use crate::resource::pod::{self, fill_workload};
-use crate::resource::rule::field::{invalid, non_negative, unsupported};
-use crate::resource::rule::{selector, status};
-use crate::resource::value::{absent, fields};
 
 /// The deprecated annotation with the number of templates that a DaemonSet has had.
 const TEMPLATES: &str = "deprecated.daemonset.template.generation";

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::kinds::rule::field::{invalid, is_empty, is_same, number, refuse, text};
 use crate::model::failure::Cause;
 use crate::model::{metadata, name};
-use crate::resource::rule::field::{invalid, is_empty, is_same, number, refuse, text};
 
 /// Checks an event. A new event of the newer group needs more fields.
 pub(crate) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

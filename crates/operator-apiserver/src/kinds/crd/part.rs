@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::kinds::rule::endpoint;
 use crate::model::failure::Cause;
 use crate::model::name::bad_dns1035;
-use crate::resource::rule::endpoint;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 

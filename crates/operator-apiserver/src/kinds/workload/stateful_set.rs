@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use super::replicated::lasting;
 use super::rollout;
-use crate::model::failure::Cause;
-use crate::resource::claim;
-use crate::resource::pod::{self, fill_workload};
-use crate::resource::rule::field::{
+use crate::kinds::claim;
+use crate::kinds::pod::{self, fill_workload};
+use crate::kinds::rule::field::{
     invalid, is_empty, is_same, label, list, non_negative, only, text, without,
 };
-use crate::resource::rule::selector::{self, Unreadable, Words};
-use crate::resource::rule::status;
-use crate::resource::value::{absent, fields, items};
+use crate::kinds::rule::selector::{self, Unreadable, Words};
+use crate::kinds::rule::status;
+use crate::kinds::value::{absent, fields, items};
+use crate::model::failure::Cause;
 
 const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::model::failure::Cause;
-use crate::model::name;
-use crate::resource::rule::field::{
+use crate::kinds::rule::field::{
     duplicate, invalid, is_empty, list, non_negative, number, refuse, text, too_many, unsupported,
 };
-use crate::resource::rule::metadata::too_long;
+use crate::kinds::rule::metadata::too_long;
+use crate::model::failure::Cause;
+use crate::model::name;
 
 const MOST_RULES: usize = 20;
 const MOST_EXIT_CODES: usize = 255;
@@ -289,7 +289,7 @@ fn known(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) 
 
 #[cfg(test)]
 mod tests {
-    use crate::resource::job::policy::count_indexes;
+    use crate::kinds::job::policy::count_indexes;
 
     #[test]
     fn indexes_are_counted_in_order_and_below_the_completions() {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::rule::address;
+use crate::kinds::rule::field::{invalid, list, number, refuse, text};
 use crate::model::failure::Cause;
 use crate::model::name;
-use crate::resource::rule::address;
-use crate::resource::rule::field::{invalid, list, number, refuse, text};
 
 pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::address::needs_health_port;
-use crate::model::failure::Cause;
-use crate::model::name;
-use crate::resource::rule::field::{
+use crate::kinds::rule::field::{
     between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse,
     text,
 };
+use crate::model::failure::Cause;
+use crate::model::name;
 
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{check as job, fill_template_of_jobs, schedule};
+use crate::kinds::rule::field::{invalid, is_empty, non_negative, one_of, text};
+use crate::kinds::value::fields;
 use crate::model::failure::Cause;
 use crate::model::metadata;
-use crate::resource::rule::field::{invalid, is_empty, non_negative, one_of, text};
-use crate::resource::value::fields;
 
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

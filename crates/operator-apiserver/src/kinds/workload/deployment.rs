@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::replicated::alike_pods;
 use super::rollout;
+use crate::kinds::pod::fill_workload;
+use crate::kinds::rule::field::{invalid, non_negative, number, unsupported};
+use crate::kinds::rule::{selector, status};
+use crate::kinds::value::fields;
 use crate::model::failure::Cause;
-use crate::resource::pod::fill_workload;
-use crate::resource::rule::field::{invalid, non_negative, number, unsupported};
-use crate::resource::rule::{selector, status};
-use crate::resource::value::fields;
 
 /// Sets the defaults of a Deployment.
 pub(crate) fn fill(deployment: &mut Value) {

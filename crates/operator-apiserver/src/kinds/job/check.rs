@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::{policy as job_policy, status as job_status};
 use crate::go::sorted;
+use crate::kinds::pod;
+use crate::kinds::rule::field::{
+    immutable, invalid, is_empty, is_same, list, non_negative, number, unsupported, without,
+};
+use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::model::failure::Cause;
 use crate::model::label::selects;
 use crate::model::{metadata, name};
-use crate::resource::pod;
-use crate::resource::rule::field::{
-    immutable, invalid, is_empty, is_same, list, non_negative, number, unsupported, without,
-};
-use crate::resource::rule::selector::{self, Unreadable, Words};
 
 /// The maximum parallelism of indexed Jobs.
 const MOST_INDEXED: i64 = 100_000;

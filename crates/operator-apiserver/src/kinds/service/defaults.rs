@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::resource::value::{absent, fields, items};
+use crate::kinds::value::{absent, fields, items};
 
 pub(crate) fn fill(object: &mut Value) {
     let spec = &mut object["spec"];

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::pod::{fill_template, fill_workload};
+use crate::kinds::value::{absent, fields, items};
 use crate::model::metadata::{self, text};
-use crate::resource::pod::{fill_template, fill_workload};
-use crate::resource::value::{absent, fields, items};
 
 /// Sets the defaults of a Job.
 pub(crate) fn fill(job: &mut Value) {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::go::sorted;
+use crate::kinds::rule::field::{invalid, is_empty, list, non_negative, number};
 use crate::model::failure::Cause;
-use crate::resource::rule::field::{invalid, is_empty, list, non_negative, number};
 
 /// The old and the new status in an update.
 struct Change<'a> {
