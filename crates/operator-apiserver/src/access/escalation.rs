@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::rbac::Attempt;
+use super::rbac::{Attempt, role_resource};
+use crate::kinds::resource::{CLUSTER_ROLES, RBAC, ROLES};
 use crate::model::failure::{Failure, Result};
+use crate::model::key::Key;
 use crate::request::call::{ResourcePath, User};
 use crate::request::resource::Request;
 use crate::store::state::State;
-
-const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A permission: a verb on a resource or URL.
 struct Permission {
@@ -36,12 +36,12 @@ impl State {
             .call
             .user
             .as_ref()
-            .filter(|_| request.kind.group == GROUP)
+            .filter(|_| request.kind.group == RBAC)
         else {
             return Ok(());
         };
-        let rules = match request.kind.plural.as_str() {
-            "roles" | "clusterroles" => {
+        let rules = match request.kind.resource() {
+            ROLES | CLUSTER_ROLES => {
                 let is_same = live.is_some_and(|live| live["rules"] == object["rules"]);
                 if is_same || self.may(user, "escalate", request.path) {
                     return Ok(());
@@ -50,22 +50,18 @@ impl State {
             }
             _ => {
                 let role = &object["roleRef"];
-                let (plural, namespace) = match role["kind"].as_str() {
-                    Some("Role") => ("roles", request.path.namespace.as_str()),
-                    _ => ("clusterroles", ""),
-                };
+                let (resource, namespace) = role_resource(role, &request.path.namespace);
                 let name = role["name"].as_str().unwrap_or_default();
                 let path = ResourcePath {
-                    plural: plural.to_owned(),
+                    plural: resource.1.to_owned(),
                     name: name.to_owned(),
                     ..request.path.clone()
                 };
                 if self.may(user, "bind", &path) {
                     return Ok(());
                 }
-                let found = self.store.of_kind(GROUP, plural, namespace);
-                let mut found = found.filter(|(key, _)| key.name == name);
-                if found.next().is_none() {
+                let key = Key::new(resource, namespace, name);
+                if self.store.find(&key).is_none() {
                     return Err(Failure::not_found(request.kind, name));
                 }
                 self.rules(object, &request.path.namespace)

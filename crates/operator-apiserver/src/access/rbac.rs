@@ -4,14 +4,15 @@
 
 use serde_json::Value;
 
+use crate::kinds::resource::{
+    CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES, Resource,
+};
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
 use crate::request::call::{Call, ResourcePath, User};
 use crate::request::resource::Request;
 use crate::store::state::State;
-
-const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The attributes of a request for authorization.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl State {
             return Ok(());
         };
         let mut path = path.clone();
-        if path.group.is_empty() && path.plural == "namespaces" && !path.name.is_empty() {
+        if (&*path.group, &*path.plural) == NAMESPACES && !path.name.is_empty() {
             // A namespace is in itself, to its roles.
             path.namespace.clone_from(&path.name);
         }
@@ -111,11 +112,11 @@ impl State {
             Attempt::Resource { path, .. } => path.namespace.as_str(),
             Attempt::Path { .. } => "",
         };
-        let cluster = self.store.of_kind(GROUP, "clusterrolebindings", "");
+        let cluster = self.store.of_kind(CLUSTER_ROLE_BINDINGS, "");
         let mut bindings: Vec<(&Value, &str)> =
             cluster.map(|(_, binding)| (&**binding, "")).collect();
         if !namespace.is_empty() {
-            let local = self.store.of_kind(GROUP, "rolebindings", namespace);
+            let local = self.store.of_kind(ROLE_BINDINGS, namespace);
             bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
         }
         bindings.into_iter().find_map(|(binding, namespace)| {
@@ -131,23 +132,15 @@ impl State {
     /// The rules of the role to which a binding refers.
     pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
         let role = &binding["roleRef"];
-        let (plural, namespace) = match role["kind"].as_str() {
-            Some("Role") => ("roles", namespace),
-            _ => ("clusterroles", ""),
-        };
-        let key = Key {
-            group: GROUP.into(),
-            plural: plural.into(),
-            namespace: namespace.into(),
-            name: role["name"].as_str().unwrap_or_default().into(),
-        };
-        let Some(role) = self.store.find(&key) else {
+        let (resource, namespace) = role_resource(role, namespace);
+        let name = role["name"].as_str().unwrap_or_default();
+        let Some(role) = self.store.find(&Key::new(resource, namespace, name)) else {
             return Vec::new();
         };
         let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
         let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
         for selector in selectors.into_iter().flatten() {
-            for (_, other) in self.store.of_kind(GROUP, "clusterroles", "") {
+            for (_, other) in self.store.of_kind(CLUSTER_ROLES, "") {
                 let labels = &other["metadata"]["labels"];
                 let wanted = selector["matchLabels"].as_object();
                 if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v))
@@ -157,6 +150,14 @@ impl State {
             }
         }
         rules
+    }
+}
+
+/// The kind and namespace of the role to which a binding in a namespace refers.
+pub(crate) fn role_resource<'a>(role: &Value, namespace: &'a str) -> (Resource, &'a str) {
+    match role["kind"].as_str() {
+        Some("Role") => (ROLES, namespace),
+        _ => (CLUSTER_ROLES, ""),
     }
 }
 
@@ -246,7 +247,7 @@ fn with_subresource(path: &ResourcePath) -> String {
 
 /// Formats a reference as the real server does.
 fn refusal(user: &User, verb: &str, path: &ResourcePath) -> Failure {
-    let kind = Kind::named(&path.group, &path.plural);
+    let kind = Kind::named((&path.group, &path.plural));
     let name = match path.name.as_str() {
         "" => String::new(),
         name => format!(" {name:?}"),

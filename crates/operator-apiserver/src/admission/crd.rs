@@ -1,6 +1,6 @@
 //! Rejects new objects of a custom kind while its CRD is being deleted.
 
-use crate::kinds::crd::{GROUP, PLURAL};
+use crate::kinds::resource::CRDS;
 use crate::model::failure::Failure;
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -10,14 +10,10 @@ use crate::store::state::State;
 impl State {
     /// Rejects new objects of a custom kind while its CRD is being deleted.
     pub(crate) fn check_crd(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
-        let definition = kind.custom.as_ref().and_then(|_| {
-            self.store.find(&Key {
-                group: GROUP.into(),
-                plural: PLURAL.into(),
-                namespace: String::new(),
-                name: kind.qualified(),
-            })
-        });
+        let definition = kind
+            .custom
+            .as_ref()
+            .and_then(|_| self.store.find(&Key::new(CRDS, "", &kind.qualified())));
         if !definition.is_some_and(|definition| is_deleting(&definition)) {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Rejects objects in a namespace that does not exist or is being deleted.
 
+use crate::kinds::resource::NAMESPACES;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -13,8 +14,8 @@ impl State {
             return Ok(());
         }
         let namespace = &at.namespace;
-        match self.store.find(&Key::of_namespace(namespace)) {
-            None => Err(Failure::no_namespace(namespace)),
+        match self.store.find(&Key::new(NAMESPACES, "", namespace)) {
+            None => Err(Failure::not_found(&Kind::named(NAMESPACES), namespace)),
             Some(found) if is_deleting(&found) => {
                 let text = format!(
                     "{} {:?} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",

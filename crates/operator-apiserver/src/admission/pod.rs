@@ -8,12 +8,9 @@
 //! [PriorityClass]: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass
 //! [RuntimeClass]: https://kubernetes.io/docs/concepts/containers/runtime-class/
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::kinds::pod::tolerate;
-use crate::kinds::priority_class;
+use crate::kinds::resource::{PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICE_ACCOUNTS};
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -25,17 +22,7 @@ impl State {
     pub(crate) fn admit_pod(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
         self.admit_account(request, pod)?;
         self.admit_priority(request, pod)?;
-        tolerate(&mut pod["spec"]);
         self.admit_runtime(request, pod)
-    }
-
-    fn cluster_object(&self, group: &str, plural: &str, name: &str) -> Option<Arc<Value>> {
-        self.store.find(&Key {
-            group: group.into(),
-            plural: plural.into(),
-            namespace: String::new(),
-            name: name.into(),
-        })
     }
 
     fn admit_account(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
@@ -43,13 +30,8 @@ impl State {
         let account = given.filter(|name| !name.is_empty()).unwrap_or("default");
         let account = account.to_owned();
         let namespace = &request.path.namespace;
-        let found = self.store.find(&Key {
-            plural: "serviceaccounts".into(),
-            namespace: namespace.clone(),
-            name: account.clone(),
-            ..Key::default()
-        });
-        let Some(found) = found else {
+        let key = Key::new(SERVICE_ACCOUNTS, namespace, &account);
+        let Some(found) = self.store.find(&key) else {
             return Err(refused(
                 request.kind,
                 pod,
@@ -78,8 +60,7 @@ impl State {
         let class = match spec["priorityClassName"].as_str().unwrap_or_default() {
             "" => self.default_priority_class(),
             name => {
-                let found =
-                    self.cluster_object(priority_class::GROUP, priority_class::PLURAL, name);
+                let found = self.store.find(&Key::new(PRIORITY_CLASSES, "", name));
                 let none = || format!("no PriorityClass with name {name} was found");
                 Some(found.ok_or_else(|| refused(request.kind, pod, &none()))?)
             }
@@ -127,7 +108,7 @@ impl State {
     fn admit_runtime(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
         let class = pod["spec"]["runtimeClassName"].as_str().map(str::to_owned);
         let class = class.map(|name| {
-            let found = self.cluster_object("node.k8s.io", "runtimeclasses", &name);
+            let found = self.store.find(&Key::new(RUNTIME_CLASSES, "", &name));
             let none = || format!("pod rejected: RuntimeClass {name:?} not found");
             found.ok_or_else(|| refused(request.kind, pod, &none()))
         });

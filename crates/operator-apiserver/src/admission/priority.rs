@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::kinds::priority_class::{GROUP, PLURAL};
+use crate::kinds::resource::PRIORITY_CLASSES;
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::name;
@@ -15,7 +15,7 @@ use crate::store::state::State;
 impl State {
     /// The class of pods that name none.
     pub(crate) fn default_priority_class(&self) -> Option<Arc<Value>> {
-        let classes = self.store.of_kind(GROUP, PLURAL, "").map(|(_, it)| it);
+        let classes = self.store.of_kind(PRIORITY_CLASSES, "").map(|(_, it)| it);
         let defaults = classes.filter(|class| class["globalDefault"] == true);
         defaults
             .min_by_key(|class| class["value"].as_i64())
@@ -29,7 +29,7 @@ impl State {
         is_new: bool,
         object: &Value,
     ) -> Result<()> {
-        if !kind.is(GROUP, PLURAL) || object["globalDefault"] != true {
+        if !kind.is(PRIORITY_CLASSES) || object["globalDefault"] != true {
             return Ok(());
         }
         match self.default_priority_class() {

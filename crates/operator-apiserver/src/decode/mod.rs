@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
 use crate::go::{Undecodable, go_type, zero};
-use crate::kinds::defaults;
+use crate::kinds::strategy;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
 use crate::model::kind::Kind;
 
@@ -78,7 +78,7 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, U
                 )?;
                 zero::fill_object(name, type_, object);
             }
-            defaults::fill(kind, object);
+            (strategy(kind).set_defaults)(object);
         }
         (None, None) => {}
     }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::collect::Actor;
 use crate::kinds::crd::naming::{NamesInUse, accept, is_established};
-use crate::kinds::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
+use crate::kinds::crd::{CLEANUP, set_terminating};
+use crate::kinds::resource::CRDS;
 use crate::model::key::Key;
 use crate::model::metadata::{self, finalizers, is_deleting, remove_finalizer};
 use crate::store::state::State;
@@ -20,7 +21,7 @@ impl State {
         let group = definition["spec"]["group"].as_str()?;
         let plural = definition["spec"]["names"]["plural"].as_str()?;
         let kind = definition["spec"]["names"]["kind"].as_str()?;
-        let lost = self.lost(registered, group, plural)?;
+        let lost = self.lost(registered, (group, plural))?;
         Some(stored::reinitializing(&registered.storage, kind, &lost))
     }
 
@@ -29,7 +30,7 @@ impl State {
         let spec = &definition["spec"];
         let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
         self.store
-            .of_kind(&group, &plural, "")
+            .of_kind((&group, &plural), "")
             .map(|(key, _)| key.clone())
             .collect()
     }
@@ -41,7 +42,7 @@ impl State {
         }
         let ending: Vec<(Key, Arc<Value>)> = self
             .store
-            .of_kind(GROUP, PLURAL, "")
+            .of_kind(CRDS, "")
             .filter(|(_, object)| is_deleting(object))
             .map(|(key, object)| (key.clone(), object.clone()))
             .collect();
@@ -84,14 +85,14 @@ impl State {
     }
 
     fn accept_names(&mut self) {
-        let names = self.store.of_kind(GROUP, PLURAL, "");
+        let names = self.store.of_kind(CRDS, "");
         let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
         for key in names {
             let Some(object) = self.store.find(&key) else {
                 continue;
             };
             let mut in_use = NamesInUse::default();
-            let others = self.store.of_kind(GROUP, PLURAL, "");
+            let others = self.store.of_kind(CRDS, "");
             let others = others.filter(|(other, _)| other.name != key.name);
             others
                 .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::collect::Actor;
+use crate::kinds::resource::{NAMESPACES, PODS};
 use crate::model::key::Key;
 use crate::model::metadata::is_deleting;
 use crate::store::state::State;
@@ -13,7 +14,7 @@ impl State {
     pub(crate) fn sweep_namespaces(&mut self) {
         let ending: Vec<String> = self
             .store
-            .of_kind("", "namespaces", "")
+            .of_kind(NAMESPACES, "")
             .filter(|(_, object)| is_deleting(object))
             .map(|(key, _)| key.name.clone())
             .collect();
@@ -24,11 +25,9 @@ impl State {
                     .cloned()
                     .collect()
             };
-            let pods_alone = inside(self)
-                .iter()
-                .any(|key| key.group.is_empty() && key.plural == "pods");
+            let pods_alone = inside(self).iter().any(|key| key.is(PODS));
             for key in inside(self) {
-                if pods_alone && key.plural != "pods" {
+                if pods_alone && !key.is(PODS) {
                     // All else waits for them.
                     continue;
                 }
@@ -43,7 +42,7 @@ impl State {
             }
             if inside(self).is_empty() {
                 self.edit(
-                    &Key::of_namespace(&namespace),
+                    &Key::new(NAMESPACES, "", &namespace),
                     Actor::Controllers,
                     |object| {
                         if let Some(Value::Object(spec)) = object.get_mut("spec") {

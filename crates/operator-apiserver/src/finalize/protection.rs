@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::collect::Actor;
 use crate::kinds::claim::PROTECTION as CLAIM;
 use crate::kinds::pod::claims;
+use crate::kinds::resource::{PODS, VOLUME_CLAIMS, VOLUMES};
+use crate::kinds::volume::PROTECTION as VOLUME;
 use crate::model::key::Key;
 use crate::model::metadata::{finalizers, is_deleting, remove_finalizer};
 use crate::store::state::State;
 
-const VOLUME: &str = "kubernetes.io/pv-protection";
-
 impl State {
     /// Removes the finalizer of a claim or volume that is being deleted, if nothing uses it.
     pub(crate) fn unprotect(&mut self, key: &Key) {
-        let finalizer = match (&*key.group, &*key.plural) {
-            ("", "persistentvolumeclaims") => CLAIM,
-            ("", "persistentvolumes") => VOLUME,
+        let finalizer = match key.resource() {
+            VOLUME_CLAIMS => CLAIM,
+            VOLUMES => VOLUME,
             _ => return,
         };
         let Some(object) = self.store.find(key) else {
@@ -41,7 +41,7 @@ impl State {
 
     /// The pods that use a claim.
     pub(crate) fn users<'a>(&'a self, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
-        let pods = self.store.of_kind("", "pods", &claim.namespace);
+        let pods = self.store.of_kind(PODS, &claim.namespace);
         pods.map(|(_, pod)| &**pod)
             .filter(|pod| claims(pod).any(|name| name == claim.name))
     }

@@ -8,12 +8,26 @@ use super::rule::field::{
 use super::rule::selector;
 use super::value::{absent, drop_fields, fields, protect};
 use crate::go::quantity;
+use crate::kinds::resource::VOLUME_CLAIMS;
+use crate::kinds::strategy::{Controller, Enqueue, Strategy};
 use crate::model::failure::Cause;
 use crate::model::name;
 
+pub(crate) const CLAIM: Strategy = Strategy {
+    set_defaults,
+    admit,
+    drop_disabled_fields: |live, claim| set_sources(&live["spec"], &mut claim["spec"]),
+    validate: check,
+    returns_deleted: true,
+    enqueues: &[Enqueue::WaitingPods],
+    controller: Some(Controller::Claim),
+    cells: cells!(core::claim),
+    ..Strategy::of(VOLUME_CLAIMS)
+};
+
 const CHANGE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     spec(&object["spec"], "spec", causes);
     if let Some(live) = live {
         change(live, object, causes);
@@ -138,7 +152,7 @@ fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 pub(crate) const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 /// Sets the defaults of a claim.
-pub(crate) fn fill(object: &mut Value) {
+pub(crate) fn set_defaults(object: &mut Value) {
     fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
     fields(&mut object["status"], &[("phase", json!("Pending"))]);
     for source in ["dataSource", "dataSourceRef"] {
@@ -150,7 +164,7 @@ pub(crate) fn fill(object: &mut Value) {
 }
 
 /// Sets the finalizer that admission adds to a claim, and its initial phase.
-pub(crate) fn admit(object: &mut Value) {
+fn admit(object: &mut Value) {
     protect(object, PROTECTION);
     object["status"] = json!({"phase": "Pending"});
 }
@@ -158,7 +172,7 @@ pub(crate) fn admit(object: &mut Value) {
 /// Synchronizes the [two fields] for the data source of a claim; the older one supports only claims and snapshots.
 ///
 /// [two fields]: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#data-source-references
-pub(crate) fn prepare(live: &Value, spec: &mut Value) {
+fn set_sources(live: &Value, spec: &mut Value) {
     let (older, newer) = (&spec["dataSource"], &spec["dataSourceRef"]);
     let group = older["apiGroup"].as_str().unwrap_or_default();
     let is_known = matches!(

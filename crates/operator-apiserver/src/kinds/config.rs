@@ -8,10 +8,30 @@ use super::rule::field::{immutable, invalid, is_empty, is_same, refuse, text};
 use super::rule::metadata::too_long;
 use super::value::fields;
 use crate::go::{self, read_json};
+use crate::kinds::resource::{CONFIG_MAPS, SECRETS};
+use crate::kinds::strategy::{Enqueue, Strategy};
 use crate::model::failure::Cause;
 use crate::model::name;
 
-pub(crate) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+pub(crate) const CONFIG_MAP: Strategy = Strategy {
+    validate: config_map,
+    bytes: Some("binaryData"),
+    enqueues: &[Enqueue::WaitingPods],
+    cells: cells!(core::config_map),
+    ..Strategy::of(CONFIG_MAPS)
+};
+
+pub(crate) const SECRET: Strategy = Strategy {
+    set_defaults: set_secret_defaults,
+    validate: secret,
+    selectable_fields: Some(&[("type", "")]),
+    bytes: Some("data"),
+    enqueues: &[Enqueue::WaitingPods],
+    cells: cells!(core::secret),
+    ..Strategy::of(SECRETS)
+};
+
+fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if let Some(live) = frozen(live, object, causes) {
         if !is_same(&live["data"], &object["data"]) {
             causes.push(Cause::forbidden("data", FROZEN));
@@ -35,7 +55,7 @@ pub(crate) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<
     size("[]", sum(&object["data"], text) + bytes, causes);
 }
 
-pub(crate) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if let Some(live) = live {
         immutable("", (live, object), "type", causes);
     }
@@ -134,7 +154,7 @@ fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Sets the type of a Secret, and converts `stringData` to `data`.
-pub(crate) fn fill_secret(object: &mut Value) {
+fn set_secret_defaults(object: &mut Value) {
     fields(object, &[("type", json!("Opaque"))]);
     let texts = object
         .as_object_mut()

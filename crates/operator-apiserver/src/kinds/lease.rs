@@ -4,10 +4,24 @@ use serde_json::Value;
 
 use super::rule::field::{invalid, non_negative};
 use super::value::drop_fields;
+use crate::kinds::strategy::Strategy;
 use crate::model::failure::Cause;
 
+pub(crate) const LEASE: Strategy = Strategy {
+    drop_disabled_fields: |_, lease| {
+        drop_fields(&mut lease["spec"], &["strategy", "preferredHolder"]);
+    },
+    validate: check,
+    validates_updates_as_new: false,
+    allows_short_finalizers: true,
+    creates_on_update: true,
+    allows_unconditional_update: false,
+    cells: cells!(core::lease),
+    ..Strategy::of(("coordination.k8s.io", "leases"))
+};
+
 /// Checks a lease.
-pub(crate) fn check(object: &Value, causes: &mut Vec<Cause>) {
+fn check(_: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let duration = spec["leaseDurationSeconds"].as_i64();
     if let Some(seconds) = duration.filter(|seconds| *seconds <= 0) {
@@ -15,9 +29,4 @@ pub(crate) fn check(object: &Value, causes: &mut Vec<Cause>) {
         causes.push(invalid("spec.leaseDurationSeconds", seconds, why));
     }
     non_negative("spec", spec, &["leaseTransitions"], causes);
-}
-
-/// Drops fields that are not enabled by default.
-pub(crate) fn prepare(lease: &mut Value) {
-    drop_fields(&mut lease["spec"], &["strategy", "preferredHolder"]);
 }

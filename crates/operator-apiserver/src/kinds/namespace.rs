@@ -4,11 +4,29 @@ use serde_json::{Value, json};
 
 use super::rule::field::invalid;
 use super::value::absent;
+use crate::kinds::resource::NAMESPACES;
+use crate::kinds::strategy::{Enqueue, Strategy};
 use crate::model::failure::Cause;
 use crate::model::metadata::{self, is_deleting};
+use crate::model::name::bad_undotted_label;
+
+pub(crate) const NAMESPACE: Strategy = Strategy {
+    set_defaults,
+    bad_name: bad_undotted_label,
+    prepare_for_create,
+    prepare_for_update,
+    validate: check,
+    selectable_fields: Some(&[("status.phase", "")]),
+    undeletable: &["default", "kube-public", "kube-system"],
+    terminate: Some(|namespace| namespace["status"]["phase"] = "Terminating".into()),
+    returns_deleted: true,
+    enqueues: &[Enqueue::PodsWithin],
+    cells: cells!(core::namespace),
+    ..Strategy::of(NAMESPACES)
+};
 
 /// Sets the finalizer of a new namespace.
-pub(crate) fn prepare(object: &mut Value) {
+pub(crate) fn prepare_for_create(object: &mut Value) {
     let own = &mut object["spec"]["finalizers"];
     let mut finalizers: Vec<Value> = own.as_array().cloned().unwrap_or_default();
     if !finalizers.contains(&json!("kubernetes")) {
@@ -18,25 +36,22 @@ pub(crate) fn prepare(object: &mut Value) {
     object["status"] = json!({"phase": "Active"});
 }
 
-/// Whether the namespace cannot be deleted.
-pub(crate) fn may_not_be_deleted(name: &str) -> bool {
-    matches!(name, "default" | "kube-public" | "kube-system")
-}
-
-/// Sets the phase of a namespace that is being deleted.
-pub(crate) fn terminate(object: &mut Value) {
-    object["status"]["phase"] = "Terminating".into();
+/// Keeps the finalizers of a namespace, which only its subresource `finalize` changes.
+fn prepare_for_update(subresource: Option<&str>, live: &Value, object: &mut Value) {
+    if subresource.is_none() {
+        object["spec"]["finalizers"] = live["spec"]["finalizers"].clone();
+    }
 }
 
 /// Sets the label and the phase of a namespace.
-pub(crate) fn fill(namespace: &mut Value) {
+fn set_defaults(namespace: &mut Value) {
     let name = metadata::name(namespace).to_owned();
     namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
     absent(&mut namespace["status"]["phase"], "Active");
 }
 
 /// Checks that exactly the namespaces that are being deleted have the phase `Terminating`.
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if live.is_none() {
         return;
     }

@@ -3,9 +3,17 @@
 use serde_json::{Value, json};
 
 use super::value::{absent, fields, items};
+use crate::kinds::strategy::Strategy;
+
+pub(crate) const NETWORK_POLICY: Strategy = Strategy {
+    set_defaults,
+    has_generation: true,
+    cells: cells!(core::network_policy),
+    ..Strategy::of(("networking.k8s.io", "networkpolicies"))
+};
 
 /// Sets the defaults of a policy.
-pub(crate) fn fill(object: &mut Value) {
+fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     for (rules, _) in [("ingress", "from"), ("egress", "to")] {
         for rule in items(spec, rules) {

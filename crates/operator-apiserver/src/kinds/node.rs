@@ -3,9 +3,22 @@
 use serde_json::{Value, json};
 
 use super::value::absent;
+use crate::kinds::resource::{DAEMON_SETS, NODES, PODS};
+use crate::kinds::strategy::{Enqueue, Strategy};
+
+pub(crate) const NODE: Strategy = Strategy {
+    set_defaults,
+    admit,
+    // A kubelet registers its node with its status.
+    keeps_initial_status: true,
+    selectable_fields: Some(&[("spec.unschedulable", "false")]),
+    enqueues: &[Enqueue::All(PODS), Enqueue::All(DAEMON_SETS)],
+    cells: cells!(cluster::node),
+    ..Strategy::of(NODES)
+};
 
 /// Sets fields of a node that follow from others.
-pub(crate) fn fill(object: &mut Value) {
+fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     match (spec["podCIDR"].as_str(), spec["podCIDRs"][0].as_str()) {
         (None | Some(""), Some(first)) => spec["podCIDR"] = first.to_owned().into(),
@@ -22,7 +35,7 @@ pub(crate) fn fill(object: &mut Value) {
 }
 
 /// Adds the taint of a new node, which a controller removes when the node is ready.
-pub(crate) fn admit(object: &mut Value) {
+fn admit(object: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let taints = &mut object["spec"]["taints"];
     absent(taints, json!([]));

@@ -4,13 +4,24 @@ use serde_json::{Value, json};
 
 use super::rule::field::{immutable, one_of};
 use super::value::fields;
+use crate::kinds::resource::PRIORITY_CLASSES;
+use crate::kinds::strategy::Strategy;
 use crate::model::failure::Cause;
-use crate::model::metadata::name;
+use crate::model::metadata::{self, name};
+
+pub(crate) const PRIORITY_CLASS: Strategy = Strategy {
+    set_defaults,
+    // It stays so, whatever becomes of the class.
+    prepare_for_create: |class| metadata::set(class, "generation", 1),
+    validate: check,
+    cells: cells!(cluster::priority_class),
+    ..Strategy::of(PRIORITY_CLASSES)
+};
 
 /// The highest value of a class that users may create.
 const HIGHEST: i64 = 1_000_000_000;
 
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let value = |class: &Value| class["value"].as_i64().unwrap_or_default();
     if let Some(live) = live {
         if value(live) != value(object) {
@@ -54,10 +65,6 @@ fn unlike_system(name: &str, value: i64, is_default: bool) -> Option<String> {
     is_default.then(|| format!("globalDefault of {name} PriorityClass must be false"))
 }
 
-pub(crate) const GROUP: &str = "scheduling.k8s.io";
-
-pub(crate) const PLURAL: &str = "priorityclasses";
-
 /// The names, values and descriptions of the system classes.
 pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
     (
@@ -73,7 +80,7 @@ pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
 ];
 
 /// Sets the defaults of a class.
-pub(crate) fn fill(class: &mut Value) {
+fn set_defaults(class: &mut Value) {
     let preemption = ("preemptionPolicy", json!("PreemptLowerPriority"));
     fields(class, &[preemption]);
 }

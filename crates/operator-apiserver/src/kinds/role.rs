@@ -5,18 +5,50 @@ use serde_json::{Value, json};
 use super::rule::field::{invalid, is_empty, list, only, refuse, text};
 use super::rule::selector;
 use super::value::{fields, items};
+use crate::kinds::resource::{
+    CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC, ROLE_BINDINGS, ROLES, Resource,
+};
+use crate::kinds::strategy::Strategy;
 use crate::model::failure::Cause;
-use crate::model::kind::Kind;
 use crate::model::name;
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(crate) const ROLE: Strategy = Strategy {
+    validate: |_, object, causes| check_role(true, object, causes),
+    cells: cells!(core::dated),
+    ..of_rbac(ROLES)
+};
 
-pub(crate) fn check_role(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
+pub(crate) const CLUSTER_ROLE: Strategy = Strategy {
+    validate: |_, object, causes| check_role(false, object, causes),
+    ..ROLE.named(CLUSTER_ROLES)
+};
+
+pub(crate) const ROLE_BINDING: Strategy = Strategy {
+    set_defaults: set_binding_defaults,
+    validate: |live, object, causes| check_binding(true, live, object, causes),
+    cells: cells!(core::binding),
+    ..of_rbac(ROLE_BINDINGS)
+};
+
+pub(crate) const CLUSTER_ROLE_BINDING: Strategy = Strategy {
+    validate: |live, object, causes| check_binding(false, live, object, causes),
+    ..ROLE_BINDING.named(CLUSTER_ROLE_BINDINGS)
+};
+
+const fn of_rbac(resource: Resource) -> Strategy {
+    Strategy {
+        bad_name: name::bad_path_segment,
+        creates_on_update: true,
+        ..Strategy::of(resource)
+    }
+}
+
+fn check_role(is_namespaced: bool, object: &Value, causes: &mut Vec<Cause>) {
     for (at, rule) in list(object, "rules").iter().enumerate() {
-        rule_of(kind, rule, &format!("rules[{at}]"), causes);
+        rule_of(is_namespaced, rule, &format!("rules[{at}]"), causes);
     }
     let aggregation = &object["aggregationRule"];
-    if kind.namespaced || aggregation.is_null() {
+    if is_namespaced || aggregation.is_null() {
         return;
     }
     let (selectors, path) = (
@@ -36,14 +68,14 @@ pub(crate) fn check_role(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn rule_of(kind: &Kind, rule: &Value, path: &str, causes: &mut Vec<Cause>) {
+fn rule_of(is_namespaced: bool, rule: &Value, path: &str, causes: &mut Vec<Cause>) {
     if is_empty(&rule["verbs"]) {
         let why = "verbs must contain at least one value";
         causes.push(Cause::required(format!("{path}.verbs"), why));
     }
     let (urls, field) = (&rule["nonResourceURLs"], format!("{path}.nonResourceURLs"));
     if !is_empty(urls) {
-        if kind.namespaced {
+        if is_namespaced {
             let why = "namespaced rules cannot apply to non-resource URLs";
             causes.push(invalid(&field, urls, why));
         }
@@ -62,15 +94,15 @@ fn rule_of(kind: &Kind, rule: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-pub(crate) fn check_binding(
-    kind: &Kind,
+fn check_binding(
+    is_namespaced: bool,
     live: Option<&Value>,
     object: &Value,
     causes: &mut Vec<Cause>,
 ) {
     let role = &object["roleRef"];
-    only("roleRef.apiGroup", &role["apiGroup"], &[GROUP], causes);
-    let known: &[&str] = match kind.namespaced {
+    only("roleRef.apiGroup", &role["apiGroup"], &[RBAC], causes);
+    let known: &[&str] = match is_namespaced {
         true => &["Role", "ClusterRole"],
         false => &["ClusterRole"],
     };
@@ -79,12 +111,12 @@ pub(crate) fn check_binding(
     match name.is_empty() {
         true => causes.push(Cause::required("roleRef.name", "")),
         false => {
-            let wrong = name::bad_object_name(kind, name, false);
+            let wrong = name::bad_path_segment(name);
             refuse("roleRef.name", name, wrong, causes);
         }
     }
     for (at, found) in list(object, "subjects").iter().enumerate() {
-        subject(kind, found, &format!("subjects[{at}]"), causes);
+        subject(is_namespaced, found, &format!("subjects[{at}]"), causes);
     }
     if live.is_some_and(|live| live["roleRef"] != *role) {
         let part = |field: &str| text(role, field);
@@ -93,7 +125,7 @@ pub(crate) fn check_binding(
     }
 }
 
-fn subject(kind: &Kind, subject: &Value, path: &str, causes: &mut Vec<Cause>) {
+fn subject(is_namespaced: bool, subject: &Value, path: &str, causes: &mut Vec<Cause>) {
     let (name, at_name) = (text(subject, "name"), format!("{path}.name"));
     if name.is_empty() {
         causes.push(Cause::required(&at_name, ""));
@@ -105,11 +137,11 @@ fn subject(kind: &Kind, subject: &Value, path: &str, causes: &mut Vec<Cause>) {
                 refuse(&at_name, name, name::bad_subdomain(name), causes);
             }
             only(&at_group, &subject["apiGroup"], &[""], causes);
-            if !kind.namespaced && is_empty(&subject["namespace"]) {
+            if !is_namespaced && is_empty(&subject["namespace"]) {
                 causes.push(Cause::required(format!("{path}.namespace"), ""));
             }
         }
-        "User" | "Group" => only(&at_group, &subject["apiGroup"], &[GROUP], causes),
+        "User" | "Group" => only(&at_group, &subject["apiGroup"], &[RBAC], causes),
         _ => {
             let known = ["ServiceAccount", "User", "Group"];
             only(&format!("{path}.kind"), &subject["kind"], &known, causes);
@@ -118,12 +150,11 @@ fn subject(kind: &Kind, subject: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Sets the API groups of a role reference and of subjects.
-pub(crate) fn fill_binding(object: &mut Value) {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    fields(&mut object["roleRef"], &[("apiGroup", json!(GROUP))]);
+fn set_binding_defaults(object: &mut Value) {
+    fields(&mut object["roleRef"], &[("apiGroup", json!(RBAC))]);
     for subject in items(object, "subjects") {
         if subject["kind"] != "ServiceAccount" {
-            fields(subject, &[("apiGroup", json!(GROUP))]);
+            fields(subject, &[("apiGroup", json!(RBAC))]);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::service;
+use super::strategy;
 use crate::model::kind::Kind;
 use crate::model::metadata::{finalizers, is_standard_finalizer};
 
@@ -26,9 +26,7 @@ pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec
         )
     };
     let mut warnings: Vec<String> = short.map(text).collect();
-    if kind.is("", "services") {
-        let ignored = service::ignored(&object["spec"]).into_iter();
-        warnings.extend(ignored.map(str::to_owned));
-    }
+    let own = (strategy(kind).warnings)(object).into_iter();
+    warnings.extend(own.map(str::to_owned));
     warnings
 }

@@ -10,8 +10,33 @@ use serde_json::{Value, json};
 use super::rule::field::{invalid, is_empty, list, only, text};
 use super::rule::{endpoint, selector};
 use super::value::{absent, fields, items};
+use crate::kinds::resource::{MUTATING_WEBHOOKS, Resource, VALIDATING_WEBHOOKS};
+use crate::kinds::strategy::Strategy;
 use crate::model::failure::Cause;
 use crate::model::name::{bad_dns1035, bad_label_key, bad_subdomain};
+
+pub(crate) const MUTATING: Strategy = Strategy {
+    set_defaults: |configuration| set_defaults(true, configuration),
+    validate: |_, configuration, causes| check(true, configuration, causes),
+    has_generation: true,
+    cells: cells!(core::webhooks),
+    ..of_admission(MUTATING_WEBHOOKS)
+};
+
+pub(crate) const VALIDATING: Strategy = Strategy {
+    set_defaults: |configuration| set_defaults(false, configuration),
+    validate: |_, configuration, causes| check(false, configuration, causes),
+    ..MUTATING.named(VALIDATING_WEBHOOKS)
+};
+
+/// The strategy of a kind of the group `admissionregistration.k8s.io`.
+pub(crate) const fn of_admission(resource: Resource) -> Strategy {
+    Strategy {
+        allows_short_finalizers: true,
+        allows_unconditional_update: false,
+        ..Strategy::of(resource)
+    }
+}
 
 /// The AdmissionReviews that the server knows.
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -19,7 +44,7 @@ const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
 /// Sets the defaults of a configuration.
-pub(crate) fn fill(is_mutating: bool, configuration: &mut Value) {
+fn set_defaults(is_mutating: bool, configuration: &mut Value) {
     for webhook in items(configuration, "webhooks") {
         let policies = [
             ("failurePolicy", json!("Fail")),
@@ -42,7 +67,7 @@ pub(crate) fn fill(is_mutating: bool, configuration: &mut Value) {
 }
 
 /// Checks the webhooks of a configuration.
-pub(crate) fn check(is_mutating: bool, configuration: &Value, causes: &mut Vec<Cause>) {
+fn check(is_mutating: bool, configuration: &Value, causes: &mut Vec<Cause>) {
     let mut names = BTreeSet::new();
     for (at, webhook) in list(configuration, "webhooks").iter().enumerate() {
         let path = format!("webhooks[{at}]");

@@ -101,17 +101,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::resource::{CLUSTER_ROLES, NAMESPACES};
     use crate::store::state::State;
 
     #[test]
     fn a_list_is_written_as_its_value_is() {
         let state = State::new();
-        for (group, plural) in [
-            ("", "namespaces"),
-            ("rbac.authorization.k8s.io", "clusterroles"),
-        ] {
+        for (group, plural) in [NAMESPACES, CLUSTER_ROLES] {
             let kind = state.registry.kind(group, "v1", plural).unwrap();
-            let objects = state.store.of_kind(group, plural, "");
+            let objects = state.store.of_kind((group, plural), "");
             let items: Vec<Item> = objects
                 .map(|(_, stored)| state.item(&kind, stored).unwrap())
                 .collect();

@@ -83,14 +83,14 @@ impl State {
         let mut items = Vec::new();
         let mut last = None;
         let mut remaining = 0;
-        let (group, namespace) = (kind.storage_group(), request.path.namespace.as_str());
+        let (resource, namespace) = (kind.stored_resource(), request.path.namespace.as_str());
         let past;
         let mut unread = None;
         let mut missing = 0;
         let objects: Vec<(&Key, &Arc<Value>)> = if version == self.store.version() {
-            self.store.of_kind(group, &kind.plural, namespace).collect()
+            self.store.of_kind(resource, namespace).collect()
         } else {
-            past = self.store.at_version(version, group, &kind.plural);
+            past = self.store.at_version(version, resource);
             let is_meant = |key: &Key| namespace.is_empty() || key.namespace == namespace;
             past.iter().filter(|(key, _)| is_meant(key)).collect()
         };

@@ -86,9 +86,8 @@ impl State {
 
     fn present_all(&self, subscription: &Subscription) -> Result<Vec<Value>> {
         let kind = &subscription.kind;
-        let objects =
-            self.store
-                .of_kind(kind.storage_group(), &kind.plural, &subscription.namespace);
+        let namespace = &subscription.namespace;
+        let objects = self.store.of_kind(kind.stored_resource(), namespace);
         let objects = objects.map(|(_, stored)| self.present(kind, stored));
         let objects = all(objects)?.into_iter();
         Ok(objects
@@ -120,8 +119,7 @@ impl State {
     /// The event for this watch: an object that no longer matches the selection is reported as deleted, one that now matches as added.
     fn line(&self, subscription: &Subscription, event: &Event) -> Result<Option<Value>> {
         let (kind, key) = (&subscription.kind, &event.key);
-        let is_meant = key.plural == kind.plural
-            && key.group == kind.storage_group()
+        let is_meant = key.is(kind.stored_resource())
             && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
         if !is_meant {
             return Ok(None);

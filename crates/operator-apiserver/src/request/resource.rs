@@ -14,11 +14,6 @@ pub(crate) struct Request<'a> {
 impl Request<'_> {
     /// The key of the object with this name.
     pub fn key(&self, name: &str) -> Key {
-        Key {
-            group: self.kind.storage_group().to_owned(),
-            plural: self.kind.plural.clone(),
-            namespace: self.path.namespace.clone(),
-            name: name.to_owned(),
-        }
+        Key::new(self.kind.stored_resource(), &self.path.namespace, name)
     }
 }

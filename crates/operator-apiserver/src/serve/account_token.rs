@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::subresource::body_kind;
 use crate::apply::{Managers, Operation};
+use crate::kinds::resource::{NODES, PODS, SECRETS, SERVICE_ACCOUNTS};
 use crate::model::clock;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::key::Key;
@@ -128,12 +129,9 @@ impl State {
         let of_account = &claims["kubernetes.io"];
         let namespace = of_account["namespace"].as_str()?;
         let account = &of_account["serviceaccount"];
-        let found = self.store.find(&Key {
-            plural: "serviceaccounts".into(),
-            namespace: namespace.into(),
-            name: account["name"].as_str()?.into(),
-            ..Key::default()
-        })?;
+        let name = account["name"].as_str()?;
+        let key = Key::new(SERVICE_ACCOUNTS, namespace, name);
+        let found = self.store.find(&key)?;
         if account["uid"] != text(&found, "uid") {
             return None;
         }
@@ -161,42 +159,38 @@ impl State {
             return Ok(Vec::new());
         }
         let (group, version) = group_version(field("apiVersion"));
-        let (plural, claim) = match (group, field("kind")) {
-            ("", "Pod") => ("pods", "pod"),
-            ("", "Node") => ("nodes", "node"),
-            ("", "Secret") => ("secrets", "secret"),
+        let (resource, claim) = match (group, field("kind")) {
+            ("", "Pod") => (PODS, "pod"),
+            ("", "Node") => (NODES, "node"),
+            ("", "Secret") => (SECRETS, "secret"),
             (_, kind) => {
                 let text =
                     format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
                 return Err(Failure::bad_request(text));
             }
         };
-        let find = |plural: &str, name: &str| {
-            self.store.find(&Key {
-                plural: plural.into(),
-                namespace: match plural {
-                    "nodes" => String::new(),
-                    _ => request.path.namespace.clone(),
-                },
-                name: name.into(),
-                ..Key::default()
-            })
+        let node = |name: &str| self.store.find(&Key::new(NODES, "", name));
+        let found = match resource {
+            NODES => node(field("name")),
+            _ => {
+                let key = Key::new(resource, &request.path.namespace, field("name"));
+                self.store.find(&key)
+            }
         };
-        let named = Kind::named("", plural);
-        let found = find(plural, field("name"));
-        let found = found.ok_or_else(|| Failure::not_found(&named, field("name")))?;
+        let missing = || Failure::not_found(&Kind::named(resource), field("name"));
+        let found = found.ok_or_else(missing)?;
         let mut bound = Vec::new();
-        if plural == "pods" {
+        if resource == PODS {
             let account = &request.path.name;
             if found["spec"]["serviceAccountName"] != **account {
                 return Err(Failure::bad_request(format!(
                     "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
                 )));
             }
-            let node = found["spec"]["nodeName"].as_str();
-            if let Some(node) = node.filter(|node| !node.is_empty()) {
-                let there = find("nodes", node).map(|node| Value::clone(&node));
-                let alone = || json!({"metadata": {"name": node}});
+            let name = found["spec"]["nodeName"].as_str();
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                let there = node(name).map(|node| Value::clone(&node));
+                let alone = || json!({"metadata": {"name": name}});
                 bound.push(("node", there.unwrap_or_else(alone)));
             }
         }
@@ -205,7 +199,7 @@ impl State {
             let why = format!(
                 "the UID in the bound object reference ({wanted}) does not match the UID in record. The object might have been deleted and then recreated"
             );
-            let kind = Kind::named("", field("kind"));
+            let kind = Kind::named(("", field("kind")));
             return Err(Failure::conflict(&kind, field("name"), &why));
         }
         bound.push((claim, Value::clone(&found)));

@@ -6,6 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::subresource::body_kind;
+use crate::kinds::resource::DISRUPTION_BUDGETS;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::label::selects;
@@ -74,9 +75,7 @@ impl State {
     fn budgets(&self, pod: &Value) -> Vec<Value> {
         let labels = &pod["metadata"]["labels"];
         let namespace = metadata::text(pod, "namespace");
-        let budgets = self
-            .store
-            .of_kind("policy", "poddisruptionbudgets", namespace);
+        let budgets = self.store.of_kind(DISRUPTION_BUDGETS, namespace);
         let is_meant = |budget: &Value| {
             let selector = &budget["spec"]["selector"];
             !selector.is_null() && selects(selector, labels)
@@ -120,7 +119,7 @@ impl State {
         if !options.dry_run {
             let uid = metadata::text(&pod, "uid");
             let version = metadata::text(&pod, "resourceVersion");
-            let named = Kind::named("", "Pod");
+            let named = Kind::named(("", "Pod"));
             for (wanted, found, field) in [
                 (&options.uid, uid, "UID"),
                 (&options.resource_version, version, "ResourceVersion"),
@@ -186,7 +185,7 @@ fn check_budget(budget: &Value) -> Result<()> {
         return Err(Failure::too_many_requests(REFUSED, 10).with_causes(vec![cause(text)]));
     }
     let forbidden = |why: &str| {
-        let kind = Kind::named("policy", "poddisruptionbudget");
+        let kind = Kind::named(("policy", "poddisruptionbudget"));
         let text = format!("{} {name:?} is forbidden: {why}", kind.qualified());
         Err(Failure::forbidden(&kind, name, text))
     };

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::access::rbac::Attempt;
 use crate::apply::{Managers, Operation};
 use crate::decode;
+use crate::kinds::resource::{
+    ACCESS_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_REVIEWS, TOKEN_REVIEWS,
+};
 use crate::model::failure::{Failure, Result};
 use crate::model::metadata;
 use crate::read::reply::Reply;
@@ -21,13 +24,10 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
     if kind.verbs.iter().any(|verb| verb == "get") {
         return None;
     }
-    Some(match (kind.group.as_str(), kind.plural.as_str()) {
-        (
-            "authorization.k8s.io",
-            "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
-        ) => access(state, request),
-        ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
-        ("authentication.k8s.io", "tokenreviews") => who_has_it(state, request),
+    Some(match kind.resource() {
+        SELF_ACCESS_REVIEWS | ACCESS_REVIEWS | LOCAL_ACCESS_REVIEWS => access(state, request),
+        SELF_REVIEWS => who_am_i(request),
+        TOKEN_REVIEWS => who_has_it(state, request),
         _ => Err(Failure::not_implemented(kind.qualified())),
     })
 }
@@ -77,8 +77,8 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
     decode::identify(request.kind, &mut review)?;
     let spec = &review["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let user = match request.kind.plural.as_str() {
-        "selfsubjectaccessreviews" => request.call.user.clone(),
+    let user = match request.kind.resource() {
+        SELF_ACCESS_REVIEWS => request.call.user.clone(),
         _ => Some(User {
             name: text(&spec["user"]),
             groups: spec["groups"]

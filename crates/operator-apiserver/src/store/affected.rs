@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::state::State;
 use crate::kinds::pod::claims;
+use crate::kinds::resource::{PODS, VOLUME_CLAIMS};
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, owners, text};
 
@@ -33,13 +34,9 @@ impl State {
             .collect();
         self.affected.extend(around);
         self.affected.extend(after.map(|_| key.clone()));
-        if let Some(pod) = before.filter(|_| after.is_none() && is_pod(key)) {
-            let claims = claims(pod).map(|name| Key {
-                plural: "persistentvolumeclaims".into(),
-                name: name.to_owned(),
-                ..key.clone()
-            });
-            self.affected.extend(claims.collect::<Vec<_>>());
+        if let Some(pod) = before.filter(|_| after.is_none() && key.is(PODS)) {
+            let claims = claims(pod).map(|name| Key::new(VOLUME_CLAIMS, &key.namespace, name));
+            self.affected.extend(claims);
         }
         if after.is_none_or(is_deleting)
             && let Some(object) = after.or(before)
@@ -60,18 +57,7 @@ impl State {
     pub(crate) fn owner_key(&self, key: &Key, owner: &Value) -> Option<Key> {
         let field = |name: &str| owner[name].as_str().unwrap_or_default();
         let kind = self.registry.by_kind(field("apiVersion"), field("kind"))?;
-        Some(Key {
-            group: kind.group.clone(),
-            plural: kind.plural.clone(),
-            namespace: match kind.namespaced {
-                true => key.namespace.clone(),
-                false => String::new(),
-            },
-            name: field("name").to_owned(),
-        })
+        let namespace = if kind.namespaced { &*key.namespace } else { "" };
+        Some(Key::new(kind.resource(), namespace, field("name")))
     }
-}
-
-fn is_pod(key: &Key) -> bool {
-    key.group.is_empty() && key.plural == "pods"
 }

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::state::State;
+use crate::kinds::resource::{
+    AUTHENTICATION, AUTHORIZATION, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES,
+    PRIORITY_CLASSES, RBAC, Resource, SELF_ACCESS_REVIEWS, SELF_REVIEWS, SELF_RULES_REVIEWS,
+    SERVICE_ACCOUNTS, SERVICES,
+};
 use crate::kinds::{namespace, priority_class};
 use crate::model::key::Key;
 use crate::model::metadata::{self, is_deleting, name};
-
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The field manager of writes by controllers of the cluster.
 pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
@@ -15,16 +18,16 @@ pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// The service account and the certificates that controllers of a real cluster create, and recreate, in each namespace.
-const IN_EACH_NAMESPACE: [(&str, &str); 2] = [
-    ("serviceaccounts", "default"),
-    ("configmaps", "kube-root-ca.crt"),
+const IN_EACH_NAMESPACE: [(Resource, &str); 2] = [
+    (SERVICE_ACCOUNTS, "default"),
+    (CONFIG_MAPS, "kube-root-ca.crt"),
 ];
 
 /// The namespace that must have an initial object.
 pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
-    let place = (object.plural.as_str(), object.name.as_str());
-    let is_needed = object.group.is_empty() && IN_EACH_NAMESPACE.contains(&place);
-    is_needed.then(|| Key::of_namespace(&object.namespace))
+    let mut needed = IN_EACH_NAMESPACE.iter();
+    let is_needed = needed.any(|(resource, name)| object.is(*resource) && object.name == *name);
+    is_needed.then(|| Key::new(NAMESPACES, "", &object.namespace))
 }
 
 impl State {
@@ -35,8 +38,8 @@ impl State {
                 "apiVersion": "v1",
                 "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
             });
-            namespace::prepare(&mut object);
-            self.create_initial(Key::of_namespace(name), object);
+            namespace::prepare_for_create(&mut object);
+            self.create_initial(Key::new(NAMESPACES, "", name), object);
         }
     }
 
@@ -53,17 +56,12 @@ impl State {
             return;
         }
         let namespace = name(namespace).to_owned();
-        for (plural, name) in IN_EACH_NAMESPACE {
-            let (kind, data) = match plural {
-                "configmaps" => ("ConfigMap", Some(json!({"ca.crt": ""}))),
+        for (resource, name) in IN_EACH_NAMESPACE {
+            let (kind, data) = match resource {
+                CONFIG_MAPS => ("ConfigMap", Some(json!({"ca.crt": ""}))),
                 _ => ("ServiceAccount", None),
             };
-            let key = Key {
-                plural: plural.into(),
-                namespace: namespace.clone(),
-                name: name.into(),
-                ..Key::default()
-            };
+            let key = Key::new(resource, &namespace, name);
             if self.store.find(&key).is_some() {
                 continue;
             }
@@ -91,12 +89,7 @@ impl State {
 
     /// The Service by which pods reach the API server.
     pub(crate) fn create_service(&mut self) {
-        let key = Key {
-            plural: "services".into(),
-            namespace: "default".into(),
-            name: "kubernetes".into(),
-            ..Key::default()
-        };
+        let key = Key::new(SERVICES, "default", "kubernetes");
         let object = json!({
             "kind": "Service",
             "apiVersion": "v1",
@@ -122,12 +115,7 @@ impl State {
 
     pub(crate) fn create_priority_classes(&mut self) {
         for (name, value, description) in priority_class::SYSTEM {
-            let key = Key {
-                group: priority_class::GROUP.into(),
-                plural: priority_class::PLURAL.into(),
-                namespace: String::new(),
-                name: name.into(),
-            };
+            let key = Key::new(PRIORITY_CLASSES, "", name);
             let class = json!({
                 "kind": "PriorityClass",
                 "apiVersion": "scheduling.k8s.io/v1",
@@ -159,12 +147,12 @@ impl State {
             "verbs": ["get"],
         }]);
         let reviews = json!([{
-            "apiGroups": ["authorization.k8s.io"],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+            "apiGroups": [AUTHORIZATION],
+            "resources": [SELF_ACCESS_REVIEWS.1, SELF_RULES_REVIEWS.1],
             "verbs": ["create"],
         }, {
-            "apiGroups": ["authentication.k8s.io"],
-            "resources": ["selfsubjectreviews"],
+            "apiGroups": [AUTHENTICATION],
+            "resources": [SELF_REVIEWS.1],
             "verbs": ["create"],
         }]);
         for (name, rules, subjects) in [
@@ -173,19 +161,13 @@ impl State {
             ("system:basic-user", reviews, "system:authenticated"),
         ] {
             let object = |kind: &str| json!({"kind": kind, "apiVersion": format!("{RBAC}/v1"), "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}});
-            let key = |plural: &str| Key {
-                group: RBAC.into(),
-                plural: plural.into(),
-                name: name.into(),
-                ..Key::default()
-            };
             let mut role = object("ClusterRole");
             role["rules"] = rules;
-            self.create_initial(key("clusterroles"), role);
+            self.create_initial(Key::new(CLUSTER_ROLES, "", name), role);
             let mut binding = object("ClusterRoleBinding");
             binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": name});
             binding["subjects"] = json!([{"kind": "Group", "apiGroup": RBAC, "name": subjects}]);
-            self.create_initial(key("clusterrolebindings"), binding);
+            self.create_initial(Key::new(CLUSTER_ROLE_BINDINGS, "", name), binding);
         }
     }
 }

@@ -41,7 +41,7 @@ impl Registry {
 
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         self.all()
-            .find(|kind| kind.version == version && kind.is(group, plural))
+            .find(|kind| kind.version == version && kind.is((group, plural)))
             .cloned()
     }
 
@@ -60,7 +60,7 @@ impl Registry {
 
     /// Finds a kind by the group and plural under which its objects are stored, in the storage version if that is served.
     pub fn by_key(&self, key: &Key) -> Option<Arc<Kind>> {
-        let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
+        let of_key = || self.all().filter(|kind| kind.is(key.resource()));
         let is_stored = |kind: &&Arc<Kind>| {
             let custom = kind.custom.as_ref();
             custom.is_none_or(|custom| custom.crd.storage == kind.api_version())

@@ -11,7 +11,7 @@ use super::endpoint::Endpoints;
 use super::initial::namespace_that_needs;
 use super::objects::Store;
 use super::registry::Registry;
-use crate::kinds::crd;
+use crate::kinds::resource::{CRDS, NAMESPACES};
 use crate::model::key::Key;
 
 /// Returns the keys of the objects to reconcile after a change of an object.
@@ -109,18 +109,18 @@ impl State {
     }
 
     fn after_put(&mut self, key: &Key, object: &Value) {
-        if key.plural == crd::PLURAL && key.group == crd::GROUP {
+        if key.is(CRDS) {
             self.registry.register(object, self.store.version());
             self.renamed = true;
             self.mark_all_owned();
         }
-        if key.plural == "namespaces" && key.group.is_empty() {
+        if key.is(NAMESPACES) {
             self.fill_namespace(object);
         }
     }
 
     fn after_remove(&mut self, key: &Key) {
-        if key.plural == crd::PLURAL && key.group == crd::GROUP {
+        if key.is(CRDS) {
             self.registry.forget(&key.name);
             self.renamed = true;
             self.mark_all_owned();

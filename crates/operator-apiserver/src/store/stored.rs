@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::state::State;
 use crate::decode;
-use crate::kinds::{event, job};
+use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::{Crd, Custom, Kind};
 use crate::model::metadata::text;
@@ -15,12 +15,10 @@ use crate::request::resource::Request;
 impl State {
     /// Converts a stored object to a version of its kind.
     pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Result<Value> {
-        let mut object = event::from_storage(kind, stored.clone());
+        let mut object = stored.clone();
         let Some(custom) = &kind.custom else {
-            if kind.is("batch", "jobs") {
-                job::label_job(&mut object);
-            }
-            return Ok(object);
+            let from_storage = strategy(kind).from_storage;
+            return Ok(from_storage.unwrap_or(|object| object)(object));
         };
         let api_version = kind.api_version();
         let stored_in = version_of(stored);
@@ -40,8 +38,7 @@ impl State {
     /// As above, but without a copy if the stored form is the same.
     pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
         let is_shown_so = match &kind.custom {
-            // kinds for which reading adds to the stored form
-            None => !kind.is_new_event() && !kind.is("batch", "jobs"),
+            None => strategy(kind).from_storage.is_none(),
             Some(custom) => {
                 let api_version = kind.api_version();
                 let form = custom.crd.versions.get(&api_version);
@@ -59,7 +56,7 @@ impl State {
     /// defaults, which reading then adds.
     pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<(Value, bool)> {
         let mut is_less = false;
-        let mut object = event::to_storage(kind, object);
+        let mut object = (strategy(kind).to_storage)(object);
         if let Some(custom) = &kind.custom {
             let storage = &custom.crd.storage;
             let form = custom.crd.versions.get(storage);
@@ -99,7 +96,7 @@ impl State {
     /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
     pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
         let custom = kind.custom.as_deref();
-        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
+        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, kind.resource()));
         match lost {
             Some(lost) => {
                 let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
@@ -110,8 +107,8 @@ impl State {
     }
 
     /// The first version that stored objects of a CRD have, but the CRD no longer has.
-    pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
-        let mut objects = self.store.of_kind(group, plural, "");
+    pub(crate) fn lost(&self, definition: &Crd, resource: (&str, &str)) -> Option<String> {
+        let mut objects = self.store.of_kind(resource, "");
         objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
     }
 }

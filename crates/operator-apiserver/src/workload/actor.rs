@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Controllers;
 use super::field::items;
+use crate::kinds::resource::{EVENTS, PODS, Resource};
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::metadata::{self, name, text};
@@ -26,8 +27,7 @@ impl Controllers<'_> {
     /// Creates an object; a pod only if there are fewer than the maximum.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
-        if object["kind"] == "Pod" && self.state.store.of_kind("", "pods", "").count() >= MOST_PODS
-        {
+        if object["kind"] == "Pod" && self.state.store.of_kind(PODS, "").count() >= MOST_PODS {
             return Err(Failure::forbidden_path(format!(
                 "pods is forbidden: operator-testing runs {MOST_PODS} pods at most"
             )));
@@ -116,7 +116,7 @@ impl Controllers<'_> {
                 && event["reason"] == reason
                 && event["message"] == message
         };
-        let known = self.state.store.of_kind("", "events", namespace);
+        let known = self.state.store.of_kind(EVENTS, namespace);
         let known = known.map(|(_, event)| event).find(|event| is_known(event));
         let known = known.map(|event| Value::clone(event));
         if let Some(mut event) = known {
@@ -185,11 +185,6 @@ pub(super) fn disown(object: &mut Value, owner: &Value) {
 }
 
 /// The key of an object.
-pub(super) fn key(group: &str, plural: &str, object: &Value) -> Key {
-    Key {
-        group: group.to_owned(),
-        plural: plural.to_owned(),
-        namespace: text(object, "namespace").to_owned(),
-        name: name(object).to_owned(),
-    }
+pub(super) fn key(resource: Resource, object: &Value) -> Key {
+    Key::new(resource, text(object, "namespace"), name(object))
 }

@@ -9,6 +9,7 @@ use super::actor::CONTROLLERS;
 use super::enqueue::workload_of;
 use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
+use crate::kinds::resource::{PODS, REPLICA_SETS};
 use crate::model::key::Key;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, name, now, text};
@@ -37,7 +38,7 @@ impl Controllers<'_> {
 
     fn budget_status(&mut self, key: &Key, budget: &Value) -> Result<Value, String> {
         let selector = &budget["spec"]["selector"];
-        let pods = self.state.store.of_kind("", "pods", &key.namespace);
+        let pods = self.state.store.of_kind(PODS, &key.namespace);
         let is_meant =
             |pod: &Value| !selector.is_null() && selects(selector, &pod["metadata"]["labels"]);
         let pods = pods.filter(|(_, pod)| is_meant(pod));
@@ -108,7 +109,7 @@ impl Controllers<'_> {
     fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
         let mut owner = owner;
         if let Some(key) =
-            workload_of(self.state, &owner, namespace).filter(|it| it.plural == "replicasets")
+            workload_of(self.state, &owner, namespace).filter(|it| it.is(REPLICA_SETS))
             && let Some(set) = self.state.store.find(&key)
             && let Some(above) = controller(&set)
         {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Controllers;
 use super::actor::CONTROLLERS;
 use super::field::is_over;
+use crate::kinds::resource::VOLUMES;
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, text};
@@ -34,7 +35,7 @@ impl Controllers<'_> {
                 && claimed["name"] == *claim.name
                 && volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         };
-        let volumes = self.state.store.of_kind("", "persistentvolumes", "");
+        let volumes = self.state.store.of_kind(VOLUMES, "");
         let volumes = volumes.filter(|(_, volume)| is_of(volume));
         let volumes: Vec<Key> = volumes.map(|(key, _)| key.clone()).collect();
         for volume in volumes {

@@ -12,6 +12,7 @@ use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
+use crate::kinds::resource::JOBS;
 use crate::model::clock;
 use crate::model::failure::Result;
 use crate::model::key::Key;
@@ -33,7 +34,7 @@ impl Controllers<'_> {
     }
 
     fn step_cron_job(&mut self, key: &Key, cron: Value) -> Result<()> {
-        let mut jobs = copies(self.controlled(&cron, "batch", "jobs"));
+        let mut jobs = copies(self.controlled(&cron, JOBS));
         jobs.sort_by_cached_key(super::field::by_age);
         let mut noted = cron.clone();
         self.note_jobs(&mut noted, &jobs);

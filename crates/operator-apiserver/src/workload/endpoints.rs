@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Controllers;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
+use crate::kinds::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS};
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::label::selects;
@@ -17,10 +18,8 @@ impl Controllers<'_> {
     pub(super) fn sync_service(&mut self, place: &Key) {
         let Some(service) = self.state.store.find(place) else {
             // The slice goes with its owner.
-            self.state.remove(&Key {
-                plural: "endpoints".into(),
-                ..place.clone()
-            });
+            let endpoints = Key::new(ENDPOINTS, &place.namespace, &place.name);
+            self.state.remove(&endpoints);
             return;
         };
         let selector = &service["spec"]["selector"];
@@ -31,7 +30,7 @@ impl Controllers<'_> {
             return;
         }
         let selector = json!({"matchLabels": selector});
-        let pods = self.state.store.of_kind("", "pods", &place.namespace);
+        let pods = self.state.store.of_kind(PODS, &place.namespace);
         let pods = pods.map(|(_, pod)| &**pod).filter(|pod| {
             selects(&selector, &pod["metadata"]["labels"])
                 && !is_over(pod)
@@ -55,7 +54,7 @@ impl Controllers<'_> {
         });
         let endpoints: Value = endpoints.collect();
         let ports = ports(service, pods);
-        let slices = self.controlled(service, "discovery.k8s.io", "endpointslices");
+        let slices = self.controlled(service, ENDPOINT_SLICES);
         let Some(slice) = slices.first() else {
             let mut labels = service["metadata"]["labels"]
                 .as_object()
@@ -111,7 +110,7 @@ impl Controllers<'_> {
                 json!([subset])
             }
         };
-        let place = key("", "endpoints", service);
+        let place = key(ENDPOINTS, service);
         let known = self.state.store.find(&place);
         let mut endpoints = match &known {
             Some(known) => Value::clone(known),

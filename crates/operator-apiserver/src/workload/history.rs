@@ -6,6 +6,7 @@ use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{number, reference};
 use super::{Controllers, template};
+use crate::kinds::resource::CONTROLLER_REVISIONS;
 use crate::model::failure::Result;
 use crate::model::metadata::{name, text};
 
@@ -15,7 +16,7 @@ pub(super) const REVISION: &str = "controller-revision-hash";
 impl Controllers<'_> {
     /// The revisions of a workload, newest last. The revision of its template is created if it is new.
     pub(super) fn revise(&mut self, owner: &Value) -> Result<Vec<Value>> {
-        let mut revisions = copies(self.controlled(owner, "apps", "controllerrevisions"));
+        let mut revisions = copies(self.controlled(owner, CONTROLLER_REVISIONS));
         revisions.sort_by_cached_key(|revision| number(&revision["revision"]));
         let data = data(owner);
         let latest = revisions.last().map_or(0, |last| number(&last["revision"]));

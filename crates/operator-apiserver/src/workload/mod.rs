@@ -36,6 +36,7 @@ use tokio::time::Instant;
 use self::enqueue::keys_to_reconcile;
 use self::pod::Step;
 use self::timer::Timers;
+use crate::kinds::strategy::{Controller, strategy_of};
 use crate::model::clock;
 use crate::model::key::Key;
 use crate::store::state::State;
@@ -140,19 +141,19 @@ impl Controllers<'_> {
     }
 
     fn reconcile(&mut self, key: &Key, is_due: bool) {
-        match (key.group.as_str(), key.plural.as_str()) {
-            ("", "pods") => self.run_pod(key, is_due),
-            ("apps", "replicasets") => self.sync_replica_set(key),
-            ("", "persistentvolumeclaims") => self.sync_claim(key),
-            ("", "persistentvolumes") => self.state.unprotect(key),
-            ("", "services") => self.sync_service(key),
-            ("batch", "cronjobs") => self.sync_cron_job(key),
-            ("batch", "jobs") => self.sync_job(key),
-            ("apps", "daemonsets") => self.sync_daemon_set(key),
-            ("apps", "statefulsets") => self.sync_stateful_set(key),
-            ("apps", "deployments") => self.sync_deployment(key),
-            ("policy", "poddisruptionbudgets") => self.sync_budget(key),
-            _ => {}
+        match strategy_of(key.resource()).controller {
+            Some(Controller::Budget) => self.sync_budget(key),
+            Some(Controller::Claim) => self.sync_claim(key),
+            Some(Controller::CronJob) => self.sync_cron_job(key),
+            Some(Controller::DaemonSet) => self.sync_daemon_set(key),
+            Some(Controller::Deployment) => self.sync_deployment(key),
+            Some(Controller::Job) => self.sync_job(key),
+            Some(Controller::Pod) => self.run_pod(key, is_due),
+            Some(Controller::ReplicaSet) => self.sync_replica_set(key),
+            Some(Controller::Service) => self.sync_service(key),
+            Some(Controller::StatefulSet) => self.sync_stateful_set(key),
+            Some(Controller::Volume) => self.state.unprotect(key),
+            None => {}
         }
     }
 

@@ -10,6 +10,7 @@ use super::field::{
     number, until_available,
 };
 use super::{Controllers, template};
+use crate::kinds::resource::PODS;
 use crate::model::failure::Failure;
 use crate::model::key::Key;
 use crate::model::label::selects;
@@ -25,12 +26,12 @@ impl Controllers<'_> {
         let Some(set) = self.state.store.find(key) else {
             return;
         };
-        let pods = self.claim(&set, ("", "pods"), is_active);
+        let pods = self.claim(&set, PODS, is_active);
         let failure = match is_deleting(&set) {
             true => None,
             false => self.scale_pods(&set, &pods).err(),
         };
-        let owned = self.controlled(&set, "", "pods");
+        let owned = self.controlled(&set, PODS);
         let is_leaving = |pod: &&Arc<Value>| is_deleting(pod) && !is_over(pod);
         let terminating = owned.iter().filter(is_leaving).count();
         let wait = number(&set["spec"]["minReadySeconds"]);

@@ -14,7 +14,7 @@ use crate::apply::{
 use crate::decode::Lost;
 use crate::decode::body::yaml;
 use crate::go::go_type;
-use crate::kinds::strategy::creates;
+use crate::kinds::strategy;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::group_version;
 use crate::model::metadata::{self, name, text};
@@ -30,7 +30,7 @@ impl State {
         check_manager(request)?;
         let live = self.live(request)?;
         let subresource = request.path.subresource.as_deref();
-        if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
+        if live.is_none() && subresource.is_some() && !strategy(kind).creates(subresource) {
             return Err(Failure::not_found(kind, &request.path.name));
         }
         if live.is_none() {

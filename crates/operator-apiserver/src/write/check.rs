@@ -8,9 +8,9 @@ use super::rule::{check_version, immutable};
 use super::{Base, Checked, Draft, Prepared};
 use crate::apply::{Managers, without_managers};
 use crate::decode::{self, body};
-use crate::kinds::strategy::{desired, keeps_status, restrict};
-use crate::kinds::{job, warning};
-use crate::model::builtin::has_generation;
+use crate::kinds::reset::{desired, reset};
+use crate::kinds::resource::{JOBS, RBAC, VOLUME_CLAIMS};
+use crate::kinds::{job, strategy, warning};
 use crate::model::failure::Result;
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, name, text};
@@ -54,12 +54,12 @@ impl State {
         let meta = &mut object;
         metadata::set(meta, "uid", metadata::uid());
         metadata::set(meta, "creationTimestamp", metadata::now());
-        if has_generation(kind) {
+        if strategy(kind).has_generation {
             metadata::set(meta, "generation", 1);
         }
         metadata::set(meta, "managedFields", managers.write_or_null());
         if kind.has_status()
-            && !keeps_status(kind)
+            && !strategy(kind).keeps_initial_status
             && let Some(fields) = object.as_object_mut()
         {
             fields.shift_remove("status");
@@ -70,7 +70,7 @@ impl State {
         without_empty_rules(kind, &mut object);
         self.before_create(request, &mut object)?;
         // After a webhook has changed the object, it was decoded again and shares no parts.
-        if kind.is("batch", "jobs") && !is_mutated {
+        if kind.is(JOBS) && !is_mutated {
             share_labels(request, &mut object);
         }
         let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
@@ -81,7 +81,7 @@ impl State {
         self.check_pod_security(request, None, &object)?;
         self.check_default_class(kind, true, &object)?;
         // The first stored form is different.
-        lost.is_untidy |= kind.is("", "persistentvolumeclaims");
+        lost.is_untidy |= kind.is(VOLUME_CLAIMS);
         Ok(Checked {
             key,
             base,
@@ -119,12 +119,8 @@ impl State {
         metadata::set(&mut object, "selfLink", Value::Null);
         self.check_escalation(request, Some(&live), &object)?;
         check_version(kind, &live, &object)?;
-        restrict(
-            kind,
-            request.path.subresource.as_deref(),
-            &live,
-            &mut object,
-        );
+        let subresource = request.path.subresource.as_deref();
+        reset(kind, subresource, &live, &mut object);
         let has_empty_rules = without_empty_rules(kind, &mut object);
         let causes = immutable(&live, &object);
         for field in [
@@ -139,7 +135,6 @@ impl State {
         ] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        let subresource = request.path.subresource.as_deref();
         self.before_update(kind, subresource, &live, &mut object)?;
         let is_status = subresource == Some("status");
         let counted = match kind.custom {
@@ -147,7 +142,10 @@ impl State {
             Some(_) => decode::as_validated(kind, &object, lost.sent.as_ref()),
             None => Cow::Borrowed(&object),
         };
-        if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &counted) {
+        if strategy(kind).has_generation
+            && !is_status
+            && desired(kind, &live) != desired(kind, &counted)
+        {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
         }
@@ -200,7 +198,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
 
 /// Removes an empty list of rules, which is not stored. Returns whether there was one.
 fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
-    let is_empty = kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]);
+    let is_empty = kind.group == RBAC && object["rules"] == json!([]);
     if is_empty {
         object["rules"] = Value::Null;
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Base, Checked};
 use crate::decode::Lost;
 use crate::go;
+use crate::kinds::resource::JOBS;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -153,7 +154,7 @@ impl State {
     /// template, an object with fields that reading drops, or one in a version that is not the storage version any more.
     fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
-        let is_job = kind.is("batch", "jobs");
+        let is_job = kind.is(JOBS);
         let crd = kind.custom.as_ref().map(|custom| &custom.crd);
         let storage = crd.map(|crd| &*crd.storage);
         // The conversion of another version drops what reading drops.

@@ -7,8 +7,10 @@ use super::tracking::is_reset;
 use super::{Base, Draft, Prepared, take_version};
 use crate::apply::{Managers, Operation, Writer, without_managers};
 use crate::decode::{self, Lost};
-use crate::kinds::strategy::creates;
+use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
+use crate::model::key::Key;
+use crate::model::kind::Kind;
 use crate::model::metadata::{self, name, text};
 use crate::request::resource::Request;
 use crate::store::state::State;
@@ -58,7 +60,7 @@ impl State {
             _ => {}
         }
         let Some(live) = self.live(request)? else {
-            if creates(kind, request.path.subresource.as_deref()) {
+            if strategy(kind).creates(request.path.subresource.as_deref()) {
                 check_identity(request, &object, "")?;
                 check_number(&object)?;
                 let sent_version = take_version(&mut object);
@@ -133,7 +135,7 @@ pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) 
         return Ok(());
     }
     let name = &request.path.name;
-    let key = request.key(name).in_etcd(request.kind);
+    let key = in_etcd(request.kind, &request.key(name));
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
         match request.call.is_dry_run() {
@@ -142,4 +144,18 @@ pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) 
         },
     );
     Err(Failure::conflict(request.kind, name, &why))
+}
+
+/// The key under which the real server stores an object.
+fn in_etcd(kind: &Kind, key: &Key) -> String {
+    let group = match kind.custom {
+        Some(_) => format!("{}/", key.group),
+        None => String::new(),
+    };
+    let namespace = match key.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("{namespace}/"),
+    };
+    let (plural, folder, name) = (&key.plural, strategy(kind).etcd_folder, &key.name);
+    format!("/registry/{group}{plural}/{folder}{namespace}{name}")
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::decode::duplicate::duplicates;
 use crate::decode::{self, Lost, Normalized, body};
 use crate::go::{self, Undecodable};
+use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
@@ -112,10 +113,8 @@ impl Request<'_> {
 
     /// Whether a field of bytes was sent as null, and not given elsewhere.
     fn has_null_bytes(&self, sent: &Value, object: &Value) -> bool {
-        let field = match self.kind.plural.as_str() {
-            "secrets" => "data",
-            "configmaps" => "binaryData",
-            _ => return false,
+        let Some(field) = strategy(self.kind).bytes else {
+            return false;
         };
         let mut sent = sent[field].as_object().into_iter().flatten();
         sent.any(|(key, value)| value.is_null() && object[field][key] == "")

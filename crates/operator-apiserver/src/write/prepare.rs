@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::kinds::{claim, crd, custom, node, prepare, service, validate, volume};
+use crate::kinds::resource::{PODS, SERVICES};
+use crate::kinds::{custom, service, strategy};
 use crate::model::failure::{Cause, Result};
 use crate::model::kind::Kind;
 use crate::request::resource::Request;
@@ -15,29 +16,27 @@ impl State {
         object: &mut Value,
     ) -> Result<()> {
         let kind = request.kind;
-        if kind.is("", "services") && request.path.subresource.is_none() {
+        if kind.is(SERVICES) && request.path.subresource.is_none() {
             if !request.call.is_dry_run() {
                 service::check_owner(kind, object)?;
             }
             service::allocate(&mut self.allocated, kind, None, object)?;
         }
-        prepare::begin(kind, object);
+        (strategy(kind).prepare_for_create)(object);
+        (strategy(kind).drop_disabled_fields)(&Value::Null, object);
         self.admit_by_plugins(request, object)?;
-        prepare::complete(kind, object);
+        (strategy(kind).after_admission)(object);
         Ok(())
     }
 
     /// Applies the changes of admission plugins to a new object. They may run twice: before webhooks, and after webhooks changed the
     /// object.
     pub(crate) fn admit_by_plugins(&self, request: &Request<'_>, object: &mut Value) -> Result<()> {
-        match (request.kind.group.as_str(), request.kind.plural.as_str()) {
-            ("", "persistentvolumeclaims") => claim::admit(object),
-            ("", "persistentvolumes") => volume::admit(object),
-            ("", "nodes") => node::admit(object),
-            ("", "pods") => self.admit_pod(request, object)?,
-            _ => {}
+        (strategy(request.kind).admit)(object);
+        match request.kind.is(PODS) {
+            true => self.admit_pod(request, object),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn before_update(
@@ -47,23 +46,23 @@ impl State {
         live: &Value,
         object: &mut Value,
     ) -> Result<()> {
-        prepare::change(kind, subresource, live, object);
-        if kind.is("", "services") {
+        if subresource.is_none() {
+            (strategy(kind).drop_disabled_fields)(live, object);
+        }
+        (strategy(kind).prepare_for_update)(subresource, live, object);
+        if kind.is(SERVICES) {
             service::allocate(&mut self.allocated, kind, Some(live), object)?;
         }
         Ok(())
     }
+}
 
-    pub(crate) fn kind_violations(
-        &self,
-        kind: &Kind,
-        live: Option<&Value>,
-        object: &Value,
-    ) -> Vec<Cause> {
-        match &kind.custom {
-            Some(custom) => custom::violations(custom, live, object),
-            None if crd::is_crd(kind) => crd::violations(live, object),
-            None => validate::violations(kind, live, object),
-        }
+/// The violations of the rules of a kind.
+pub(crate) fn kind_violations(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    if let Some(custom) = &kind.custom {
+        return custom::violations(custom, live, object);
     }
+    let mut causes = Vec::new();
+    (strategy(kind).validate)(live, object, &mut causes);
+    causes
 }

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::go;
 use crate::kinds::rule::metadata as metadata_rules;
-use crate::kinds::strategy::needs_version;
-use crate::kinds::{crd, custom};
+use crate::kinds::{custom, strategy};
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, is_deleting, name, text};
 use crate::request::resource::Request;
 use crate::store::state::State;
+use crate::write::prepare::kind_violations;
 
 impl State {
     pub(crate) fn check_changed(
@@ -24,9 +24,8 @@ impl State {
         let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
         causes.extend(match (subresource, &kind.custom) {
             (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
-            // Not even that the versions which are stored are there.
-            (Some("status"), None) if crd::is_crd(kind) => Vec::new(),
-            _ => self.kind_violations(kind, Some(live), object),
+            (Some("status"), None) if !strategy(kind).validates_status => Vec::new(),
+            _ => kind_violations(kind, Some(live), object),
         });
         match causes.is_empty() {
             true => Ok(()),
@@ -43,7 +42,7 @@ impl State {
             Some(custom) if is_incomplete && custom::has_rules(custom) => {
                 causes.extend(custom::violations_without_rules(custom, object));
             }
-            _ => causes.extend(self.kind_violations(kind, None, object)),
+            _ => causes.extend(kind_violations(kind, None, object)),
         }
         match causes.is_empty() {
             true => Ok(()),
@@ -78,7 +77,9 @@ pub(crate) fn check_number(object: &Value) -> Result<()> {
 
 /// Checks that an update names the version on which it is based, for kinds that require this.
 pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
-    if matches!(text(object, "resourceVersion"), "" | "0") && needs_version(kind) {
+    if matches!(text(object, "resourceVersion"), "" | "0")
+        && !strategy(kind).allows_unconditional_update
+    {
         let cause = Cause::invalid(
             "metadata.resourceVersion",
             "Invalid value: 0: must be specified for an update",

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::apply::{ManagerId, Operation, Versions, Writer, node};
 use crate::go::zero;
-use crate::kinds::strategy::ignored;
+use crate::kinds::reset::reset_fields;
 use crate::model::kind::Kind;
 use crate::model::metadata;
 use crate::request::resource::Request;
@@ -52,7 +52,7 @@ pub(crate) fn writer<'a>(
             Some(custom) => Versions::Custom(&custom.crd.versions),
             None => Versions::BuiltIn(kind, node(kind)),
         },
-        ignored: ignored(kind, subresource),
+        ignored: reset_fields(kind, subresource),
         time: Some(metadata::now()),
         converter: None,
     }

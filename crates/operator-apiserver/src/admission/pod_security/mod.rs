@@ -16,6 +16,8 @@ use serde_json::Value;
 
 use self::check::Pod;
 use self::policy::{Level, LevelVersion, Policy};
+use crate::kinds::resource::{NAMESPACES, PODS};
+use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -35,7 +37,7 @@ impl State {
         if request.path.subresource.is_some() {
             return Ok(());
         }
-        if kind.is("", "namespaces") {
+        if kind.is(NAMESPACES) {
             return self.check_policy(request, live, object);
         }
         let Some(pod) = pod_of(kind, object) else {
@@ -43,11 +45,11 @@ impl State {
         };
         let namespace = self
             .store
-            .find(&Key::of_namespace(text(object, "namespace")));
+            .find(&Key::new(NAMESPACES, "", text(object, "namespace")));
         let Some((policy, _)) = namespace.map(|namespace| Policy::read(&namespace)) else {
             return Ok(());
         };
-        if kind.is("", "pods") {
+        if kind.is(PODS) {
             if live.is_some_and(|live| has_same_images(&live["spec"], &object["spec"])) {
                 return Ok(());
             }
@@ -101,7 +103,7 @@ impl State {
     /// The pods of a namespace that a level would reject, grouped by reasons.
     fn violations_in(&self, namespace: &str, level: LevelVersion) -> Vec<String> {
         let mut first: BTreeMap<String, (&str, usize)> = BTreeMap::new();
-        for (key, pod) in self.store.of_kind("", "pods", namespace) {
+        for (key, pod) in self.store.of_kind(PODS, namespace) {
             let pod = Pod::new(&pod["metadata"], &pod["spec"]);
             let refusals = check::refusals(level, &pod);
             if !refusals.is_empty() {
@@ -132,15 +134,7 @@ impl State {
 
 /// The pod or pod template in an object.
 fn pod_of<'a>(kind: &Kind, object: &'a Value) -> Option<Pod<'a>> {
-    let template = match (kind.group.as_str(), kind.plural.as_str()) {
-        ("", "pods") => object,
-        ("", "podtemplates") => &object["template"],
-        ("", "replicationcontrollers")
-        | ("apps", "daemonsets" | "deployments" | "replicasets" | "statefulsets")
-        | ("batch", "jobs") => &object["spec"]["template"],
-        ("batch", "cronjobs") => &object["spec"]["jobTemplate"]["spec"]["template"],
-        _ => return None,
-    };
+    let template = object.pointer(strategy(kind).template?)?;
     template
         .is_object()
         .then(|| Pod::new(&template["metadata"], &template["spec"]))

@@ -6,6 +6,10 @@ use super::equivalent::Equivalent;
 use super::hook::Hook;
 use super::list;
 use super::rule::{fits, has};
+use crate::kinds::resource::{
+    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, MUTATING_WEBHOOKS, NAMESPACES,
+    Resource, VALIDATING_WEBHOOKS,
+};
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -13,10 +17,6 @@ use crate::model::label::selects;
 use crate::model::metadata::name;
 use crate::request::resource::Request;
 use crate::store::state::State;
-
-const GROUP: &str = "admissionregistration.k8s.io";
-pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
-pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
 
 impl State {
     /// The first webhook that a write needs, for messages: one whose rules match, or the one that converts the kind. Rejects requests that
@@ -30,12 +30,12 @@ impl State {
             "delete" | "deletecollection" => &["DELETE"],
             _ => &[],
         };
-        if operations.is_empty() || request.kind.group == GROUP {
+        if operations.is_empty() || request.kind.group == ADMISSION {
             return Ok(None);
         }
         self.refuse_policies(request, operations)?;
-        for plural in [MUTATING, VALIDATING] {
-            let configurations = self.store.of_kind(GROUP, plural, "");
+        for resource in [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS] {
+            let configurations = self.store.of_kind(resource, "");
             let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
             let matching = webhooks.find(|it| self.matches(it, "rules", request, operations));
             if let Some(webhook) = matching {
@@ -50,11 +50,9 @@ impl State {
     }
 
     fn refuse_policies(&self, request: &Request<'_>, operations: &[&str]) -> Result<()> {
-        let bindings = self
-            .store
-            .of_kind(GROUP, "validatingadmissionpolicybindings", "");
+        let bindings = self.store.of_kind(ADMISSION_POLICY_BINDINGS, "");
         for (_, binding) in bindings {
-            let policies = self.store.of_kind(GROUP, "validatingadmissionpolicies", "");
+            let policies = self.store.of_kind(ADMISSION_POLICIES, "");
             let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
             let matching = bound.find(|(_, policy)| {
                 let constraints = &policy["spec"]["matchConstraints"];
@@ -69,9 +67,14 @@ impl State {
     }
 
     /// The mutating or validating webhooks for an operation, in the order of their calls: by the names of their configurations.
-    pub(crate) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
+    pub(crate) fn hooks(
+        &self,
+        request: &Request<'_>,
+        resource: Resource,
+        operation: &str,
+    ) -> Vec<Hook> {
         let mut hooks = Vec::new();
-        for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
+        for (key, configuration) in self.store.of_kind(resource, "") {
             for webhook in list(configuration, "webhooks") {
                 if self.matches(webhook, "rules", request, &[operation]) {
                     let equivalent = self.equivalent(request, webhook, operation);
@@ -97,7 +100,7 @@ impl State {
         }
         let kind = rules.clone().find_map(|rule| {
             let others = self.registry.all();
-            let mut others = others.filter(|other| other.is(&kind.group, &kind.plural));
+            let mut others = others.filter(|other| other.is(kind.resource()));
             others.find(|other| is_named(rule, other))
         })?;
         Some(Equivalent {
@@ -122,7 +125,7 @@ impl State {
             !is_exact
                 && has(rule, "apiGroups", &kind.group)
                 && others.any(|other| {
-                    other.is(&kind.group, &kind.plural) && fits(rule, request, other, operations)
+                    other.is(kind.resource()) && fits(rule, request, other, operations)
                 })
         };
         let mut rules = list(matcher, rules).iter();
@@ -134,7 +137,9 @@ impl State {
 
     /// The labels of the namespace of a request; `None` for a request without a namespace.
     pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
-        let own = self.store.find(&Key::of_namespace(&request.path.namespace));
+        let own = self
+            .store
+            .find(&Key::new(NAMESPACES, "", &request.path.namespace));
         own.map(|namespace| namespace["metadata"]["labels"].clone())
     }
 }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::hook::Hook;
-use super::matching::{MUTATING, VALIDATING};
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
+use crate::kinds::resource::{MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS};
 use crate::model::failure::Result;
 use crate::model::kind::Kind;
 use crate::model::metadata::name;
@@ -25,7 +25,7 @@ pub(crate) struct Question {
 impl State {
     pub(crate) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
         let operation = subject.operation;
-        let labels = match request.kind.is("", "namespaces") {
+        let labels = match request.kind.is(NAMESPACES) {
             true => {
                 let old = subject.old.as_ref();
                 old.map(|namespace| namespace["metadata"]["labels"].clone())
@@ -35,8 +35,8 @@ impl State {
         Question {
             kind: request.kind.clone(),
             attributes: Attributes::new(request, subject, labels),
-            mutating: self.hooks(request, MUTATING, operation),
-            validating: self.hooks(request, VALIDATING, operation),
+            mutating: self.hooks(request, MUTATING_WEBHOOKS, operation),
+            validating: self.hooks(request, VALIDATING_WEBHOOKS, operation),
         }
     }
 }

@@ -7,6 +7,7 @@ use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
 use crate::go::{go_type, read_json};
+use crate::kinds::resource::NAMESPACES;
 use crate::model::failure::Failure;
 use crate::model::kind::Kind;
 use crate::request::call::User;
@@ -67,7 +68,7 @@ impl Attributes {
             "requestKind": group_kind,
             "requestResource": resource,
         });
-        let namespace = match kind.is("", "namespaces") {
+        let namespace = match kind.is(NAMESPACES) {
             true => subject.name.as_str(),
             false => path.namespace.as_str(),
         };
@@ -124,7 +125,7 @@ impl Attributes {
     pub fn forbidden(&self, why: &str) -> Failure {
         let resource = &self.request["resource"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let kind = Kind::named(&text(&resource["group"]), &text(&resource["resource"]));
+        let kind = Kind::named((&text(&resource["group"]), &text(&resource["resource"])));
         let name = text(&self.request["name"]);
         let message = format!("{} {name:?} is forbidden: {why}", kind.qualified());
         Failure::forbidden(&kind, &name, message)
@@ -133,8 +134,8 @@ impl Attributes {
     /// Whether the request writes a namespace, so that selectors match the labels in the request.
     pub fn is_of_namespace(&self) -> bool {
         let resource = &self.request["resource"];
-        resource["resource"] == "namespaces"
-            && resource["group"] == ""
+        resource["resource"] == NAMESPACES.1
+            && resource["group"] == NAMESPACES.0
             && self.request.get("subResource").is_none()
     }
 

@@ -2,19 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, finalizers, is_deleting};
 
-pub(crate) const GROUP: &str = "apiextensions.k8s.io";
-pub(crate) const PLURAL: &str = "customresourcedefinitions";
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-pub(crate) fn is_crd(kind: &Kind) -> bool {
-    kind.is(GROUP, PLURAL)
-}
-
 /// Sets the defaults of names, conversion and stored versions.
-pub(crate) fn fill(object: &mut Value) {
+pub(crate) fn set_defaults(object: &mut Value) {
     let kind = object["spec"]["names"]["kind"]
         .as_str()
         .unwrap_or_default()
@@ -42,7 +35,7 @@ pub(crate) fn fill(object: &mut Value) {
 }
 
 /// The initial conditions of a CRD, before its names are accepted.
-pub(crate) fn prepare(object: &mut Value) {
+pub(crate) fn prepare_for_create(object: &mut Value) {
     let storage = storage_version(object);
     object["status"] = json!({
         "acceptedNames": {"plural": "", "kind": ""},
@@ -61,7 +54,7 @@ fn storage_version(object: &Value) -> Value {
 }
 
 /// Records the storage version in `status.storedVersions`.
-pub(crate) fn note_storage(object: &mut Value) {
+pub(crate) fn add_stored_version(object: &mut Value) {
     let storage = storage_version(object);
     if let Some(stored) = object["status"]["storedVersions"].as_array_mut()
         && !stored.contains(&storage)

@@ -7,8 +7,7 @@ use crate::model::failure::Cause;
 use crate::model::{metadata, name};
 
 /// Checks an event. A new event of the newer group needs more fields.
-pub(crate) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
-    let is_newer = group == "events.k8s.io";
+pub(crate) fn check(is_newer: bool, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let (regarding, controller) = match is_newer {
         true => ("regarding", "reportingController"),
         false => ("involvedObject", "reportingComponent"),

@@ -4,8 +4,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::kind::Kind;
-
 /// The fields that are named differently in `events.k8s.io/v1` and in `v1`.
 const NAMES: &[(&str, &str)] = &[
     ("regarding", "involvedObject"),
@@ -23,13 +21,6 @@ const SHOWN: [(&str, &str); 2] = [
     ("reportingInstance", "reportingInstance"),
 ];
 
-pub(crate) fn to_storage(kind: &Kind, object: Value) -> Value {
-    match kind.is_new_event() {
-        true => old_form(object),
-        false => object,
-    }
-}
-
 /// Converts an event of `events.k8s.io/v1` to `v1`.
 pub(crate) fn old_form(event: Value) -> Value {
     let Value::Object(fields) = event else {
@@ -45,13 +36,11 @@ pub(crate) fn old_form(event: Value) -> Value {
     event.into()
 }
 
-pub(crate) fn from_storage(kind: &Kind, object: Value) -> Value {
-    let Value::Object(fields) = object else {
-        return object;
+/// Converts an event of `v1` to `events.k8s.io/v1`.
+pub(crate) fn new_form(event: Value) -> Value {
+    let Value::Object(fields) = event else {
+        return event;
     };
-    if !kind.is_new_event() {
-        return fields.into();
-    }
     let mut event = renamed(fields, "events.k8s.io/v1", |name| {
         let found = NAMES.iter().find(|(_, old)| *old == name);
         found.map(|(new, _)| *new)

@@ -2,13 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::{check as job, fill_template_of_jobs, schedule};
+use super::{check as job, schedule, set_job_template_defaults};
+use crate::kinds::pod::drop_signals;
+use crate::kinds::resource::CRON_JOBS;
 use crate::kinds::rule::field::{invalid, is_empty, non_negative, one_of, text};
+use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::fields;
+use crate::kinds::workload::of_workload;
 use crate::model::failure::Cause;
 use crate::model::metadata;
 
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+pub(crate) const CRON_JOB: Strategy = Strategy {
+    set_defaults,
+    drop_disabled_fields: |_, cron| {
+        drop_signals(cron.pointer_mut("/spec/jobTemplate/spec/template/spec"));
+    },
+    validate: check,
+    validates_updates_as_new: false,
+    compares_metadata: |subresource| subresource != Some("status"),
+    template: Some("/spec/jobTemplate/spec/template"),
+    cells: cells!(workload::cron_job),
+    ..of_workload(CRON_JOBS, Controller::CronJob)
+};
+
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let had_zone = live.is_some_and(|live| text(&live["spec"], "schedule").contains("TZ"));
     let (found, field) = (text(spec, "schedule"), "spec.schedule");
@@ -68,12 +85,12 @@ fn zone(found: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Sets the defaults of a CronJob.
-pub(crate) fn fill(cron: &mut Value) {
+fn set_defaults(cron: &mut Value) {
     let spec = &mut cron["spec"];
     if !spec.is_object() {
         return;
     }
-    fill_template_of_jobs(&mut spec["jobTemplate"]["spec"]);
+    set_job_template_defaults(&mut spec["jobTemplate"]["spec"]);
     let defaults = [
         ("concurrencyPolicy", json!("Allow")),
         ("suspend", json!(false)),

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::pod::{fill_template, fill_workload};
+use crate::kinds::pod::{set_template_defaults, set_workload_defaults};
 use crate::kinds::value::{absent, fields, items};
 use crate::model::metadata::{self, text};
 
 /// Sets the defaults of a Job.
-pub(crate) fn fill(job: &mut Value) {
-    let Some(spec) = fill_workload(job) else {
+pub(crate) fn set_defaults(job: &mut Value) {
+    let Some(spec) = set_workload_defaults(job) else {
         return;
     };
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
@@ -33,12 +33,12 @@ pub(crate) fn fill(job: &mut Value) {
         ("podReplacementPolicy", json!(replacement)),
     ];
     fields(spec, &defaults);
-    fill_conditions(spec);
+    set_conditions_defaults(spec);
     label_job(job);
 }
 
 /// Sets the defaults of the pod conditions in a failure policy.
-fn fill_conditions(spec: &mut Value) {
+fn set_conditions_defaults(spec: &mut Value) {
     let Some(policy) = spec.get_mut("podFailurePolicy") else {
         return;
     };
@@ -50,10 +50,10 @@ fn fill_conditions(spec: &mut Value) {
 }
 
 /// Sets the defaults of pods in the Job template of a CronJob; the Jobs get theirs when they are created.
-pub(crate) fn fill_template_of_jobs(spec: &mut Value) {
+pub(crate) fn set_job_template_defaults(spec: &mut Value) {
     if spec.is_object() {
-        fill_template(&mut spec["template"]);
-        fill_conditions(spec);
+        set_template_defaults(&mut spec["template"]);
+        set_conditions_defaults(spec);
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn label_job(object: &mut Value) {
 }
 
 /// Sets the selector of a new Job, and its labels on the pods. Given values are kept, and then rejected.
-pub(crate) fn admit_job(object: &mut Value) {
+pub(crate) fn set_selector(object: &mut Value) {
     let (uid, name) = (
         text(object, "uid").to_owned(),
         metadata::name(object).to_owned(),

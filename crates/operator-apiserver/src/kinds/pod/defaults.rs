@@ -6,14 +6,14 @@ use crate::kinds::value::{absent, drop_fields, fields, items};
 use crate::model::metadata;
 
 /// Sets the defaults of a pod, which are more than those of a template.
-pub(crate) fn fill(pod: &mut Value) {
+pub(crate) fn set_defaults(pod: &mut Value) {
     let status = &mut pod["status"];
     let ip = status["podIP"].as_str().unwrap_or_default().to_owned();
     if !ip.is_empty() && status["podIPs"][0]["ip"] != *ip {
         status["podIPs"] = json!([{"ip": ip}]);
     }
-    fill_spec(&mut pod["spec"]);
-    fill_host_ports(&mut pod["spec"]);
+    set_spec_defaults(&mut pod["spec"]);
+    set_host_ports_defaults(&mut pod["spec"]);
     let spec = &mut pod["spec"];
     fields(spec, &[("enableServiceLinks", json!(true))]);
     for list in ["initContainers", "containers"] {
@@ -29,7 +29,7 @@ pub(crate) fn fill(pod: &mut Value) {
 }
 
 /// Sets the initial status of a pod.
-pub(crate) fn begin(pod: &mut Value) {
+pub(crate) fn set_status(pod: &mut Value) {
     pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
     let gates = pod["spec"]["schedulingGates"].as_array();
     if gates.is_some_and(|gates| !gates.is_empty()) {
@@ -96,13 +96,13 @@ fn quality(spec: &Value) -> &'static str {
 }
 
 /// Sets the defaults of a workload's pod template.
-pub(crate) fn fill_template(template: &mut Value) {
+pub(crate) fn set_template_defaults(template: &mut Value) {
     if template.is_object() {
-        fill_spec(&mut template["spec"]);
+        set_spec_defaults(&mut template["spec"]);
     }
 }
 
-fn fill_spec(spec: &mut Value) {
+fn set_spec_defaults(spec: &mut Value) {
     if !spec.is_object() {
         return;
     }
@@ -134,7 +134,7 @@ fn fill_spec(spec: &mut Value) {
 }
 
 /// Sets the host ports of a pod that uses the network of its node.
-fn fill_host_ports(spec: &mut Value) {
+fn set_host_ports_defaults(spec: &mut Value) {
     if spec["hostNetwork"] != true {
         return;
     }
@@ -217,11 +217,11 @@ fn fill_volume(volume: &mut Value) {
     if !has_source {
         volume["emptyDir"] = json!({});
     }
-    fill_source(volume);
+    set_source_defaults(volume);
 }
 
 /// Sets the defaults of the source of a pod's volume or of a PersistentVolume.
-pub(crate) fn fill_source(volume: &mut Value) {
+pub(crate) fn set_source_defaults(volume: &mut Value) {
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if volume[source].is_object() {
             absent(&mut volume[source]["defaultMode"], 420);
@@ -303,9 +303,9 @@ fn fill_refs(source: &mut Value) {
 }
 
 /// The spec of a workload with the defaults of its pods, if it has a spec.
-pub(crate) fn fill_workload(workload: &mut Value) -> Option<&mut Value> {
+pub(crate) fn set_workload_defaults(workload: &mut Value) -> Option<&mut Value> {
     let spec = workload.get_mut("spec").filter(|spec| spec.is_object())?;
-    fill_template(&mut spec["template"]);
+    set_template_defaults(&mut spec["template"]);
     Some(spec)
 }
 

@@ -8,8 +8,8 @@ mod status;
 mod variable;
 mod volume;
 
-pub(crate) use self::defaults::fill_template;
-pub(crate) use self::defaults::{begin, drop_signals, fill, fill_source, fill_workload, tolerate};
+pub(crate) use self::defaults::set_template_defaults;
+pub(crate) use self::defaults::{drop_signals, set_source_defaults, set_workload_defaults};
 
 use serde_json::Value;
 
@@ -17,11 +17,67 @@ use super::rule::field::{
     annotations, between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only,
     refuse, text,
 };
+use crate::kinds::resource::{
+    DAEMON_SETS, DISRUPTION_BUDGETS, JOBS, PODS, REPLICA_SETS, SERVICES, STATEFUL_SETS,
+};
+use crate::kinds::strategy::{Controller, Enqueue, Strategy};
 use crate::model::failure::Cause;
 use crate::model::name;
 
+pub(crate) const POD: Strategy = Strategy {
+    set_defaults: defaults::set_defaults,
+    admit: |pod| defaults::tolerate(&mut pod["spec"]),
+    after_admission: defaults::set_status,
+    drop_disabled_fields: |_, pod| drop_signals(pod.pointer_mut("/spec")),
+    prepare_for_update,
+    validate: check,
+    kept_by_status: &["ownerReferences"],
+    has_generation: true,
+    template: Some(""),
+    selectable_fields: Some(&[
+        ("spec.host", ""),
+        ("spec.nodeName", ""),
+        ("spec.restartPolicy", ""),
+        ("spec.schedulerName", ""),
+        ("spec.serviceAccountName", ""),
+        ("spec.hostNetwork", "false"),
+        ("status.phase", ""),
+        ("status.podIP", ""),
+        ("status.podIPs", ""),
+        ("status.nominatedNodeName", ""),
+    ]),
+    has_grace_period: true,
+    returns_deleted: true,
+    enqueues: &[
+        Enqueue::Owner(&[DAEMON_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS]),
+        Enqueue::InNamespace(DISRUPTION_BUDGETS),
+        Enqueue::InNamespace(SERVICES),
+        Enqueue::Claims,
+    ],
+    controller: Some(Controller::Pod),
+    cells: cells!(pod::pod),
+    ..Strategy::of(PODS)
+};
+
+pub(crate) const POD_TEMPLATE: Strategy = Strategy {
+    set_defaults: |object| set_template_defaults(&mut object["template"]),
+    validate: |_, object, causes| template(&object["template"], "template", causes),
+    validates_updates_as_new: false,
+    has_generation: true,
+    template: Some("/template"),
+    returns_deleted: true,
+    ..Strategy::of(("", "podtemplates"))
+};
+
+fn prepare_for_update(subresource: Option<&str>, live: &Value, pod: &mut Value) {
+    if subresource == Some("status") {
+        pod["status"]["qosClass"] = live["status"]["qosClass"].clone();
+    }
+    defaults::tolerate(&mut pod["spec"]);
+}
+
 /// Checks a pod.
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     spec(&object["spec"], "spec", causes);
     for containers in ["containers", "initContainers"] {
         let path = format!("spec.{containers}");

@@ -2,11 +2,14 @@
 //!
 //! [layers]: https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/registry/rest/update.go
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::field as rule;
 use super::field::{invalid, refuse};
 use crate::go;
+use crate::kinds::strategy;
 use crate::model::failure::Cause;
 use crate::model::kind::Kind;
 use crate::model::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
@@ -19,22 +22,30 @@ pub(crate) const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (name, prefix) = (text(object, "name"), text(object, "generateName"));
+    let bad_name = strategy(kind).bad_name;
     if !prefix.is_empty() {
-        let wrong = name::bad_object_name(kind, prefix, true);
+        let wrong = bad_name(&as_name(prefix));
         refuse("metadata.generateName", prefix, wrong, &mut causes);
     }
     if name.is_empty() {
         let why = "name or generateName is required";
         causes.push(Cause::required("metadata.name", why));
     } else {
-        let wrong = name::bad_object_name(kind, name, false);
-        refuse("metadata.name", name, wrong, &mut causes);
+        refuse("metadata.name", name, bad_name(name), &mut causes);
     }
     causes.extend(maps(object));
     causes.extend(bad_finalizers(object));
     causes.extend(managers(object));
     causes.extend(short_finalizers(kind, object));
     causes
+}
+
+/// The prefix of a name without its dash, and the letter before the dash replaced, whatever it is, as the real server does it.
+fn as_name(prefix: &str) -> Cow<'_, str> {
+    match prefix.char_indices().nth_back(1) {
+        Some((end, _)) if prefix.ends_with('-') => format!("{}a", &prefix[..end]).into(),
+        _ => prefix.into(),
+    }
 }
 
 /// The violations in the metadata of an object that replaces `live`.
@@ -54,32 +65,15 @@ pub(crate) fn of_changed(
     changed.extend(maps);
     changed.extend(managers);
     let mut causes = [&always[..], &changed].concat();
-    if subresource.is_none() && is_checked_as_new(kind) {
+    if subresource.is_none() && strategy(kind).validates_updates_as_new {
         causes.extend(always);
         causes.extend_from_slice(&short);
     }
-    if has_own_layer(kind, subresource) {
+    if (strategy(kind).compares_metadata)(subresource) {
         causes.extend(changed);
         causes.extend(short);
     }
     causes
-}
-
-/// Whether the strategy of a kind validates an update like a new object.
-fn is_checked_as_new(kind: &Kind) -> bool {
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        _ if kind.custom.is_some() => false,
-        ("apps" | "coordination.k8s.io", _) => false,
-        ("", name) => !["events", "podtemplates", "services"].contains(&name),
-        ("batch", name) => name != "cronjobs",
-        _ => true,
-    }
-}
-
-/// Whether the strategy of a kind compares the metadata with the previous one.
-fn has_own_layer(kind: &Kind, subresource: Option<&str>) -> bool {
-    let is_status = subresource == Some("status");
-    !(kind.is("", "events") || is_status && kind.is("batch", "cronjobs"))
 }
 
 /// The violations in labels, annotations and owner references.
@@ -230,18 +224,9 @@ fn in_go_order(owners: &[&Value]) -> Value {
 
 /// Finalizers of built-in kinds must have a domain; those of custom kinds, and of some others, should have one.
 fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let may_be_short = kind.custom.is_some()
-        || [
-            "admissionregistration.k8s.io",
-            "apiextensions.k8s.io",
-            "coordination.k8s.io",
-            "node.k8s.io",
-        ]
-        .contains(&kind.group.as_str())
-        || kind.is("", "events");
     let all = finalizers(object).into_iter().enumerate();
     let short = all.filter(|(_, it)| !it.contains('/') && !is_standard_finalizer(it));
-    let short = short.filter(|_| !may_be_short);
+    let short = short.filter(|_| !strategy(kind).allows_short_finalizers);
     let cause = |(at, finalizer): (usize, &str)| {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
         let field = format!("metadata.finalizers[{at}]");

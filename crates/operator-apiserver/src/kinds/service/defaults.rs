@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::value::{absent, fields, items};
 
-pub(crate) fn fill(object: &mut Value) {
+pub(crate) fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     fields(
         spec,

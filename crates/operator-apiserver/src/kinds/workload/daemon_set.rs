@@ -2,20 +2,33 @@
 
 use serde_json::{Value, json};
 
+use super::of_workload;
 use super::replicated::lasting;
 use super::rollout;
-use crate::kinds::pod::{self, fill_workload};
+use crate::kinds::pod::{self, set_workload_defaults};
+use crate::kinds::resource::DAEMON_SETS;
 use crate::kinds::rule::field::{invalid, non_negative, unsupported};
 use crate::kinds::rule::{selector, status};
+use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::{absent, fields};
 use crate::model::failure::Cause;
+
+pub(crate) const DAEMON_SET: Strategy = Strategy {
+    set_defaults,
+    after_admission: |set| count_templates(&Value::Null, set),
+    prepare_for_update: |_, live, set| count_templates(live, set),
+    validate: check,
+    validates_updates_as_new: false,
+    cells: cells!(workload::daemon_set),
+    ..of_workload(DAEMON_SETS, Controller::DaemonSet)
+};
 
 /// The deprecated annotation with the number of templates that a DaemonSet has had.
 const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 
 /// Sets the defaults of a DaemonSet.
-pub(crate) fn fill(set: &mut Value) {
-    if fill_workload(set).is_none() {
+fn set_defaults(set: &mut Value) {
+    if set_workload_defaults(set).is_none() {
         return;
     }
     absent(&mut set["metadata"]["annotations"][TEMPLATES], "0");
@@ -34,7 +47,7 @@ pub(crate) fn fill(set: &mut Value) {
 }
 
 /// Counts the templates of a DaemonSet; for a new one, `live` is null.
-pub(crate) fn count_templates(live: &Value, set: &mut Value) {
+fn count_templates(live: &Value, set: &mut Value) {
     let known = &live["metadata"]["annotations"][TEMPLATES];
     let count: i64 = known
         .as_str()
@@ -45,7 +58,7 @@ pub(crate) fn count_templates(live: &Value, set: &mut Value) {
 }
 
 /// Checks a DaemonSet.
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     if let Some(live) = live {
         selector::immutable(live, object, causes);

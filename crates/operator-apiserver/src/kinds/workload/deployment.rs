@@ -2,17 +2,32 @@
 
 use serde_json::{Value, json};
 
+use super::of_workload;
 use super::replicated::alike_pods;
 use super::rollout;
-use crate::kinds::pod::fill_workload;
+use crate::kinds::pod::set_workload_defaults;
+use crate::kinds::resource::DEPLOYMENTS;
 use crate::kinds::rule::field::{invalid, non_negative, number, unsupported};
 use crate::kinds::rule::{selector, status};
+use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::fields;
 use crate::model::failure::Cause;
 
+pub(crate) const DEPLOYMENT: Strategy = Strategy {
+    set_defaults,
+    validate: check,
+    validates_updates_as_new: false,
+    kept_by_status: &["labels"],
+    // Its ReplicaSets take over its annotations.
+    counts_annotations: true,
+    has_scale: true,
+    cells: cells!(workload::deployment),
+    ..of_workload(DEPLOYMENTS, Controller::Deployment)
+};
+
 /// Sets the defaults of a Deployment.
-pub(crate) fn fill(deployment: &mut Value) {
-    let Some(spec) = fill_workload(deployment) else {
+fn set_defaults(deployment: &mut Value) {
+    let Some(spec) = set_workload_defaults(deployment) else {
         return;
     };
     let defaults = [
@@ -30,7 +45,7 @@ pub(crate) fn fill(deployment: &mut Value) {
 }
 
 /// Checks a Deployment.
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas"], causes);
     alike_pods(spec, causes);

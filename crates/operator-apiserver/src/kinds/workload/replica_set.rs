@@ -2,22 +2,47 @@
 
 use serde_json::Value;
 
+use super::of_workload;
 use super::replicated::alike_pods;
-use crate::kinds::pod::{fill_template, fill_workload};
+use crate::kinds::pod::{set_template_defaults, set_workload_defaults};
+use crate::kinds::resource::{DEPLOYMENTS, DISRUPTION_BUDGETS, REPLICA_SETS};
 use crate::kinds::rule::field::non_negative;
 use crate::kinds::rule::{selector, status};
+use crate::kinds::strategy::{Controller, Dependents, Enqueue, Strategy};
 use crate::kinds::value::absent;
 use crate::model::failure::Cause;
 
+pub(crate) const REPLICA_SET: Strategy = Strategy {
+    set_defaults,
+    validate: check,
+    validates_updates_as_new: false,
+    has_scale: true,
+    enqueues: &[
+        Enqueue::Owner(&[DEPLOYMENTS]),
+        Enqueue::InNamespace(DISRUPTION_BUDGETS),
+    ],
+    cells: cells!(workload::replica_set),
+    ..of_workload(REPLICA_SETS, Controller::ReplicaSet)
+};
+
+pub(crate) const REPLICATION_CONTROLLER: Strategy = Strategy {
+    set_defaults: set_controller_defaults,
+    has_generation: true,
+    template: Some("/spec/template"),
+    selectable_fields: Some(&[("status.replicas", "0")]),
+    dependents: Dependents::Orphaned,
+    ..Strategy::of(("", "replicationcontrollers"))
+};
+
 /// Sets the defaults of a ReplicaSet.
-pub(crate) fn fill(set: &mut Value) {
-    if let Some(spec) = fill_workload(set) {
+fn set_defaults(set: &mut Value) {
+    if let Some(spec) = set_workload_defaults(set) {
         absent(&mut spec["replicas"], 1);
     }
 }
 
 /// Sets the defaults of a ReplicationController, whose labels and selector default to the labels of its pods.
-pub(crate) fn fill_controller(object: &mut Value) {
+fn set_controller_defaults(object: &mut Value) {
     if !object["spec"].is_object() {
         return;
     }
@@ -27,11 +52,11 @@ pub(crate) fn fill_controller(object: &mut Value) {
         absent(&mut object["spec"]["selector"], labels);
     }
     absent(&mut object["spec"]["replicas"], 1);
-    fill_template(&mut object["spec"]["template"]);
+    set_template_defaults(&mut object["spec"]["template"]);
 }
 
 /// Checks a ReplicaSet.
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas", "minReadySeconds"], causes);
     alike_pods(spec, causes);

@@ -4,17 +4,33 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::of_workload;
 use super::replicated::lasting;
 use super::rollout;
 use crate::kinds::claim;
-use crate::kinds::pod::{self, fill_workload};
+use crate::kinds::pod::{self, set_workload_defaults};
+use crate::kinds::resource::STATEFUL_SETS;
 use crate::kinds::rule::field::{
     invalid, is_empty, is_same, label, list, non_negative, only, text, without,
 };
 use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::kinds::rule::status;
+use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::{absent, fields, items};
 use crate::model::failure::Cause;
+use crate::model::name::bad_label;
+
+pub(crate) const STATEFUL_SET: Strategy = Strategy {
+    set_defaults,
+    bad_name: bad_label,
+    after_admission: |set| drop_alpha_fields(&Value::Null, set),
+    prepare_for_update: |_, live, set| drop_alpha_fields(live, set),
+    validate: check,
+    validates_updates_as_new: false,
+    has_scale: true,
+    cells: cells!(workload::stateful_set),
+    ..of_workload(STATEFUL_SETS, Controller::StatefulSet)
+};
 
 const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
@@ -29,7 +45,7 @@ const MUTABLE: [&str; 7] = [
     "minReadySeconds",
 ];
 
-pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     policies(spec, causes);
     if live.is_none() {
@@ -136,8 +152,8 @@ fn policies(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Sets the defaults of a StatefulSet.
-pub(crate) fn fill(set: &mut Value) {
-    let Some(spec) = fill_workload(set) else {
+fn set_defaults(set: &mut Value) {
+    let Some(spec) = set_workload_defaults(set) else {
         return;
     };
     let defaults = [
@@ -162,19 +178,19 @@ pub(crate) fn fill(set: &mut Value) {
     for claim in items(spec, "volumeClaimTemplates") {
         claim["apiVersion"] = "v1".into();
         claim["kind"] = "PersistentVolumeClaim".into();
-        claim::fill(claim);
+        claim::set_defaults(claim);
     }
 }
 
 /// Drops fields that are not enabled by default, unless they were stored before.
-pub(crate) fn without_alpha(live: Option<&Value>, set: &mut Value) {
+fn drop_alpha_fields(live: &Value, set: &mut Value) {
     const FIELD: &str = "/spec/updateStrategy/rollingUpdate";
     let has_it = |set: &Value| {
         set.pointer(FIELD)
             .is_some_and(|it| !it["maxUnavailable"].is_null())
     };
     let rolling = set.pointer_mut(FIELD).and_then(Value::as_object_mut);
-    if !live.is_some_and(has_it)
+    if !has_it(live)
         && let Some(rolling) = rolling
     {
         rolling.shift_remove("maxUnavailable");

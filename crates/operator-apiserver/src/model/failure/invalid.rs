@@ -24,7 +24,7 @@ impl Failure {
         };
         // The details have the kind in the place of the resource.
         let failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
-            .about(&Kind::named(group, &kind.kind), name);
+            .about(&Kind::named((group, &kind.kind)), name);
         failure.with_causes(causes)
     }
 

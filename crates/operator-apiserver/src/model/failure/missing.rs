@@ -10,11 +10,6 @@ impl Failure {
         Self::new(404, "NotFound", message).about(kind, name)
     }
 
-    pub fn no_namespace(name: &str) -> Self {
-        let kind = Kind::named("", "namespaces");
-        Self::not_found(&kind, name)
-    }
-
     /// The path does not exist, for example because its kind is not registered.
     pub fn no_such_path() -> Self {
         Self {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use self::parent::Parent;
 use crate::apply::{Managers, Operation, without_managers};
 use crate::decode::{self, body};
+use crate::kinds::strategy;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::{Kind, Scale};
 use crate::model::metadata::{self, text};
@@ -297,14 +298,11 @@ fn paths(kind: &Kind) -> Result<Scale> {
     let custom = kind.custom.as_ref();
     let scale = match custom {
         Some(custom) => custom.scale.clone(),
-        None => match (kind.group.as_str(), kind.plural.as_str()) {
-            ("apps", "deployments" | "replicasets" | "statefulsets") => Some(Scale {
-                spec_replicas_path: ".spec.replicas".into(),
-                status_replicas_path: ".status.replicas".into(),
-                label_selector_path: Some(".spec.selector".into()),
-            }),
-            _ => None,
-        },
+        None => strategy(kind).has_scale.then(|| Scale {
+            spec_replicas_path: ".spec.replicas".into(),
+            status_replicas_path: ".status.replicas".into(),
+            label_selector_path: Some(".spec.selector".into()),
+        }),
     };
     scale.ok_or_else(|| Failure::not_implemented(format!("{}/scale", kind.qualified())))
 }

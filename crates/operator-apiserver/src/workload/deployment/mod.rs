@@ -17,6 +17,7 @@ use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
+use crate::kinds::resource::REPLICA_SETS;
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, name};
@@ -50,7 +51,7 @@ impl Controllers<'_> {
     }
 
     fn roll(&mut self, deployment: Value) -> Result<()> {
-        let sets = copies(self.claim(&deployment, ("apps", "replicasets"), |_| true));
+        let sets = copies(self.claim(&deployment, REPLICA_SETS, |_| true));
         let mut rollout = Rollout::of(deployment, sets);
         if is_deleting(&rollout.deployment) {
             return self.report(&rollout);

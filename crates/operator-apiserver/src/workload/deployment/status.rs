@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Rollout, bounds, desired};
+use crate::kinds::resource::DEPLOYMENTS;
 use crate::model::failure::Result;
 use crate::model::metadata::{name, now};
 use crate::workload::Controllers;
@@ -108,7 +109,7 @@ impl Controllers<'_> {
             return true;
         }
         let later = Duration::from_secs(left.unsigned_abs() + 1);
-        let key = key("apps", "deployments", deployment);
+        let key = key(DEPLOYMENTS, deployment);
         self.wake(&key, later);
         false
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{COMPONENT, Pass, TRACKING};
+use crate::kinds::resource::{JOBS, PODS};
 use crate::model::failure::Result;
 use crate::model::metadata::{finalizers, now};
 use crate::workload::Controllers;
@@ -55,7 +56,7 @@ impl Controllers<'_> {
             status.retain(|_, value| !value.is_null());
         }
         let status = job["status"].clone();
-        let Some(stored) = self.state.store.find(&key("batch", "jobs", &job)) else {
+        let Some(stored) = self.state.store.find(&key(JOBS, &job)) else {
             return Ok(());
         };
         let mut job = self.write_status(CONTROLLERS, &stored, status)?;
@@ -87,7 +88,7 @@ impl Controllers<'_> {
 
     /// Removes the finalizer of a counted pod.
     fn let_go(&mut self, pod: &Value) {
-        let key = key("", "pods", pod);
+        let key = key(PODS, pod);
         let Some(pod) = self.state.store.find(&key) else {
             return;
         };

@@ -13,6 +13,7 @@ use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
+use crate::kinds::resource::PODS;
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, now};
@@ -68,7 +69,7 @@ impl Controllers<'_> {
     }
 
     fn step_job(&mut self, key: &Key, job: Value) -> Result<()> {
-        let pods = copies(self.claim(&job, ("", "pods"), |_| true));
+        let pods = copies(self.claim(&job, PODS, |_| true));
         let mut pass = Pass::new(job, &pods);
         let is_suspended = pass.job["spec"]["suspend"] == true;
         let status = &mut pass.job["status"];

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::need::Lack;
+use crate::kinds::resource::NAMESPACES;
 use crate::model::key::Key;
 use crate::model::metadata::text;
 use crate::workload::Controllers;
@@ -35,11 +36,8 @@ pub(super) struct Fate {
 
 impl Controllers<'_> {
     pub(super) fn fate_of(&self, pod: &Value) -> Fate {
-        let namespace = self.state.store.find(&Key {
-            plural: "namespaces".into(),
-            name: text(pod, "namespace").into(),
-            ..Key::default()
-        });
+        let namespace = Key::new(NAMESPACES, "", text(pod, "namespace"));
+        let namespace = self.state.store.find(&namespace);
         let said = |name: &str| -> String {
             let own = annotation(pod, name);
             let common = namespace

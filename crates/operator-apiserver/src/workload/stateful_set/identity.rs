@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::resource::VOLUME_CLAIMS;
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::metadata::{self, name, text};
@@ -111,10 +112,5 @@ impl Controllers<'_> {
 }
 
 fn claim_key(pod: &Value, name: &str) -> Key {
-    Key {
-        plural: "persistentvolumeclaims".into(),
-        namespace: text(pod, "namespace").into(),
-        name: name.into(),
-        ..Key::default()
-    }
+    Key::new(VOLUME_CLAIMS, text(pod, "namespace"), name)
 }

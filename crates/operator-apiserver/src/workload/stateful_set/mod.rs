@@ -10,6 +10,7 @@ use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
+use crate::kinds::resource::PODS;
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, name};
@@ -42,7 +43,7 @@ impl Controllers<'_> {
     fn step_stateful_set(&mut self, key: &Key, set: Value) -> Result<()> {
         let revisions = self.revise(&set)?;
         let is_member = |pod: &Value| ordinal(name(&set), pod).is_some();
-        let mut pods = copies(self.claim(&set, ("", "pods"), is_member));
+        let mut pods = copies(self.claim(&set, PODS, is_member));
         pods.sort_by_cached_key(|pod| ordinal(name(&set), pod));
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {

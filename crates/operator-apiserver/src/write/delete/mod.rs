@@ -10,7 +10,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::kinds::{crd, namespace};
+use crate::kinds::resource::NAMESPACES;
+use crate::kinds::strategy;
+use crate::kinds::strategy::Dependents;
 use crate::model::clock;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
@@ -76,10 +78,10 @@ impl State {
         };
         kind.check_stored(&live)?;
         precondition::check(kind, &live, options)?;
-        if kind.is("", "namespaces") && namespace::may_not_be_deleted(&key.name) {
+        if strategy(kind).undeletable.contains(&&*key.name) {
             let text = format!(
-                "namespaces {:?} is forbidden: this namespace may not be deleted",
-                key.name
+                "{} {:?} is forbidden: this namespace may not be deleted",
+                kind.plural, key.name
             );
             return Err(Failure::forbidden(kind, &key.name, text));
         }
@@ -125,21 +127,21 @@ impl State {
             .iter()
             .any(|name| [FOREGROUND, ORPHAN].contains(name));
         let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
-        match is_event(kind) {
-            // Foreground deletion does not wait for their dependents.
-            true => propagate(&mut object, Some(Propagation::Background)),
-            false => propagate(&mut object, options.propagation.or(usual)),
-        }
-        if kind.is("", "namespaces") {
-            namespace::terminate(&mut object);
-        }
-        if crd::is_crd(kind) {
-            crd::terminate(&mut object);
+        let own = strategy(kind);
+        propagate(
+            &mut object,
+            match own.dependents {
+                Dependents::Unsupported => Some(Propagation::Background),
+                _ => options.propagation.or(usual),
+            },
+        );
+        if let Some(terminate) = own.terminate {
+            terminate(&mut object);
         }
         let grace = grace(kind, &object, options);
         let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
         if !is_held && grace == 0 {
-            if kind.is("", "pods") {
+            if own.has_grace_period {
                 mark(&mut object, grace);
                 // Watches report that a pod is being deleted before they report its deletion.
                 if !options.dry_run && !is_deleting(&live) {
@@ -157,11 +159,11 @@ impl State {
             });
         }
         if is_deleting(&object) {
-            if kind.is("", "pods") {
+            if own.has_grace_period {
                 shorten(&mut object, options.grace);
             }
         } else {
-            match kind.is("", "namespaces") || crd::is_crd(kind) {
+            match own.terminate.is_some() {
                 true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
                 false => mark(&mut object, grace),
             }
@@ -186,7 +188,7 @@ impl State {
 
     /// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
     pub(crate) fn holds(&self, kind: &Kind, object: &Value) -> bool {
-        kind.is("", "namespaces")
+        kind.is(NAMESPACES)
             && object["spec"]["finalizers"]
                 .as_array()
                 .is_some_and(|list| !list.is_empty())
@@ -201,7 +203,7 @@ impl Request<'_> {
             let object = deleted.object;
             return Reply::Object { code: 202, object };
         }
-        if !deleted.is_gone || returns_object(kind) {
+        if !deleted.is_gone || strategy(kind).returns_deleted {
             return Reply::ok(deleted.object);
         }
         let mut details = json!({"name": name});
@@ -260,7 +262,7 @@ fn propagate(object: &mut Value, propagation: Option<Propagation>) {
 
 /// The grace period, which only pods that are assigned to a node have.
 fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
-    let is_running = kind.is("", "pods")
+    let is_running = strategy(kind).has_grace_period
         && object["spec"]["nodeName"]
             .as_str()
             .is_some_and(|node| !node.is_empty())
@@ -291,29 +293,5 @@ fn shorten(object: &mut Value, wanted: Option<i64>) {
     {
         metadata::set(object, "deletionTimestamp", clock::text(end));
         metadata::set(object, "deletionGracePeriodSeconds", wanted);
-    }
-}
-
-fn is_event(kind: &Kind) -> bool {
-    kind.is("", "events") || kind.is("events.k8s.io", "events")
-}
-
-/// The built-in kinds for which the response is the deleted object instead of a Status.
-fn returns_object(kind: &Kind) -> bool {
-    match kind.group.as_str() {
-        "" => [
-            "namespaces",
-            "persistentvolumeclaims",
-            "persistentvolumes",
-            "pods",
-            "podtemplates",
-            "resourcequotas",
-            "serviceaccounts",
-            "services",
-        ]
-        .contains(&kind.plural.as_str()),
-        "storage.k8s.io" => kind.plural != "csistoragecapacities",
-        "resource.k8s.io" => true,
-        _ => false,
     }
 }

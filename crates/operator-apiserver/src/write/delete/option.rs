@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::strategy;
+use crate::kinds::strategy::Dependents;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::request::call::Call;
 use crate::request::resource::Request;
@@ -70,15 +72,14 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
-        let is_job = request.kind.is("batch", "jobs");
-        let orphans = is_job || request.kind.is("", "replicationcontrollers");
-        if propagation.is_none() && is_job {
-            request.call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+        let warning = strategy(request.kind).deletion_warning;
+        if let Some(warning) = warning.filter(|_| propagation.is_none()) {
+            request.call.warn(warning);
         }
         let precondition = |name: &str| sent["preconditions"][name].as_str().map(str::to_owned);
         Ok(Self {
             propagation,
-            orphans,
+            orphans: strategy(request.kind).dependents == Dependents::Orphaned,
             spares_orphans: sent["orphanDependents"] == false,
             grace: sent["gracePeriodSeconds"].as_i64(),
             dry_run: sent["dryRun"][0] == "All",

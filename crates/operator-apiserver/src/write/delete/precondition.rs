@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::Options;
-use crate::kinds::crd;
+use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
 
 /// Rejects an object whose uid or version differs from the one that the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
-    match kind.is("", "namespaces") || crd::is_crd(kind) {
+    match strategy(kind).terminate.is_some() {
         true => check_in_store(kind, live, options),
         false => check_usually(kind, live, options),
     }

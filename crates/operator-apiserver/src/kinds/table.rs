@@ -1,0 +1,186 @@
+//! The strategies of all built-in kinds that differ from others. Those with code have a file; the others are written here.
+
+use super::job::{self, cron_job};
+use super::resource::{
+    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONTROLLER_REVISIONS,
+    DISRUPTION_BUDGETS, ENDPOINT_SLICES, ENDPOINTS, RUNTIME_CLASSES, SERVICE_ACCOUNTS,
+};
+use super::strategy::{Controller, Strategy};
+use super::value::{items, keep};
+use super::webhook::of_admission;
+use super::workload::{daemon_set, deployment, replica_set, stateful_set};
+use super::{
+    claim, config, crd, event, lease, namespace, network_policy, node, pod, priority_class, role,
+    service, volume, webhook,
+};
+
+pub(crate) static BUILTIN: &[Strategy] = &[
+    config::CONFIG_MAP,
+    Strategy {
+        creates_on_update: true,
+        ..Strategy::of(ENDPOINTS)
+    },
+    event::EVENT,
+    Strategy {
+        creates_on_update: true,
+        ..Strategy::of(("", "limitranges"))
+    },
+    namespace::NAMESPACE,
+    node::NODE,
+    claim::CLAIM,
+    volume::VOLUME,
+    pod::POD,
+    pod::POD_TEMPLATE,
+    replica_set::REPLICATION_CONTROLLER,
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of(("", "resourcequotas"))
+    },
+    config::SECRET,
+    Strategy {
+        drop_disabled_fields: |_, account| {
+            items(account, "secrets").for_each(|secret| keep(secret, &["name"]));
+        },
+        returns_deleted: true,
+        cells: cells!(plain),
+        ..Strategy::of(SERVICE_ACCOUNTS)
+    },
+    service::SERVICE,
+    Strategy {
+        has_generation: true,
+        ..of_admission((ADMISSION, "mutatingadmissionpolicies"))
+    },
+    of_admission((ADMISSION, "mutatingadmissionpolicybindings")),
+    webhook::MUTATING,
+    Strategy {
+        has_generation: true,
+        ..of_admission(ADMISSION_POLICIES)
+    },
+    Strategy {
+        has_generation: true,
+        ..of_admission(ADMISSION_POLICY_BINDINGS)
+    },
+    webhook::VALIDATING,
+    crd::CRD,
+    Strategy {
+        validates_updates_as_new: false,
+        ..Strategy::of(CONTROLLER_REVISIONS)
+    },
+    daemon_set::DAEMON_SET,
+    deployment::DEPLOYMENT,
+    replica_set::REPLICA_SET,
+    stateful_set::STATEFUL_SET,
+    cron_job::CRON_JOB,
+    job::JOB,
+    Strategy {
+        selectable_fields: Some(&[("spec.signerName", "")]),
+        ..Strategy::of(("certificates.k8s.io", "certificatesigningrequests"))
+    },
+    lease::LEASE,
+    Strategy {
+        has_generation: true,
+        ..Strategy::of(ENDPOINT_SLICES)
+    },
+    event::NEW_EVENT,
+    Strategy {
+        has_generation: true,
+        ..Strategy::of((FLOW_CONTROL, "flowschemas"))
+    },
+    Strategy {
+        has_generation: true,
+        ..Strategy::of((FLOW_CONTROL, "prioritylevelconfigurations"))
+    },
+    Strategy {
+        has_generation: true,
+        cells: cells!(core::ingress),
+        ..Strategy::of(("networking.k8s.io", "ingresses"))
+    },
+    network_policy::NETWORK_POLICY,
+    Strategy {
+        kept_by_status: METADATA,
+        ..Strategy::of(("networking.k8s.io", "servicecidrs"))
+    },
+    Strategy {
+        allows_short_finalizers: true,
+        creates_on_update: true,
+        allows_unconditional_update: false,
+        ..Strategy::of(RUNTIME_CLASSES)
+    },
+    Strategy {
+        allows_unconditional_update: false,
+        has_generation: true,
+        cells: cells!(core::disruption_budget),
+        controller: Some(Controller::Budget),
+        ..Strategy::of(DISRUPTION_BUDGETS)
+    },
+    role::CLUSTER_ROLE_BINDING,
+    role::CLUSTER_ROLE,
+    role::ROLE_BINDING,
+    role::ROLE,
+    of_devices("deviceclasses"),
+    Strategy {
+        kept_by_status: METADATA,
+        ..of_devices("resourceclaims")
+    },
+    of_devices("resourceclaimtemplates"),
+    Strategy {
+        selectable_fields: Some(&[("spec.nodeName", ""), ("spec.driver", "")]),
+        ..of_devices("resourceslices")
+    },
+    priority_class::PRIORITY_CLASS,
+    Strategy {
+        allows_unconditional_update: false,
+        ..of_storage("csidrivers")
+    },
+    Strategy {
+        allows_unconditional_update: false,
+        ..of_storage("csinodes")
+    },
+    Strategy {
+        allows_unconditional_update: false,
+        ..Strategy::of((STORAGE, "csistoragecapacities"))
+    },
+    of_storage("storageclasses"),
+    Strategy {
+        allows_unconditional_update: false,
+        kept_by_status: METADATA,
+        ..of_storage("volumeattachments")
+    },
+    of_storage("volumeattributesclasses"),
+];
+
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+const STORAGE: &str = "storage.k8s.io";
+
+const METADATA: &[&str] = &["annotations", "finalizers", "labels", "ownerReferences"];
+
+const fn of_devices(plural: &'static str) -> Strategy {
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of(("resource.k8s.io", plural))
+    }
+}
+
+const fn of_storage(plural: &'static str) -> Strategy {
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of((STORAGE, plural))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BUILTIN;
+    use crate::model::builtin::builtin;
+
+    #[test]
+    fn each_strategy_is_of_one_recorded_kind() {
+        for (at, strategy) in BUILTIN.iter().enumerate() {
+            let (group, plural) = strategy.resource;
+            let mut others = BUILTIN[..at].iter();
+            let is_first = others.all(|other| other.resource != strategy.resource);
+            let is_recorded = builtin().kinds.iter().any(|kind| kind.is((group, plural)));
+            assert!(is_first && is_recorded, "{plural}.{group}");
+        }
+    }
+}
