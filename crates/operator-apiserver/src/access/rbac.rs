@@ -12,7 +12,7 @@ use crate::model::key::Key;
 use crate::model::kind::Kind;
 use crate::request::call::{Call, ResourcePath, User};
 use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::store::objects::Store;
 
 /// The attributes of a request for authorization.
 #[derive(Clone, Debug)]
@@ -27,130 +27,128 @@ pub(crate) enum Attempt<'a> {
     },
 }
 
-impl State {
-    /// Rejects a request that the caller is not permitted to make.
-    pub(crate) fn authorize(&self, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
-        let Some(user) = &call.user else {
-            return Ok(());
-        };
-        let mut path = path.clone();
-        if (&*path.group, &*path.plural) == NAMESPACES && !path.name.is_empty() {
-            // A namespace is in itself, to its roles.
-            path.namespace.clone_from(&path.name);
-        }
-        if path.name.is_empty() && matches!(verb, "list" | "watch") {
-            // Who asks for one name may have the right to it.
-            let mut terms = call.param("fieldSelector").split(',');
-            let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
-            name.unwrap_or_default()
-                .trim_start_matches('=')
-                .clone_into(&mut path.name);
-        }
-        match self.allows(user, &Attempt::Resource { verb, path: &path }) {
-            true => Ok(()),
-            false => Err(refusal(user, verb, &path)),
-        }
+/// Rejects a request that the caller is not permitted to make.
+pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
+    let Some(user) = &call.user else {
+        return Ok(());
+    };
+    let mut path = path.clone();
+    if (&*path.group, &*path.plural) == NAMESPACES && !path.name.is_empty() {
+        // A namespace is in itself, to its roles.
+        path.namespace.clone_from(&path.name);
     }
-
-    pub(crate) fn authorize_path(&self, call: &Call) -> Result<()> {
-        let Some(user) = &call.user else {
-            return Ok(());
-        };
-        let verb = call.method.as_str().to_lowercase();
-        match self.allows(
-            user,
-            &Attempt::Path {
-                verb: &verb,
-                path: &call.path,
-            },
-        ) {
-            true => Ok(()),
-            false => Err(Failure::forbidden_path(format!(
-                "forbidden: User {:?} cannot {verb} path {:?}",
-                user.name, call.path
-            ))),
-        }
+    if path.name.is_empty() && matches!(verb, "list" | "watch") {
+        // Who asks for one name may have the right to it.
+        let mut terms = call.param("fieldSelector").split(',');
+        let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
+        name.unwrap_or_default()
+            .trim_start_matches('=')
+            .clone_into(&mut path.name);
     }
-
-    /// An apply that creates an object also needs the permission `create`.
-    pub(crate) fn authorize_create_on_apply(&self, request: &Request<'_>) -> Result<()> {
-        let path = ResourcePath {
-            name: String::new(),
-            ..request.path.clone()
-        };
-        let Some(user) = &request.call.user else {
-            return Ok(());
-        };
-        match self.allows(
-            user,
-            &Attempt::Resource {
-                verb: "create",
-                path: &path,
-            },
-        ) {
-            true => Ok(()),
-            false => Err(refusal(user, "create", request.path)),
-        }
+    match allows(store, user, &Attempt::Resource { verb, path: &path }) {
+        true => Ok(()),
+        false => Err(refusal(user, verb, &path)),
     }
+}
 
-    /// Whether a user has a permission for a resource.
-    pub(crate) fn may(&self, user: &User, verb: &str, path: &ResourcePath) -> bool {
-        self.allows(user, &Attempt::Resource { verb, path })
+pub(crate) fn authorize_path(store: &Store, call: &Call) -> Result<()> {
+    let Some(user) = &call.user else {
+        return Ok(());
+    };
+    let verb = call.method.as_str().to_lowercase();
+    match allows(
+        store,
+        user,
+        &Attempt::Path {
+            verb: &verb,
+            path: &call.path,
+        },
+    ) {
+        true => Ok(()),
+        false => Err(Failure::forbidden_path(format!(
+            "forbidden: User {:?} cannot {verb} path {:?}",
+            user.name, call.path
+        ))),
     }
+}
 
-    /// Whether a rule that is bound to the user permits the request.
-    pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
-        self.reason(user, attempt).is_some()
+/// An apply that creates an object also needs the permission `create`.
+pub(crate) fn authorize_create_on_apply(store: &Store, request: &Request<'_>) -> Result<()> {
+    let path = ResourcePath {
+        name: String::new(),
+        ..request.path.clone()
+    };
+    let Some(user) = &request.call.user else {
+        return Ok(());
+    };
+    match allows(
+        store,
+        user,
+        &Attempt::Resource {
+            verb: "create",
+            path: &path,
+        },
+    ) {
+        true => Ok(()),
+        false => Err(refusal(user, "create", request.path)),
     }
+}
 
-    /// The reason why the user has the permission; empty for an administrator.
-    pub(crate) fn reason(&self, user: &User, attempt: &Attempt<'_>) -> Option<String> {
-        if user.groups.iter().any(|group| group == "system:masters") {
-            return Some(String::new());
-        }
-        let namespace = match attempt {
-            Attempt::Resource { path, .. } => path.namespace.as_str(),
-            Attempt::Path { .. } => "",
-        };
-        let cluster = self.store.of_kind(CLUSTER_ROLE_BINDINGS, "");
-        let mut bindings: Vec<(&Value, &str)> =
-            cluster.map(|(_, binding)| (&**binding, "")).collect();
-        if !namespace.is_empty() {
-            let local = self.store.of_kind(ROLE_BINDINGS, namespace);
-            bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
-        }
-        bindings.into_iter().find_map(|(binding, namespace)| {
-            let subjects = binding["subjects"].as_array().into_iter().flatten();
-            let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
-            let subject = subjects.next()?;
-            let rules = self.rules(binding, namespace);
-            let covers = rules.iter().any(|rule| covers(rule, attempt));
-            covers.then(|| describe(binding, subject, namespace))
-        })
+/// Whether a user has a permission for a resource.
+pub(crate) fn may(store: &Store, user: &User, verb: &str, path: &ResourcePath) -> bool {
+    allows(store, user, &Attempt::Resource { verb, path })
+}
+
+/// Whether a rule that is bound to the user permits the request.
+pub(crate) fn allows(store: &Store, user: &User, attempt: &Attempt<'_>) -> bool {
+    reason(store, user, attempt).is_some()
+}
+
+/// The reason why the user has the permission; empty for an administrator.
+pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Option<String> {
+    if user.groups.iter().any(|group| group == "system:masters") {
+        return Some(String::new());
     }
+    let namespace = match attempt {
+        Attempt::Resource { path, .. } => path.namespace.as_str(),
+        Attempt::Path { .. } => "",
+    };
+    let cluster = store.of_kind(CLUSTER_ROLE_BINDINGS, "");
+    let mut bindings: Vec<(&Value, &str)> = cluster.map(|(_, binding)| (&**binding, "")).collect();
+    if !namespace.is_empty() {
+        let local = store.of_kind(ROLE_BINDINGS, namespace);
+        bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
+    }
+    bindings.into_iter().find_map(|(binding, namespace)| {
+        let subjects = binding["subjects"].as_array().into_iter().flatten();
+        let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
+        let subject = subjects.next()?;
+        let rules = rules(store, binding, namespace);
+        let covers = rules.iter().any(|rule| covers(rule, attempt));
+        covers.then(|| describe(binding, subject, namespace))
+    })
+}
 
-    /// The rules of the role to which a binding refers.
-    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
-        let role = &binding["roleRef"];
-        let (resource, namespace) = role_resource(role, namespace);
-        let name = role["name"].as_str().unwrap_or_default();
-        let Some(role) = self.store.find(&Key::new(resource, namespace, name)) else {
-            return Vec::new();
-        };
-        let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
-        let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
-        for selector in selectors.into_iter().flatten() {
-            for (_, other) in self.store.of_kind(CLUSTER_ROLES, "") {
-                let labels = &other["metadata"]["labels"];
-                let wanted = selector["matchLabels"].as_object();
-                if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v))
-                {
-                    rules.extend(other["rules"].as_array().cloned().unwrap_or_default());
-                }
+/// The rules of the role to which a binding refers.
+pub(crate) fn rules(store: &Store, binding: &Value, namespace: &str) -> Vec<Value> {
+    let role = &binding["roleRef"];
+    let (resource, namespace) = role_resource(role, namespace);
+    let name = role["name"].as_str().unwrap_or_default();
+    let Some(role) = store.find(&Key::new(resource, namespace, name)) else {
+        return Vec::new();
+    };
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+    let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
+    for selector in selectors.into_iter().flatten() {
+        for (_, other) in store.of_kind(CLUSTER_ROLES, "") {
+            let labels = &other["metadata"]["labels"];
+            let wanted = selector["matchLabels"].as_object();
+            if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v)) {
+                rules.extend(other["rules"].as_array().cloned().unwrap_or_default());
             }
         }
-        rules
     }
+    rules
 }
 
 /// The kind and namespace of the role to which a binding in a namespace refers.

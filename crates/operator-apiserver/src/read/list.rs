@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use crate::kinds::resource::{CLUSTER_ROLES, NAMESPACES};
     use crate::store::state::State;
+    use crate::store::stored;
 
     #[test]
     fn a_list_is_written_as_its_value_is() {
@@ -111,7 +112,7 @@ mod tests {
             let kind = state.registry.kind(group, "v1", plural).unwrap();
             let objects = state.store.of_kind((group, plural), "");
             let items: Vec<Item> = objects
-                .map(|(_, stored)| state.item(&kind, stored).unwrap())
+                .map(|(_, stored)| stored::item(&state.conversions, &kind, stored).unwrap())
                 .collect();
             assert!(items.len() > 2 && items.iter().all(|item| matches!(item, Item::Stored(_))));
             let list = List::new(&kind, json!({"resourceVersion": "1"}), items);

@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::access::rbac::Attempt;
+use super::account_token::{ISSUER, owner_of_token};
+use crate::access::rbac::{self, Attempt};
 use crate::apply::{Managers, Operation};
 use crate::decode;
 use crate::kinds::resource::{
@@ -15,7 +16,6 @@ use crate::model::metadata;
 use crate::read::reply::Reply;
 use crate::request::call::{ResourcePath, User};
 use crate::request::resource::Request;
-use crate::serve::account_token::ISSUER;
 use crate::store::state::State;
 
 /// The answer, if the kind is a review.
@@ -61,7 +61,7 @@ fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
         let text = "token is required for TokenReview in authentication";
         return Err(Failure::bad_request(text));
     }
-    let status = match state.owner_of_token(token) {
+    let status = match owner_of_token(&state.store, token) {
         Some(owner) => {
             json!({"authenticated": true, "user": owner, "audiences": [ISSUER]})
         }
@@ -94,7 +94,8 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
     let reason = user.map_or(Some(String::new()), |user| {
         if resource.is_null() {
             let (verb, path) = (text(&path["verb"]), text(&path["path"]));
-            return state.reason(
+            return rbac::reason(
+                &state.store,
                 &user,
                 &Attempt::Path {
                     verb: &verb,
@@ -110,7 +111,8 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
             name: text(&resource["name"]),
             subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
         };
-        state.reason(
+        rbac::reason(
+            &state.store,
             &user,
             &Attempt::Resource {
                 verb: &text(&resource["verb"]),

@@ -3,6 +3,7 @@
 #[cfg(feature = "workloads")]
 use tokio::time::Instant;
 
+use crate::finalize::collect::settle_dependents;
 use crate::store::state::State;
 #[cfg(feature = "workloads")]
 use crate::workload::{Controllers, Memory, Workloads};
@@ -29,8 +30,8 @@ impl Cluster {
         #[cfg(feature = "workloads")]
         self.advance();
         let result = act(&mut self.state);
-        if self.state.unsettled {
-            self.state.settle_dependents();
+        if self.state.gc.is_due {
+            settle_dependents(&mut self.state);
         }
         #[cfg(feature = "workloads")]
         if let Some(mut controllers) = self.controllers() {

@@ -59,7 +59,7 @@ fn missing(state: &State, conversions: &mut Conversions) -> Option<Missing> {
     let wanted = conversions.take_wanted();
     (!wanted.is_empty()).then(|| Missing {
         wanted,
-        endpoints: state.endpoints.clone(),
+        endpoints: state.settings.endpoints.clone(),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::request::call::Target;
 #[cfg(feature = "faces")]
 use crate::request::format::SWAGGER_ANSWER;
 use crate::request::format::{Format, JSON, TEXT};
-use crate::store::state::State;
+use crate::store::registry::Registry;
 
 /// A format, with the information about the objects that it needs.
 pub(crate) struct View {
@@ -27,33 +27,30 @@ pub(crate) struct View {
     header: Header,
 }
 
-impl State {
-    /// The format of the response to a call.
-    #[cfg(feature = "faces")]
-    pub(crate) fn view(&self, format: Format, call: &Call) -> View {
-        let rows = match (format, Target::read(&call.path)) {
-            (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
-                Some("scale") => Some(Rows::Scales),
-                // Other subresources are the object itself.
-                _ => self
-                    .registry
-                    .kind(&path.group, &path.version, &path.plural)
-                    .map(Rows::Objects),
-            },
-            _ => None,
-        };
-        View {
-            format,
-            rows,
-            header: Header::Shown,
-        }
+/// The format of the response to a call.
+#[cfg(feature = "faces")]
+pub(crate) fn view(registry: &Registry, format: Format, call: &Call) -> View {
+    let rows = match (format, Target::read(&call.path)) {
+        (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
+            Some("scale") => Some(Rows::Scales),
+            // Other subresources are the object itself.
+            _ => registry
+                .kind(&path.group, &path.version, &path.plural)
+                .map(Rows::Objects),
+        },
+        _ => None,
+    };
+    View {
+        format,
+        rows,
+        header: Header::Shown,
     }
+}
 
-    /// The format of the response to a call.
-    #[cfg(not(feature = "faces"))]
-    pub(crate) fn view(&self, format: Format, _call: &Call) -> View {
-        View { format }
-    }
+/// The format of the response to a call.
+#[cfg(not(feature = "faces"))]
+pub(crate) fn view(_registry: &Registry, format: Format, _call: &Call) -> View {
+    View { format }
 }
 
 impl View {

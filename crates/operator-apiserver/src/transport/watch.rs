@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::service::ApiServer;
 use super::view::View;
 use crate::model::failure::{Failure, Result};
-use crate::read::watch::Subscription;
+use crate::read::watch::{self, Subscription};
 use crate::store::conversion::Conversions;
 
 /// The signals for watches.
@@ -130,7 +130,7 @@ impl Watch {
         loop {
             let subscription = &mut self.subscription;
             let (news, missing) = self.server.look(&mut conversions, |state| {
-                (state.news(subscription), state.store.version())
+                (watch::news(state, subscription), state.store.version())
             });
             let Some(missing) = missing else {
                 let (news, newest) = news;

@@ -11,6 +11,7 @@ use crate::model::key::Key;
 use crate::model::metadata::{self, name, text};
 use crate::read::reply::Reply;
 use crate::request::call::{Call, Target};
+use crate::serve::route::serve_own;
 
 /// A component of a cluster, with its user agent.
 #[derive(Clone, Copy)]
@@ -99,7 +100,7 @@ impl Controllers<'_> {
         let Target::Resource(path) = Target::read(&call.path) else {
             return Err(Failure::no_such_path());
         };
-        match self.state.serve_own(&call, &path)? {
+        match serve_own(self.state, &call, &path)? {
             Reply::Object { object, .. } => Ok(object),
             Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
         }

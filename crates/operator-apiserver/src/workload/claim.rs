@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Controllers;
 use super::actor::CONTROLLERS;
 use super::field::is_over;
+use crate::finalize::protection::{self, unprotect};
 use crate::kinds::resource::VOLUMES;
 use crate::model::failure::Result;
 use crate::model::key::Key;
@@ -17,10 +18,10 @@ impl Controllers<'_> {
             return;
         };
         if is_deleting(&claim) {
-            self.state.unprotect(key);
+            unprotect(self.state, key);
             return;
         }
-        let is_used = self.state.users(key).any(|pod| !is_over(pod));
+        let is_used = protection::users(&self.state.store, key).any(|pod| !is_over(pod));
         if is_used && self.memory.settings.has_node && claim["status"]["phase"] == "Pending" {
             // Without a volume the pod waits no longer than any other.
             let _bound = self.bind_claim(&claim);

@@ -36,6 +36,8 @@ use tokio::time::Instant;
 use self::enqueue::keys_to_reconcile;
 use self::pod::Step;
 use self::timer::Timers;
+use crate::finalize::collect::settle_dependents;
+use crate::finalize::protection::unprotect;
 use crate::kinds::strategy::{Controller, strategy_of};
 use crate::model::clock;
 use crate::model::key::Key;
@@ -134,7 +136,7 @@ impl Controllers<'_> {
         loop {
             match self.state.queue.pop_first() {
                 Some(key) => self.reconcile(&key, false),
-                None if self.state.unsettled => self.state.settle_dependents(),
+                None if self.state.gc.is_due => settle_dependents(self.state),
                 None => return,
             }
         }
@@ -152,7 +154,7 @@ impl Controllers<'_> {
             Some(Controller::ReplicaSet) => self.sync_replica_set(key),
             Some(Controller::Service) => self.sync_service(key),
             Some(Controller::StatefulSet) => self.sync_stateful_set(key),
-            Some(Controller::Volume) => self.state.unprotect(key),
+            Some(Controller::Volume) => unprotect(self.state, key),
             None => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Prepared;
 use super::rule::check_given_version;
+use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, Lost, body};
 use crate::go::{self, go_type, sorted};
@@ -15,22 +15,26 @@ use crate::patch::{
 };
 use crate::request::resource::Request;
 use crate::store::state::State;
+use crate::store::stored;
 
-impl State {
-    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Prepared> {
-        let kind = request.kind;
-        let content_type = request.call.content_type.as_str();
-        if content_type == APPLY {
-            return self.apply(request);
-        }
-        check_media(request)?;
-        let live = self
-            .live(request)?
-            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let (object, lost) = request.patched(&live)?;
-        check_given_version(kind, &object)?;
-        Ok(self.updated(request, live, object, lost))
+pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
+    let kind = request.kind;
+    let content_type = request.call.content_type.as_str();
+    if content_type == APPLY {
+        return apply::apply(state, request);
     }
+    check_media(request)?;
+    let live = stored::live(state, request)?
+        .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+    let (object, lost) = request.patched(&live)?;
+    check_given_version(kind, &object)?;
+    Ok(draft::updated(
+        &state.conversions,
+        request,
+        live,
+        object,
+        lost,
+    ))
 }
 
 impl Request<'_> {

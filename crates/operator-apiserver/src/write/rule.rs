@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::prepare::kind_violations;
 use crate::go;
 use crate::kinds::rule::metadata as metadata_rules;
 use crate::kinds::{custom, strategy};
@@ -9,45 +10,40 @@ use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::{self, is_deleting, name, text};
 use crate::request::resource::Request;
-use crate::store::state::State;
-use crate::write::prepare::kind_violations;
 
-impl State {
-    pub(crate) fn check_changed(
-        &self,
-        kind: &Kind,
-        subresource: Option<&str>,
-        live: &Value,
-        object: &Value,
-        immutable: Vec<Cause>,
-    ) -> Result<()> {
-        let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
-        causes.extend(match (subresource, &kind.custom) {
-            (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
-            (Some("status"), None) if !strategy(kind).validates_status => Vec::new(),
-            _ => kind_violations(kind, Some(live), object),
-        });
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(live), causes)),
-        }
+pub(crate) fn check_changed(
+    kind: &Kind,
+    subresource: Option<&str>,
+    live: &Value,
+    object: &Value,
+    immutable: Vec<Cause>,
+) -> Result<()> {
+    let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
+    causes.extend(match (subresource, &kind.custom) {
+        (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
+        (Some("status"), None) if !strategy(kind).validates_status => Vec::new(),
+        _ => kind_violations(kind, Some(live), object),
+    });
+    match causes.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::invalid(kind, name(live), causes)),
     }
+}
 
-    /// Rejects an object that violates a rule of its kind.
-    pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
-        let mut causes = metadata_rules::of_new(kind, object);
-        let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
-        match &kind.custom {
-            // Rules are asked of objects in which nothing is absent or too long.
-            Some(custom) if is_incomplete && custom::has_rules(custom) => {
-                causes.extend(custom::violations_without_rules(custom, object));
-            }
-            _ => causes.extend(kind_violations(kind, None, object)),
+/// Rejects an object that violates a rule of its kind.
+pub(crate) fn check(kind: &Kind, object: &Value) -> Result<()> {
+    let mut causes = metadata_rules::of_new(kind, object);
+    let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
+    match &kind.custom {
+        // Rules are asked of objects in which nothing is absent or too long.
+        Some(custom) if is_incomplete && custom::has_rules(custom) => {
+            causes.extend(custom::violations_without_rules(custom, object));
         }
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(object), causes)),
-        }
+        _ => causes.extend(kind_violations(kind, None, object)),
+    }
+    match causes.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::invalid(kind, name(object), causes)),
     }
 }
 

@@ -11,7 +11,7 @@ mod call;
 mod condition;
 mod equivalent;
 mod hook;
-mod matching;
+pub(crate) mod matching;
 pub(crate) mod mutate;
 pub(crate) mod question;
 pub(crate) mod review;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::hook::Hook;
+use super::matching::{self, namespace_labels};
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
@@ -22,22 +23,20 @@ pub(crate) struct Question {
     validating: Vec<Hook>,
 }
 
-impl State {
-    pub(crate) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
-        let operation = subject.operation;
-        let labels = match request.kind.is(NAMESPACES) {
-            true => {
-                let old = subject.old.as_ref();
-                old.map(|namespace| namespace["metadata"]["labels"].clone())
-            }
-            false => self.namespace_labels(request),
-        };
-        Question {
-            kind: request.kind.clone(),
-            attributes: Attributes::new(request, subject, labels),
-            mutating: self.hooks(request, MUTATING_WEBHOOKS, operation),
-            validating: self.hooks(request, VALIDATING_WEBHOOKS, operation),
+pub(crate) fn question(state: &State, request: &Request<'_>, subject: Subject) -> Question {
+    let operation = subject.operation;
+    let labels = match request.kind.is(NAMESPACES) {
+        true => {
+            let old = subject.old.as_ref();
+            old.map(|namespace| namespace["metadata"]["labels"].clone())
         }
+        false => namespace_labels(&state.store, request),
+    };
+    Question {
+        kind: request.kind.clone(),
+        attributes: Attributes::new(request, subject, labels),
+        mutating: matching::hooks(state, request, MUTATING_WEBHOOKS, operation),
+        validating: matching::hooks(state, request, VALIDATING_WEBHOOKS, operation),
     }
 }
 

@@ -6,6 +6,21 @@ use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
 use crate::model::metadata::name;
 
+/// The number of addresses and ports that were allocated to Services.
+#[derive(Clone, Default)]
+pub(crate) struct Allocations(u32);
+
+impl Allocations {
+    fn next(&mut self) -> u32 {
+        self.0 += 1;
+        self.0
+    }
+
+    fn next_port(&mut self) -> u32 {
+        30_000 + self.next() % 2768
+    }
+}
+
 /// Rejects a Service without a name that needs an address, because addresses are recorded by name.
 pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
     let spec = &service["spec"];
@@ -150,7 +165,7 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
 
 /// Allocates the missing addresses and ports of a new or changed Service, and releases those that its type does not need.
 pub(crate) fn allocate(
-    allocated: &mut u32,
+    allocations: &mut Allocations,
     kind: &Kind,
     live: Option<&Value>,
     object: &mut Value,
@@ -187,8 +202,7 @@ pub(crate) fn allocate(
         spec["clusterIPs"] = json!([spec["clusterIP"]]);
     }
     if spec["clusterIP"].is_null() {
-        *allocated += 1;
-        let [_, _, c, d] = (*allocated + 1).to_be_bytes();
+        let [_, _, c, d] = (allocations.next() + 1).to_be_bytes();
         spec["clusterIP"] = format!("10.0.{c}.{d}").into();
     }
     if spec["clusterIPs"].is_null() {
@@ -216,13 +230,11 @@ pub(crate) fn allocate(
     let wants_ports = wants_node_ports(spec);
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
         if wants_ports && port["nodePort"].is_null() {
-            *allocated += 1;
-            port["nodePort"] = (30_000 + *allocated % 2768).into();
+            port["nodePort"] = allocations.next_port().into();
         }
     }
     if needs_health_port(spec) && spec["healthCheckNodePort"].is_null() {
-        *allocated += 1;
-        spec["healthCheckNodePort"] = (30_000 + *allocated % 2768).into();
+        spec["healthCheckNodePort"] = allocations.next_port().into();
     }
     drop_nulls(spec);
     Ok(())

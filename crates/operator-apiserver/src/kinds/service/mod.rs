@@ -4,7 +4,7 @@ mod address;
 mod check;
 mod defaults;
 
-pub(crate) use self::address::{allocate, check_owner};
+pub(crate) use self::address::{Allocations, allocate, check_owner};
 
 use crate::kinds::resource::SERVICES;
 use crate::kinds::strategy::{Controller, Strategy};

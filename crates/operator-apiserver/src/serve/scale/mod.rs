@@ -17,9 +17,10 @@ use crate::patch;
 use crate::read::reply::Reply;
 use crate::request::resource::Request;
 use crate::store::state::State;
-use crate::write::apply::check_manager;
+use crate::store::stored;
+use crate::write::apply::{self, check_manager};
 use crate::write::patch::{check_media, check_names};
-use crate::write::{Base, Draft, Prepared, check_identity};
+use crate::write::{self, Base, Draft, Prepared, check_identity};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
@@ -38,142 +39,140 @@ pub(crate) struct ScaleDraft {
     managers: Managers,
 }
 
-impl State {
-    pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
-        let kind = request.kind;
-        if verb == "get" {
-            let paths = paths(kind)?;
-            let live = self.scalable(request)?;
-            if !has_replicas(kind, &live, &paths) {
-                let path = &paths.spec_replicas_path;
-                let text = format!("the spec replicas field {path:?} does not exist");
-                return Err(Failure::broken(&text));
-            }
-            return Ok(Reply::ok(show(&live, &paths)));
-        }
-        let draft = self.propose_scale(request, verb)?;
-        let prepared = self.scaled_object(request, draft)?;
-        let reply = self.finish(request, prepared)?;
-        scale_reply(kind, reply)
-    }
-
-    fn scalable(&self, request: &Request<'_>) -> Result<Value> {
-        let live = self.live(request)?;
-        live.ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
-    }
-
-    /// Computes the new scale from a write.
-    pub(crate) fn propose_scale(&self, request: &Request<'_>, verb: &str) -> Result<ScaleDraft> {
-        let kind = request.kind;
+pub(crate) fn serve_scale(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
+    let kind = request.kind;
+    if verb == "get" {
         let paths = paths(kind)?;
-        let sent = request.sent_scale(verb)?;
-        let live = self.scalable(request)?;
-        let mut scale = show(&live, &paths);
+        let live = scalable(state, request)?;
         if !has_replicas(kind, &live, &paths) {
-            scale["spec"]["replicas"] = UNSET.into();
+            let path = &paths.spec_replicas_path;
+            let text = format!("the spec replicas field {path:?} does not exist");
+            return Err(Failure::broken(&text));
         }
-        let managers = Parent::of(kind, &live).to_scale();
-        metadata::set(&mut scale, "managedFields", managers.write_or_null());
-        let (scale, managers) = self.scaled(request, sent, &scale, managers)?;
-        Ok(ScaleDraft {
-            live,
-            scale,
-            managers,
-        })
+        return Ok(Reply::ok(show(&live, &paths)));
     }
+    let draft = propose_scale(state, request, verb)?;
+    let prepared = scaled_object(request, draft)?;
+    let reply = write::finish(state, request, prepared)?;
+    scale_reply(kind, reply)
+}
 
-    /// The object with its new scale.
-    pub(crate) fn scaled_object(
-        &self,
-        request: &Request<'_>,
-        draft: ScaleDraft,
-    ) -> Result<Prepared> {
-        let kind = request.kind;
-        let live = draft.live;
-        let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
-        let written = object.clone();
-        let mut lost = request.normalize(&mut object)?;
-        // The scaled object is not decoded; defaults are set with the next write.
-        lost.is_untidy = kind.custom.is_some() && written != object;
-        let managers = Parent::of(kind, &live).with(draft.managers);
-        let draft = Draft {
-            object,
-            managers,
-            lost,
-        };
-        Ok(Prepared::new(Base::Live(live), draft))
-    }
+fn scalable(state: &State, request: &Request<'_>) -> Result<Value> {
+    let live = stored::live(state, request)?;
+    live.ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
+}
 
-    /// Computes the new scale from a write and the live scale, and the owners of its fields.
-    fn scaled(
-        &self,
-        request: &Request<'_>,
-        sent: Option<Value>,
-        live: &Value,
-        before: Managers,
-    ) -> Result<(Value, Managers)> {
-        let kind = scale_kind(request.kind);
-        let of_scale = Request {
-            kind: &kind,
-            ..*request
-        };
-        let is_patch = sent.is_none();
-        let wanted = match (sent, request.call.content_type.as_str()) {
-            (Some(wanted), _) => {
-                check_identity(request, &wanted, text(live, "uid"))?;
-                wanted
-            }
-            (None, patch::APPLY) => {
-                let applied = self.applied_scale(request, &of_scale, live, &before)?;
-                check_patched(request, &applied.0, live)?;
-                return Ok(applied);
-            }
-            (None, _) => of_scale.patched(live)?.0,
-        };
-        if is_patch {
-            check_patched(request, &wanted, live)?;
-        }
-        // Fields without a manager have none until the first apply.
-        let managers = match before.0.is_empty() {
-            true => before,
-            false => {
-                let writer = of_scale.writer(Operation::Update);
-                let (live, wanted) = (without_managers(live), without_managers(&wanted));
-                writer.update(&live, &wanted, &before).unwrap_or_default()
-            }
-        };
-        Ok((wanted, managers))
+/// Computes the new scale from a write.
+pub(crate) fn propose_scale(
+    state: &State,
+    request: &Request<'_>,
+    verb: &str,
+) -> Result<ScaleDraft> {
+    let kind = request.kind;
+    let paths = paths(kind)?;
+    let sent = request.sent_scale(verb)?;
+    let live = scalable(state, request)?;
+    let mut scale = show(&live, &paths);
+    if !has_replicas(kind, &live, &paths) {
+        scale["spec"]["replicas"] = UNSET.into();
     }
+    let managers = Parent::of(kind, &live).to_scale();
+    metadata::set(&mut scale, "managedFields", managers.write_or_null());
+    let (scale, managers) = scaled(state, request, sent, &scale, managers)?;
+    Ok(ScaleDraft {
+        live,
+        scale,
+        managers,
+    })
+}
 
-    /// Computes the result of an apply to a scale. For a custom object, the real server can compare the result, but not convert it back to
-    /// an object.
-    fn applied_scale(
-        &self,
-        request: &Request<'_>,
-        of_scale: &Request<'_>,
-        live: &Value,
-        before: &Managers,
-    ) -> Result<(Value, Managers)> {
-        let is_custom = request.kind.custom.is_some();
-        let unconverted = |doing: &str, namespace: &str, name: &str| {
-            let shown = of_scale.kind.printed(namespace, name);
-            Failure::internal(format!(
-                "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
-            ))
-        };
-        if is_custom && before.0.is_empty() {
-            let doing = "failed to create manager for existing fields: failed to convert live";
-            return Err(unconverted(doing, "", ""));
+/// The object with its new scale.
+pub(crate) fn scaled_object(request: &Request<'_>, draft: ScaleDraft) -> Result<Prepared> {
+    let kind = request.kind;
+    let live = draft.live;
+    let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
+    let written = object.clone();
+    let mut lost = request.normalize(&mut object)?;
+    // The scaled object is not decoded; defaults are set with the next write.
+    lost.is_untidy = kind.custom.is_some() && written != object;
+    let managers = Parent::of(kind, &live).with(draft.managers);
+    let draft = Draft {
+        object,
+        managers,
+        lost,
+    };
+    Ok(Prepared::new(Base::Live(live), draft))
+}
+
+/// Computes the new scale from a write and the live scale, and the owners of its fields.
+fn scaled(
+    state: &State,
+    request: &Request<'_>,
+    sent: Option<Value>,
+    live: &Value,
+    before: Managers,
+) -> Result<(Value, Managers)> {
+    let kind = scale_kind(request.kind);
+    let of_scale = Request {
+        kind: &kind,
+        ..*request
+    };
+    let is_patch = sent.is_none();
+    let wanted = match (sent, request.call.content_type.as_str()) {
+        (Some(wanted), _) => {
+            check_identity(request, &wanted, text(live, "uid"))?;
+            wanted
         }
-        let draft = self.applied(of_scale, Some(live))?;
-        if is_custom && without_managers(&draft.object) != without_managers(live) {
-            let sent = body::yaml(&request.call.body)?;
-            let namespace = text(&sent, "namespace");
-            let name = &request.path.name;
-            return Err(unconverted("failed to convert new", namespace, name));
+        (None, patch::APPLY) => {
+            let applied = applied_scale(state, request, &of_scale, live, &before)?;
+            check_patched(request, &applied.0, live)?;
+            return Ok(applied);
         }
-        Ok((draft.object, draft.managers))
+        (None, _) => of_scale.patched(live)?.0,
+    };
+    if is_patch {
+        check_patched(request, &wanted, live)?;
     }
+    // Fields without a manager have none until the first apply.
+    let managers = match before.0.is_empty() {
+        true => before,
+        false => {
+            let writer = of_scale.writer(Operation::Update);
+            let (live, wanted) = (without_managers(live), without_managers(&wanted));
+            writer.update(&live, &wanted, &before).unwrap_or_default()
+        }
+    };
+    Ok((wanted, managers))
+}
+
+/// Computes the result of an apply to a scale. For a custom object, the real server can compare the result, but not convert it back to
+/// an object.
+fn applied_scale(
+    state: &State,
+    request: &Request<'_>,
+    of_scale: &Request<'_>,
+    live: &Value,
+    before: &Managers,
+) -> Result<(Value, Managers)> {
+    let is_custom = request.kind.custom.is_some();
+    let unconverted = |doing: &str, namespace: &str, name: &str| {
+        let shown = of_scale.kind.printed(namespace, name);
+        Failure::internal(format!(
+            "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
+        ))
+    };
+    if is_custom && before.0.is_empty() {
+        let doing = "failed to create manager for existing fields: failed to convert live";
+        return Err(unconverted(doing, "", ""));
+    }
+    let draft = apply::applied(state, of_scale, Some(live))?;
+    if is_custom && without_managers(&draft.object) != without_managers(live) {
+        let sent = body::yaml(&request.call.body)?;
+        let namespace = text(&sent, "namespace");
+        let name = &request.path.name;
+        return Err(unconverted("failed to convert new", namespace, name));
+    }
+    Ok((draft.object, draft.managers))
 }
 
 impl ScaleDraft {

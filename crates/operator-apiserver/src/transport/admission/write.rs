@@ -7,8 +7,9 @@
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS, overtaken};
+use crate::admission::namespace::check_namespace;
 use crate::admission::webhook::mutate::Mutated;
-use crate::admission::webhook::question::Question;
+use crate::admission::webhook::question::{self, Question};
 use crate::admission::webhook::review::Subject;
 use crate::apply::Managers;
 use crate::model::failure::{Cause, Failure, Result};
@@ -19,8 +20,11 @@ use crate::request::resource::Request;
 use crate::store::conversion::unanswered;
 use crate::store::state::State;
 use crate::transport::service::ApiServer;
+use crate::write::check::check_prepared;
+use crate::write::commit::{self, is_current};
+use crate::write::prepare::admit_by_plugins;
 use crate::write::rule::check_place;
-use crate::write::{Base, Prepared};
+use crate::write::{self, Base, Prepared};
 
 impl ApiServer {
     pub(super) async fn admit_write(
@@ -31,7 +35,7 @@ impl ApiServer {
     ) -> Result<Reply> {
         for _ in 0..ATTEMPTS {
             let (prepared, mut question) = self
-                .locked(call, path, |state, request| state.propose(request, verb))
+                .locked(call, path, |state, request| propose(state, request, verb))
                 .await?;
             let mutated = question.mutate(call, prepared.shown()).await?;
             let mut checking = Some((prepared, mutated));
@@ -40,21 +44,21 @@ impl ApiServer {
                     // This stage needs no conversion, so it runs once.
                     let (mut prepared, mutated) = checking.take().ok_or_else(unanswered)?;
                     prepared.accept(request, mutated)?;
-                    state.check_prepared(request, prepared)
+                    check_prepared(state, request, prepared)
                 })
                 .await?;
             question.validate(call, &checked.object).await?;
             checked.prune(question.kind());
             let reply = self
                 .locked(call, path, |state, request| {
-                    if !state.is_current(request, &checked) {
+                    if !is_current(&state.store, request, &checked) {
                         return Ok(None);
                     }
                     if checked.base.live().is_none() {
                         // The controller that empties the namespace would not find objects that are added later.
-                        state.check_namespace(request.kind, &checked.key)?;
+                        check_namespace(&state.store, request.kind, &checked.key)?;
                     }
-                    state.commit(request, checked.clone()).map(Some)
+                    commit::commit(state, request, checked.clone()).map(Some)
                 })
                 .await?;
             if let Some(reply) = reply {
@@ -65,32 +69,30 @@ impl ApiServer {
     }
 }
 
-impl State {
-    /// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
-    fn propose(&mut self, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
-        let mut prepared = self.prepare(request, verb)?;
-        let object = &mut prepared.draft.object;
-        let operation = match &prepared.base {
-            Base::Live(_) => "UPDATE",
-            Base::New | Base::Absent { .. } => {
-                self.check_namespace(request.kind, &request.key(name(object)))?;
-                self.admit_by_plugins(request, object)?;
-                "CREATE"
-            }
-        };
-        let subject = Subject {
-            operation,
-            name: match request.path.name.as_str() {
-                "" => name(object).to_owned(),
-                name => name.to_owned(),
-            },
-            options: options(request.call, operation),
-            old: prepared.base.live().cloned(),
-            is_dry_run: request.call.is_dry_run(),
-        };
-        let question = self.question(request, subject);
-        Ok((prepared, question))
-    }
+/// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
+fn propose(state: &mut State, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
+    let mut prepared = write::prepare(state, request, verb)?;
+    let object = &mut prepared.draft.object;
+    let operation = match &prepared.base {
+        Base::Live(_) => "UPDATE",
+        Base::New | Base::Absent { .. } => {
+            check_namespace(&state.store, request.kind, &request.key(name(object)))?;
+            admit_by_plugins(&state.store, request, object)?;
+            "CREATE"
+        }
+    };
+    let subject = Subject {
+        operation,
+        name: match request.path.name.as_str() {
+            "" => name(object).to_owned(),
+            name => name.to_owned(),
+        },
+        options: options(request.call, operation),
+        old: prepared.base.live().cloned(),
+        is_dry_run: request.call.is_dry_run(),
+    };
+    let question = question::question(state, request, subject);
+    Ok((prepared, question))
 }
 
 impl Prepared {
