@@ -17,7 +17,7 @@ use crate::store::gc_queue::owner_key;
 use crate::store::objects::Store;
 use crate::store::registry::Registry;
 use crate::store::state::State;
-use crate::store::stored::{self, to_storage};
+use crate::store::stored::{self, check_stored, to_storage};
 use crate::write::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_one, holds};
 use crate::write::tracking::writer;
 
@@ -171,7 +171,7 @@ pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOn
     let Some(kind) = state.registry.by_key(key) else {
         return;
     };
-    if kind.check_stored(&live).is_err() {
+    if check_stored(&kind, &live).is_err() {
         return;
     }
     // Metadata is the same in all versions, so no webhook has to convert it.

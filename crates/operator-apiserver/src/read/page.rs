@@ -15,7 +15,7 @@ use crate::request::resource::Request;
 use crate::request::selector::Selector;
 use crate::store::objects::Store;
 use crate::store::state::State;
-use crate::store::stored::{self, Item, check_collection};
+use crate::store::stored::{self, Item, check_collection, check_stored};
 
 /// A page of a collection.
 pub(crate) struct Page {
@@ -101,7 +101,7 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
         {
             continue;
         }
-        kind.check_stored(stored)?;
+        check_stored(kind, stored)?;
         if limit > 0 && items.len() + missing == limit && selector.is_empty() {
             // It is only counted, and needs no conversion.
             remaining += 1;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::subresource::body_kind;
+use super::subresource::{body_kind, subresource_body};
 use crate::apply::{Managers, Operation};
 use crate::kinds::resource::{NODES, PODS, SECRETS, SERVICE_ACCOUNTS};
 use crate::model::clock;
@@ -20,6 +20,7 @@ use crate::request::resource::Request;
 use crate::store::objects::Store;
 use crate::store::state::State;
 use crate::store::stored;
+use crate::write::tracking::{blank, writer_of};
 
 /// The issuer, which is also the audience of tokens for the API server.
 pub(super) const ISSUER: &str = "https://kubernetes.default.svc";
@@ -33,7 +34,7 @@ pub(crate) fn issue_token(state: &State, of_account: &Request<'_>) -> Result<Rep
         kind: &kind,
         ..*of_account
     };
-    let mut object = request.subresource_body()?;
+    let mut object = subresource_body(&request)?;
     let account_name = request.path.name.as_str();
     if !matches!(name(&object), "") && name(&object) != account_name {
         let text = format!(
@@ -57,12 +58,12 @@ pub(crate) fn issue_token(state: &State, of_account: &Request<'_>) -> Result<Rep
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = 3600.into();
     }
-    let writer = request.writer(Operation::Update);
-    let mut blank = request.blank();
+    let writer = writer_of(&request, Operation::Update);
+    let mut before = blank(&request);
     // A request always has the field.
-    blank["spec"]["boundObjectRef"] = Value::Null;
+    before["spec"]["boundObjectRef"] = Value::Null;
     let managers = writer
-        .update(&blank, &object, &Managers::default())
+        .update(&before, &object, &Managers::default())
         .unwrap_or_default();
     let spec = &mut object["spec"];
     if spec["audiences"].as_array().is_none_or(Vec::is_empty) {
@@ -98,7 +99,7 @@ pub(crate) fn issue_token(state: &State, of_account: &Request<'_>) -> Result<Rep
     for (kind, bound) in bound {
         claims["kubernetes.io"][kind] = json!({"name": name(&bound), "uid": text(&bound, "uid")});
     }
-    let mut answer = request.blank();
+    let mut answer = blank(&request);
     answer["metadata"] = json!({
         "name": account_name,
         "namespace": text(&account, "namespace"),

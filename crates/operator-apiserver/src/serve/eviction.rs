@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::route::serve_own;
-use super::subresource::body_kind;
+use super::subresource::{body_kind, subresource_body};
 use crate::kinds::resource::DISRUPTION_BUDGETS;
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::Kind;
@@ -30,7 +30,7 @@ pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
         kind: &body_kind("policy", "Eviction"),
         ..*request
     };
-    let eviction = body.subresource_body()?;
+    let eviction = subresource_body(&body)?;
     let pod_name = &request.path.name;
     if name(&eviction) != *pod_name {
         let text = "name in URL does not match name in Eviction object";

@@ -17,6 +17,7 @@ use crate::read::reply::Reply;
 use crate::request::call::{ResourcePath, User};
 use crate::request::resource::Request;
 use crate::store::state::State;
+use crate::write::tracking::{blank, writer_of};
 
 /// The answer, if the kind is a review.
 pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
@@ -38,7 +39,7 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     decode::identify(request.kind, &mut review)?;
     let asking = request.call.user.as_ref();
     let user = asking.cloned().unwrap_or_else(User::administrator);
-    let mut answer = request.blank();
+    let mut answer = blank(request);
     metadata::set(&mut answer, "creationTimestamp", metadata::now());
     answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
     Ok(Reply::created(answer))
@@ -46,8 +47,8 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
 
 /// Who sent the fields of a review.
 fn set_managers(request: &Request<'_>, review: &mut Value) {
-    let writer = request.writer(Operation::Update);
-    let managers = writer.update(&request.blank(), review, &Managers::default());
+    let writer = writer_of(request, Operation::Update);
+    let managers = writer.update(&blank(request), review, &Managers::default());
     let managers = managers.unwrap_or_default().write_or_null();
     metadata::set(review, "managedFields", managers);
 }

@@ -1,6 +1,7 @@
 //! Routes a call to its handler.
 
 use super::discovery::serve_other;
+use super::method::check_method;
 use super::review;
 use super::subresource::serve_subresource;
 use crate::access::rbac::authorize;
@@ -71,7 +72,7 @@ pub(crate) fn serve_resource(
             _ => Failure::no_such_path(),
         });
     }
-    kind.check_method(verb, path)?;
+    check_method(&kind, verb, path)?;
     format?;
     options::check(call, verb)?;
     let request = Request {

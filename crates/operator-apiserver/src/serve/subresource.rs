@@ -14,6 +14,7 @@ use crate::read::reply::Reply;
 use crate::request::resource::Request;
 use crate::store::state::State;
 use crate::store::stored;
+use crate::write::normalize::normalize;
 
 pub(crate) fn serve_subresource(
     state: &mut State,
@@ -59,16 +60,14 @@ pub(crate) fn body_kind(group: &str, kind: &str) -> Kind {
     }
 }
 
-impl Request<'_> {
-    /// The body as an object of the subresource's kind.
-    pub(crate) fn subresource_body(&self) -> Result<Value> {
-        let mut object = self.call.object(self.kind)?;
-        decode::identify(self.kind, &mut object)?;
-        self.normalize(&mut object)?;
-        let namespace = text(&object, "namespace");
-        if !namespace.is_empty() && namespace != self.path.namespace {
-            return Err(Failure::misplaced());
-        }
-        Ok(object)
+/// The body as an object of the subresource's kind.
+pub(crate) fn subresource_body(request: &Request<'_>) -> Result<Value> {
+    let mut object = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut object)?;
+    normalize(request, &mut object)?;
+    let namespace = text(&object, "namespace");
+    if !namespace.is_empty() && namespace != request.path.namespace {
+        return Err(Failure::misplaced());
     }
+    Ok(object)
 }

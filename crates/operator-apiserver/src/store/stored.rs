@@ -73,17 +73,15 @@ pub(crate) fn to_storage(
     Ok((object, is_less))
 }
 
-impl Kind {
-    /// Rejects reading an object that is stored in a version that the CRD no longer has.
-    pub fn check_stored(&self, stored: &Value) -> Result<()> {
-        match self
-            .custom
-            .as_deref()
-            .and_then(|custom| lost(&custom.crd, stored))
-        {
-            Some(version) => Err(Failure::internal(unreadable(version))),
-            None => Ok(()),
-        }
+/// Rejects reading an object that is stored in a version that the CRD no longer has.
+pub(crate) fn check_stored(kind: &Kind, stored: &Value) -> Result<()> {
+    match kind
+        .custom
+        .as_deref()
+        .and_then(|custom| lost(&custom.crd, stored))
+    {
+        Some(version) => Err(Failure::internal(unreadable(version))),
+        None => Ok(()),
     }
 }
 
@@ -92,7 +90,7 @@ pub(crate) fn live(state: &State, request: &Request<'_>) -> Result<Option<Value>
     let Some(stored) = state.store.find(&request.key(&request.path.name)) else {
         return Ok(None);
     };
-    request.kind.check_stored(&stored)?;
+    check_stored(request.kind, &stored)?;
     present(&state.conversions, request.kind, &stored).map(Some)
 }
 

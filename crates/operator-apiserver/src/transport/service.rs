@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::cluster::Cluster;
 use super::view::{View, view};
-use super::watch::Tick;
+use super::watch::{Tick, lines};
 use crate::model::failure::Failure;
 use crate::model::key::Key;
 use crate::read::reply::Reply;
@@ -237,7 +237,7 @@ impl ApiServer {
             Ok(Reply::List(list)) => shown(&view, 200, list.into_value()),
             Ok(Reply::Text(text)) => text_response(text, 200, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
-                let lines = subscription.stream(self, view);
+                let lines = lines(subscription, self, view);
                 stream_response(lines)
             }
             Err(failure) => failed(&failure),

@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
+use super::normalize::normalize;
 use super::patch::check_names;
 use super::rule::{check_given_version, check_number};
-use super::tracking::writer;
+use super::tracking::{blank, writer};
 use super::{Base, Draft, Prepared, draft, last_applied, take_version};
 use crate::access::rbac::authorize_create_on_apply;
 use crate::admission::crd::check_crd;
@@ -80,7 +81,7 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
     let lost = match is_same && state.conversions.converter(kind).is_some() {
         true => Lost::default(),
-        false => request.normalize(&mut object)?,
+        false => normalize(request, &mut object)?,
     };
     let uid = text(&applied, "uid");
     if live.is_none() && !uid.is_empty() {
@@ -107,7 +108,7 @@ fn merge(
 ) -> Result<(Value, Managers)> {
     let kind = request.kind;
     let printed = |object: &Value| kind.printed(text(object, "namespace"), name(object));
-    let base = live.cloned().unwrap_or_else(|| request.blank());
+    let base = live.cloned().unwrap_or_else(|| blank(request));
     let bare = without_managers(&base);
     let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
     let subresource = request.path.subresource.as_deref();
@@ -117,7 +118,7 @@ fn merge(
             converter: conversions.converter(kind),
             ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
         };
-        let tracked = first.update(&request.blank(), &bare, &before);
+        let tracked = first.update(&blank(request), &bare, &before);
         before = tracked.map_err(|what| {
             Failure::internal(format!(
                 "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::prepare::{before_create, before_update};
 use super::rule::{self, check_changed, check_version, immutable};
+use super::tracking::blank;
 use super::{Base, Checked, Draft, Prepared};
 use crate::access::escalation::check_escalation;
 use crate::access::owner::check_owners;
@@ -69,7 +70,7 @@ fn check_new(
         && let Some(fields) = object.as_object_mut()
     {
         fields.shift_remove("status");
-        if let Some(status) = request.blank().get("status") {
+        if let Some(status) = blank(request).get("status") {
             fields.insert("status".into(), status.clone());
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::delete::holds;
+use super::normalize::drop_applied_nulls;
 use super::{Base, Checked};
 use crate::decode::Lost;
 use crate::go;
@@ -18,7 +19,7 @@ use crate::request::resource::Request;
 use crate::store::conversion::unanswered;
 use crate::store::objects::Store;
 use crate::store::state::State;
-use crate::store::stored::{self, to_storage};
+use crate::store::stored::{self, check_stored, to_storage};
 
 /// An object to be stored.
 struct Form {
@@ -73,7 +74,8 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
     let form = stored_form(state, request, object)?;
     let object = &form.shown;
     // In a dry run, an unreadable object counts as absent.
-    let is_seen = |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
+    let is_seen =
+        |live: &Arc<Value>| !request.call.is_dry_run() || check_stored(kind, live).is_ok();
     if let Some(live) = state.store.find(&key).filter(is_seen) {
         let (name, start) = (name(object), text(object, "generateName"));
         return Err(match is_deleting(&live) {
@@ -119,7 +121,7 @@ fn commit_update(state: &mut State, request: &Request<'_>, checked: Checked) -> 
 fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Result<Form> {
     let kind = request.kind;
     let is_dry_run = request.call.is_dry_run();
-    let is_untidy = !is_dry_run && request.tidy(&mut object);
+    let is_untidy = !is_dry_run && drop_applied_nulls(request, &mut object);
     if is_dry_run && kind.custom.is_none() {
         return Ok(Form {
             stored: Value::Null,

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::normalize::normalize;
 use super::rule::{check_given_version, check_number, check_place};
-use super::tracking::is_reset;
+use super::tracking::{blank, is_reset, writer_of};
 use super::{Base, Draft, Prepared, take_version};
 use crate::admission::crd::check_crd;
 use crate::apply::{Managers, Operation, Writer, without_managers};
@@ -24,7 +25,7 @@ pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let mut object = request.call.object(request.kind)?;
     check_crd(&state.store, kind, name(&object))?;
     decode::identify(kind, &mut object)?;
-    let lost = request.normalize(&mut object)?;
+    let lost = normalize(request, &mut object)?;
     check_place(request, &mut object)?;
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata::set(&mut object, field, Value::Null);
@@ -32,7 +33,7 @@ pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let writer = writer(&state.conversions, request, Operation::Update);
     let given = Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default();
     let managers = writer
-        .update(&request.blank(), &without_managers(&object), &given)
+        .update(&blank(request), &without_managers(&object), &given)
         .unwrap_or_default();
     let draft = Draft {
         object,
@@ -47,7 +48,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
     let kind = request.kind;
     let mut object = request.call.object(request.kind)?;
     decode::identify(kind, &mut object)?;
-    let lost = request.normalize(&mut object)?;
+    let lost = normalize(request, &mut object)?;
     check_place(request, &mut object)?;
     match name(&object) {
         "" => {
@@ -68,7 +69,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
             let sent_version = take_version(&mut object);
             let writer = writer(&state.conversions, request, Operation::Update);
             let managers = writer
-                .update(&request.blank(), &object, &Managers::default())
+                .update(&blank(request), &object, &Managers::default())
                 .unwrap_or_default();
             let draft = Draft {
                 object,
@@ -125,7 +126,7 @@ pub(crate) fn writer<'a>(
 ) -> Writer<'a> {
     Writer {
         converter: conversions.converter(request.kind),
-        ..request.writer(operation)
+        ..writer_of(request, operation)
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) mod commit;
 pub(crate) mod delete;
 pub(crate) mod draft;
 mod last_applied;
-mod normalize;
+pub(crate) mod normalize;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod rule;

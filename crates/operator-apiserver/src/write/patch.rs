@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::normalize::{normalize_patched, report_unknown};
 use super::rule::check_given_version;
 use super::{Prepared, apply, draft};
 use crate::apply::node;
@@ -26,7 +27,7 @@ pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
     check_media(request)?;
     let live = stored::live(state, request)?
         .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-    let (object, lost) = request.patched(&live)?;
+    let (object, lost) = patched(request, &live)?;
     check_given_version(kind, &object)?;
     Ok(draft::updated(
         &state.conversions,
@@ -37,64 +38,62 @@ pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
     ))
 }
 
-impl Request<'_> {
-    /// Computes the result of a patch other than an apply, as an object of the request's kind.
-    pub(crate) fn patched(&self, live: &Value) -> Result<(Value, Lost)> {
-        let (kind, content_type) = (self.kind, self.call.content_type.as_str());
-        let mut patch = body::patch(&self.call.body)?;
-        let mut object = match content_type {
-            JSON => patched_by_operations(self, live, patch.clone())?,
-            STRATEGIC => merge_strategically(live, &mut patch, node(kind))?,
-            _ => merged(live, &patch)?,
-        };
-        if content_type != STRATEGIC
-            && let Some(wrong) = body::kind_error(&object)
+/// Computes the result of a patch other than an apply, as an object of the request's kind.
+pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, Lost)> {
+    let (kind, content_type) = (request.kind, request.call.content_type.as_str());
+    let mut patch = body::patch(&request.call.body)?;
+    let mut object = match content_type {
+        JSON => patched_by_operations(request, live, patch.clone())?,
+        STRATEGIC => merge_strategically(live, &mut patch, node(kind))?,
+        _ => merged(live, &patch)?,
+    };
+    if content_type != STRATEGIC
+        && let Some(wrong) = body::kind_error(&object)
+    {
+        let shown = go::sorted(&object).to_string();
+        let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
+        return Err(Failure::invalid_patch(&shown, &wrong));
+    }
+    match content_type {
+        // Go's type of the object is that of the live one, whatever the patch says.
+        STRATEGIC => decode::name(kind, &mut object),
+        _ if kind.custom.is_none()
+            && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
         {
-            let shown = go::sorted(&object).to_string();
-            let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
-            return Err(Failure::invalid_patch(&shown, &wrong));
+            return Err(unversioned(request, &object, &patch));
         }
-        match content_type {
-            // Go's type of the object is that of the live one, whatever the patch says.
-            STRATEGIC => decode::name(kind, &mut object),
-            _ if kind.custom.is_none()
-                && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
-            {
-                return Err(self.unversioned(&object, &patch));
-            }
-            _ => identify(kind, &mut object)?,
-        }
-        let lost = self.normalize_patched(&mut object, &patch)?;
-        check_names(self, &mut object)?;
-        Ok((object, lost))
+        _ => identify(kind, &mut object)?,
     }
+    let lost = normalize_patched(request, &mut object, &patch)?;
+    check_names(request, &mut object)?;
+    Ok((object, lost))
+}
 
-    /// The failure for a built-in object that lost its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
-    /// known fields, so that it has no name.
-    fn unversioned(&self, object: &Value, patch: &Value) -> Failure {
-        let Kind { kind, group, .. } = self.kind;
-        let found = object["kind"].as_str().unwrap_or_default();
-        if !found.is_empty() && found != kind {
-            return Failure::invalid_patch(
-                &go::sorted(object).to_string(),
-                &format!(
-                    "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
-                ),
-            );
-        }
-        let fields = object.as_object().into_iter().flatten();
-        let unknown = fields
-            .map(|(name, _)| name.as_str())
-            .filter(|name| !["kind", "apiVersion"].contains(name));
-        let mut unknown: Vec<String> = unknown
-            .map(|name| format!("unknown field {name:?}"))
-            .collect();
-        unknown.sort();
-        let reported = self.report_unknown(&unknown, object, patch);
-        reported
-            .err()
-            .unwrap_or_else(|| Failure::nameless(&self.path.name))
+/// The failure for a built-in object that lost its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
+/// known fields, so that it has no name.
+fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure {
+    let Kind { kind, group, .. } = request.kind;
+    let found = object["kind"].as_str().unwrap_or_default();
+    if !found.is_empty() && found != kind {
+        return Failure::invalid_patch(
+            &go::sorted(object).to_string(),
+            &format!(
+                "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
+            ),
+        );
     }
+    let fields = object.as_object().into_iter().flatten();
+    let unknown = fields
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !["kind", "apiVersion"].contains(name));
+    let mut unknown: Vec<String> = unknown
+        .map(|name| format!("unknown field {name:?}"))
+        .collect();
+    unknown.sort();
+    let reported = report_unknown(request, &unknown, object, patch);
+    reported
+        .err()
+        .unwrap_or_else(|| Failure::nameless(&request.path.name))
 }
 
 /// Whether the kind supports this type of patch; applies are handled elsewhere.

@@ -9,22 +9,20 @@ use crate::model::kind::Kind;
 use crate::model::metadata;
 use crate::request::resource::Request;
 
-impl<'a> Request<'a> {
-    /// An empty object of the kind.
-    pub(crate) fn blank(&self) -> Value {
-        let mut object = match (&self.kind.custom, &self.kind.type_name) {
-            (None, Some(type_name)) => zero::object(type_name),
-            _ => json!({}),
-        };
-        object["apiVersion"] = self.kind.api_version().into();
-        object["kind"] = self.kind.kind.as_str().into();
-        object
-    }
+/// An empty object of the kind.
+pub(crate) fn blank(request: &Request<'_>) -> Value {
+    let mut object = match (&request.kind.custom, &request.kind.type_name) {
+        (None, Some(type_name)) => zero::object(type_name),
+        _ => json!({}),
+    };
+    object["apiVersion"] = request.kind.api_version().into();
+    object["kind"] = request.kind.kind.as_str().into();
+    object
+}
 
-    pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
-        let subresource = self.path.subresource.as_deref();
-        writer(self.kind, self.call.manager(), operation, subresource)
-    }
+pub(crate) fn writer_of<'a>(request: &Request<'a>, operation: Operation) -> Writer<'a> {
+    let subresource = request.path.subresource.as_deref();
+    writer(request.kind, request.call.manager(), operation, subresource)
 }
 
 /// A field manager that writes objects of a kind.

@@ -19,7 +19,9 @@ use crate::request::resource::Request;
 use crate::store::state::State;
 use crate::store::stored;
 use crate::write::apply::{self, check_manager};
-use crate::write::patch::{check_media, check_names};
+use crate::write::normalize::normalize;
+use crate::write::patch::{check_media, check_names, patched};
+use crate::write::tracking::writer_of;
 use crate::write::{self, Base, Draft, Prepared, check_identity};
 
 /// The version of all scales.
@@ -70,7 +72,7 @@ pub(crate) fn propose_scale(
 ) -> Result<ScaleDraft> {
     let kind = request.kind;
     let paths = paths(kind)?;
-    let sent = request.sent_scale(verb)?;
+    let sent = sent_scale(request, verb)?;
     let live = scalable(state, request)?;
     let mut scale = show(&live, &paths);
     if !has_replicas(kind, &live, &paths) {
@@ -92,7 +94,7 @@ pub(crate) fn scaled_object(request: &Request<'_>, draft: ScaleDraft) -> Result<
     let live = draft.live;
     let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
     let written = object.clone();
-    let mut lost = request.normalize(&mut object)?;
+    let mut lost = normalize(request, &mut object)?;
     // The scaled object is not decoded; defaults are set with the next write.
     lost.is_untidy = kind.custom.is_some() && written != object;
     let managers = Parent::of(kind, &live).with(draft.managers);
@@ -128,7 +130,7 @@ fn scaled(
             check_patched(request, &applied.0, live)?;
             return Ok(applied);
         }
-        (None, _) => of_scale.patched(live)?.0,
+        (None, _) => patched(&of_scale, live)?.0,
     };
     if is_patch {
         check_patched(request, &wanted, live)?;
@@ -137,7 +139,7 @@ fn scaled(
     let managers = match before.0.is_empty() {
         true => before,
         false => {
-            let writer = of_scale.writer(Operation::Update);
+            let writer = writer_of(&of_scale, Operation::Update);
             let (live, wanted) = (without_managers(live), without_managers(&wanted));
             writer.update(&live, &wanted, &before).unwrap_or_default()
         }
@@ -220,34 +222,32 @@ fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<
     Err(Failure::conflict(&of_scale, &request.path.name, &why))
 }
 
-impl Request<'_> {
-    fn decoded(&self) -> Result<Value> {
-        let mut object = self.call.object(self.kind)?;
-        decode::identify(self.kind, &mut object)?;
-        self.normalize(&mut object)?;
-        Ok(object)
-    }
+fn decoded(request: &Request<'_>) -> Result<Value> {
+    let mut object = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut object)?;
+    normalize(request, &mut object)?;
+    Ok(object)
+}
 
-    /// The scale in an update; `None` for a patch, of which only the options are checked.
-    fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
-        match (verb, self.call.content_type.as_str()) {
-            ("get", _) => Ok(None),
-            ("update", _) => {
-                let kind = scale_kind(self.kind);
-                let of_scale = Request {
-                    kind: &kind,
-                    ..*self
-                };
-                let mut wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
-                    400 if self.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
-                    _ => wrong,
-                })?;
-                check_names(self, &mut wanted)?;
-                Ok(Some(wanted))
-            }
-            (_, patch::APPLY) => check_manager(self).map(|()| None),
-            _ => check_media(self).map(|()| None),
+/// The scale in an update; `None` for a patch, of which only the options are checked.
+fn sent_scale(request: &Request<'_>, verb: &str) -> Result<Option<Value>> {
+    match (verb, request.call.content_type.as_str()) {
+        ("get", _) => Ok(None),
+        ("update", _) => {
+            let kind = scale_kind(request.kind);
+            let of_scale = Request {
+                kind: &kind,
+                ..*request
+            };
+            let mut wanted = decoded(&of_scale).map_err(|wrong| match wrong.code {
+                400 if request.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
+                _ => wrong,
+            })?;
+            check_names(request, &mut wanted)?;
+            Ok(Some(wanted))
         }
+        (_, patch::APPLY) => check_manager(request).map(|()| None),
+        _ => check_media(request).map(|()| None),
     }
 }
 

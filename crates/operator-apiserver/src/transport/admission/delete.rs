@@ -12,7 +12,9 @@ use crate::read::reply::Reply;
 use crate::request::call::{Call, ResourcePath};
 use crate::store::stored;
 use crate::transport::service::ApiServer;
-use crate::write::delete::{self, Options, collection_reply, deletable, delete_shown};
+use crate::write::delete::{
+    self, Options, collection_reply, deletable, delete_shown, deletion_reply,
+};
 
 /// The parameters of a deletion.
 struct Wanted {
@@ -106,7 +108,7 @@ impl ApiServer {
                         return Ok(None);
                     }
                     let deleted = delete_shown(state, request.kind, key, options)?;
-                    Ok(Some(request.deletion_reply(deleted, options)))
+                    Ok(Some(deletion_reply(request, deleted, options)))
                 })
                 .await?;
             if let Some(reply) = reply {

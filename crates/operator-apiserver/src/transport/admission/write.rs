@@ -37,13 +37,13 @@ impl ApiServer {
             let (prepared, mut question) = self
                 .locked(call, path, |state, request| propose(state, request, verb))
                 .await?;
-            let mutated = question.mutate(call, prepared.shown()).await?;
+            let mutated = question.mutate(call, shown(&prepared)).await?;
             let mut checking = Some((prepared, mutated));
             let mut checked = self
                 .locked(call, path, |state, request| {
                     // This stage needs no conversion, so it runs once.
                     let (mut prepared, mutated) = checking.take().ok_or_else(unanswered)?;
-                    prepared.accept(request, mutated)?;
+                    accept(&mut prepared, request, mutated)?;
                     check_prepared(state, request, prepared)
                 })
                 .await?;
@@ -95,40 +95,38 @@ fn propose(state: &mut State, request: &Request<'_>, verb: &str) -> Result<(Prep
     Ok((prepared, question))
 }
 
-impl Prepared {
-    /// The object that webhooks get.
-    fn shown(&self) -> Value {
-        let mut object = self.draft.object.clone();
-        let managers = self.draft.managers.write_or_null();
-        metadata::set(&mut object, "managedFields", managers);
-        object
-    }
+/// The object that webhooks get.
+fn shown(prepared: &Prepared) -> Value {
+    let mut object = prepared.draft.object.clone();
+    let managers = prepared.draft.managers.write_or_null();
+    metadata::set(&mut object, "managedFields", managers);
+    object
+}
 
-    /// Stores the changes of webhooks in the draft.
-    fn accept(&mut self, request: &Request<'_>, mutated: Mutated) -> Result<()> {
-        let Mutated { mut object, lost } = mutated;
-        let Some(lost) = lost else {
-            return Ok(());
-        };
-        check_place(request, &mut object)?;
-        if let Some(live) = self.base.live()
-            && name(live) != name(&object)
-        {
-            let text = format!("Invalid value: {:?}: field is immutable", name(&object));
-            let cause = Cause::invalid("metadata.name", text);
-            // It is checked for all kinds, and then for this one.
-            let causes = vec![cause.clone(), cause];
-            return Err(Failure::invalid(request.kind, name(&object), causes));
-        }
-        match Managers::read(&object["metadata"]["managedFields"]) {
-            Some(managers) => self.draft.managers = managers,
-            None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
-        }
-        self.draft.object = object;
-        self.draft.lost = lost;
-        self.is_mutated = true;
-        Ok(())
+/// Stores the changes of webhooks in the draft.
+fn accept(prepared: &mut Prepared, request: &Request<'_>, mutated: Mutated) -> Result<()> {
+    let Mutated { mut object, lost } = mutated;
+    let Some(lost) = lost else {
+        return Ok(());
+    };
+    check_place(request, &mut object)?;
+    if let Some(live) = prepared.base.live()
+        && name(live) != name(&object)
+    {
+        let text = format!("Invalid value: {:?}: field is immutable", name(&object));
+        let cause = Cause::invalid("metadata.name", text);
+        // It is checked for all kinds, and then for this one.
+        let causes = vec![cause.clone(), cause];
+        return Err(Failure::invalid(request.kind, name(&object), causes));
     }
+    match Managers::read(&object["metadata"]["managedFields"]) {
+        Some(managers) => prepared.draft.managers = managers,
+        None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
+    }
+    prepared.draft.object = object;
+    prepared.draft.lost = lost;
+    prepared.is_mutated = true;
+    Ok(())
 }
 
 /// The options of a write, from its query.

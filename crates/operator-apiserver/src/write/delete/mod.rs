@@ -24,7 +24,7 @@ use crate::read::reply::Reply;
 use crate::request::resource::Request;
 use crate::store::objects::Store;
 use crate::store::state::State;
-use crate::store::stored::{self, to_storage};
+use crate::store::stored::{self, check_stored, to_storage};
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
@@ -39,7 +39,7 @@ pub(crate) fn delete(state: &mut State, request: &Request<'_>) -> Result<Reply> 
     let (options, _) = Options::read(request)?;
     let key = request.key(&request.path.name);
     let deleted = delete_shown(state, request.kind, &key, &options)?;
-    Ok(request.deletion_reply(deleted, &options))
+    Ok(deletion_reply(request, deleted, &options))
 }
 
 pub(crate) fn delete_collection(state: &mut State, request: &Request<'_>) -> Result<Reply> {
@@ -77,7 +77,7 @@ pub(crate) fn deletable(
     let Some(live) = store.find(key) else {
         return Err(Failure::not_found(kind, &key.name));
     };
-    kind.check_stored(&live)?;
+    check_stored(kind, &live)?;
     precondition::check(kind, &live, options)?;
     if strategy(kind).undeletable.contains(&&*key.name) {
         let text = format!(
@@ -195,31 +195,29 @@ pub(crate) fn holds(kind: &Kind, object: &Value) -> bool {
             .is_some_and(|list| !list.is_empty())
 }
 
-impl Request<'_> {
-    /// The response to the deletion of one object.
-    pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
-        let (kind, name) = (self.kind, &self.path.name);
-        if !deleted.is_gone && options.spares_orphans {
-            let object = deleted.object;
-            return Reply::Object { code: 202, object };
-        }
-        if !deleted.is_gone || strategy(kind).returns_deleted {
-            return Reply::ok(deleted.object);
-        }
-        let mut details = json!({"name": name});
-        if !kind.group.is_empty() {
-            details["group"] = kind.group.as_str().into();
-        }
-        details["kind"] = kind.plural.as_str().into();
-        details["uid"] = text(&deleted.object, "uid").into();
-        Reply::ok(json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        }))
+/// The response to the deletion of one object.
+pub(crate) fn deletion_reply(request: &Request<'_>, deleted: Deleted, options: &Options) -> Reply {
+    let (kind, name) = (request.kind, &request.path.name);
+    if !deleted.is_gone && options.spares_orphans {
+        let object = deleted.object;
+        return Reply::Object { code: 202, object };
     }
+    if !deleted.is_gone || strategy(kind).returns_deleted {
+        return Reply::ok(deleted.object);
+    }
+    let mut details = json!({"name": name});
+    if !kind.group.is_empty() {
+        details["group"] = kind.group.as_str().into();
+    }
+    details["kind"] = kind.plural.as_str().into();
+    details["uid"] = text(&deleted.object, "uid").into();
+    Reply::ok(json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }))
 }
 
 /// Marks an object as being deleted after a grace period in seconds.
