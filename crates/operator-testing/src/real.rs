@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use kube::client::ClientBuilder;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::assets::Own;
 use crate::error::{Error, Result};
+use crate::lock;
 use crate::request_log::RecordLayer;
 
 /// A real server, and what the test created on it.
@@ -98,7 +99,7 @@ impl Real {
         if !claims.contains_key(path) && existing.await?.is_some() {
             return Err(Error::Taken(path.to_owned()));
         }
-        let mut mine = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mine = lock(&self.claimed);
         if mine.insert(path.to_owned()) {
             *claims.entry(path.to_owned()).or_default() += 1;
         }
@@ -107,8 +108,7 @@ impl Real {
 
     /// Deletes the namespace, and the other objects that no test of this process uses any more.
     fn clean_up(&self) {
-        let mine =
-            std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mine = std::mem::take(&mut *lock(&self.claimed));
         let (config, namespace) = (self.config.clone(), self.namespace.clone());
         // A test's runtime may be ending; this one is our own.
         let worker = std::thread::spawn(move || {

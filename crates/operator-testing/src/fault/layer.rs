@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use super::answer::{
     until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
+use crate::lock;
 use crate::request_log::Request;
 use crate::server::Server;
 
@@ -94,7 +95,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     /// The faults that have not applied to a request yet.

@@ -9,14 +9,12 @@ mod stage;
 mod start;
 mod state;
 mod success;
+mod threads;
 mod undesired;
 mod webhook;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::declared::Declared;
@@ -358,28 +356,10 @@ impl Trial {
             return;
         }
         let schedules = schedules(&again);
-        let next = AtomicUsize::new(0);
-        let failures = Mutex::new(BTreeSet::new());
-        let threads = match stage.is_real() {
-            true => 1,
-            false => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let (Some(failure), _) = run_with(schedule) {
-                            let mut failures =
-                                failures.lock().unwrap_or_else(PoisonError::into_inner);
-                            failures.insert(failure);
-                        }
-                    }
-                });
-            }
-        });
-        let failures = failures
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let threads = if stage.is_real() { 1 } else { threads::all() };
+        let run = |schedule: &Schedule| run_with(schedule).0.into_iter().collect();
+        let mut failures = threads::failures(threads, &schedules, &run);
+        failures.dedup();
         let mut shown: Vec<String> = failures.iter().take(5).cloned().collect();
         let rest = failures.len() - shown.len();
         if rest > 0 {
