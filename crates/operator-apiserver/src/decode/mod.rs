@@ -35,12 +35,12 @@ pub(crate) struct Normalized {
 
 /// The differences between an object as sent and as stored.
 #[derive(Clone, Default)]
-pub(crate) struct Lost {
+pub(crate) struct DroppedFields {
     /// The object as sent, if validation covers more than what is stored.
     pub sent: Option<Value>,
     /// Whether the real server stores more than it returns: empty maps and nulls in the metadata of custom objects, or null bytes. The next
     /// write removes this, so it counts as a change even if it changes nothing else.
-    pub is_untidy: bool,
+    pub stores_unknown_fields: bool,
 }
 
 /// Converts an object to its stored form: without unknown fields, and with defaults.
@@ -151,7 +151,10 @@ pub(crate) fn conform(schema: &Schema, object: &mut Value) -> bool {
 
 /// Decodes an object that a webhook changed. A custom object keeps its unknown fields until it is stored, and loses metadata of the wrong
 /// type.
-pub(crate) fn complete(kind: &Kind, object: &mut Value) -> Result<Normalized, Undecodable> {
+pub(crate) fn normalize_mutated(
+    kind: &Kind,
+    object: &mut Value,
+) -> Result<Normalized, Undecodable> {
     let Some(custom) = &kind.custom else {
         return normalize(kind, object);
     };

@@ -30,12 +30,12 @@ const CHANGE: &str = "spec is immutable after creation except resources.requests
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     spec(&object["spec"], "spec", causes);
     if let Some(live) = live {
-        change(live, object, causes);
+        check_change(live, object, causes);
     }
 }
 
 /// Checks an update. Of a bound claim, only the size and the VolumeAttributesClass may change.
-fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
+fn check_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"], &object["spec"]);
     let size = |spec: &Value| spec["resources"]["requests"]["storage"].clone();
     let is_bound = object["status"]["phase"] == "Bound";

@@ -23,7 +23,7 @@ use crate::write::write_object;
 pub(crate) enum Served {
     Answered(Reply),
     /// Webhooks must be called, without the lock.
-    Asking(Admission),
+    AwaitsWebhooks(Admission),
 }
 
 pub(crate) fn serve(state: &mut State, call: &Call, format: Result<Format>) -> Result<Served> {
@@ -39,7 +39,7 @@ pub(crate) fn serve(state: &mut State, call: &Call, format: Result<Format>) -> R
 pub(crate) fn serve_own(state: &mut State, call: &Call, path: &ResourcePath) -> Result<Reply> {
     match serve_resource(state, call, path, Ok(Format::Whole))? {
         Served::Answered(reply) => Ok(reply),
-        Served::Asking(admission) => Err(admission.refused()),
+        Served::AwaitsWebhooks(admission) => Err(admission.refused()),
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn serve_resource(
         kind: &kind,
     };
     if let Some(webhook) = webhook_for(&state.store, &state.registry, &request, verb)? {
-        return Admission::begin(&request, verb, webhook).map(Served::Asking);
+        return Admission::begin(&request, verb, webhook).map(Served::AwaitsWebhooks);
     }
     let reply = match path.subresource.as_deref() {
         Some(subresource) => serve_subresource(state, &request, subresource, verb),

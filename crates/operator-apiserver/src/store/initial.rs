@@ -58,7 +58,7 @@ fn create_initial(state: &mut State, key: Key, mut object: Value) {
 }
 
 /// Creates the objects that controllers of a real cluster create in a new namespace.
-pub(crate) fn fill_namespace(state: &mut State, namespace: &Value) {
+pub(crate) fn create_in_namespace(state: &mut State, namespace: &Value) {
     if is_deleting(namespace) {
         return;
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::conversion::Conversions;
 use super::endpoint::Endpoints;
 use super::gc_queue::{GcQueue, concerns};
-use super::initial::{self, fill_namespace, namespace_that_needs};
+use super::initial::{self, create_in_namespace, namespace_that_needs};
 use super::objects::Store;
 use super::registry::Registry;
 use crate::kinds::resource::{CRDS, NAMESPACES};
@@ -26,8 +26,8 @@ pub(crate) struct State {
     pub gc: GcQueue,
     pub settings: Settings,
     pub allocations: Allocations,
-    /// The objects whose stored form contains fields that reading drops; see `decode::Lost`.
-    pub untidy: BTreeSet<Key>,
+    /// The objects whose stored form contains fields that reading drops; see `decode::DroppedFields`.
+    pub stores_unknown_fields: BTreeSet<Key>,
     /// The conversions by webhooks of the current request.
     pub conversions: Conversions,
     /// Returns the keys to add to `queue` after each change; set if workload controllers run.
@@ -57,7 +57,7 @@ impl State {
     /// Stores an object, with the immediate effects of this.
     pub fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
         let before = self.store.find(&key);
-        self.untidy.remove(&key);
+        self.stores_unknown_fields.remove(&key);
         let stored = self.store.put(key.clone(), object);
         if concerns(before.as_deref(), &stored) {
             let known = (&self.store, &self.registry);
@@ -68,7 +68,7 @@ impl State {
             self.gc.add_all_owned(&self.store);
         }
         if key.is(NAMESPACES) {
-            fill_namespace(self, &stored);
+            create_in_namespace(self, &stored);
         }
         self.notice(&key, &stored);
         stored
@@ -77,7 +77,7 @@ impl State {
     /// Removes an object, with the immediate effects of this.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
-        self.untidy.remove(key);
+        self.stores_unknown_fields.remove(key);
         let known = (&self.store, &self.registry);
         self.gc.add(known, key, Some(&last), None);
         if key.is(CRDS) {
@@ -85,7 +85,7 @@ impl State {
             self.gc.add_all_owned(&self.store);
         }
         if let Some(namespace) = namespace_that_needs(key).and_then(|it| self.store.find(&it)) {
-            fill_namespace(self, &namespace);
+            create_in_namespace(self, &namespace);
         }
         self.notice(key, &last);
         Some(last)

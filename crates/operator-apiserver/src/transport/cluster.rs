@@ -6,14 +6,14 @@ use tokio::time::Instant;
 use crate::finalize::collect::settle_dependents;
 use crate::store::state::State;
 #[cfg(feature = "workloads")]
-use crate::workload::{Controllers, Memory, Workloads};
+use crate::workload::{ControllerState, Controllers, Workloads};
 
 /// A server's state, with the workload controllers if they are enabled.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub state: State,
     #[cfg(feature = "workloads")]
-    memory: Option<Memory>,
+    memory: Option<ControllerState>,
 }
 
 impl Cluster {
@@ -45,7 +45,7 @@ impl Cluster {
 impl Cluster {
     /// Enables the workload controllers, which first reconcile all existing objects.
     pub fn start_controllers(&mut self, settings: Workloads) {
-        self.memory = Some(Memory::new(settings));
+        self.memory = Some(ControllerState::new(settings));
         if let Some(mut controllers) = self.controllers() {
             controllers.begin();
         }

@@ -228,7 +228,9 @@ impl ApiServer {
         };
         let reply = match served {
             Ok(Served::Answered(reply)) => Ok(reply),
-            Ok(Served::Asking(admission)) => Box::pin(self.admit(&mut call, admission)).await,
+            Ok(Served::AwaitsWebhooks(admission)) => {
+                Box::pin(self.admit(&mut call, admission)).await
+            }
             Err(failure) => Err(failure),
         };
         let mut response = match reply {

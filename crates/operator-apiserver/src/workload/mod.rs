@@ -45,7 +45,7 @@ use crate::store::state::State;
 
 /// The state that the controllers keep between passes.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ControllerState {
     settings: Workloads,
     timers: Timers,
     /// The next step of each pod, by uid.
@@ -58,7 +58,7 @@ pub(crate) struct Memory {
     addresses: u32,
 }
 
-impl Memory {
+impl ControllerState {
     /// The initial state.
     pub fn new(settings: Workloads) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Memory {
 /// The controllers, with the state of the server, whose clients they are.
 pub(crate) struct Controllers<'a> {
     pub state: &'a mut State,
-    pub memory: &'a mut Memory,
+    pub memory: &'a mut ControllerState,
 }
 
 impl Controllers<'_> {

@@ -14,7 +14,7 @@ use crate::admission::crd::check_crd;
 use crate::apply::{
     Conflict, Managers, Operation, Refusal, Repeats, Writer, node, undeclared, without_managers,
 };
-use crate::decode::Lost;
+use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
 use crate::go::go_type;
 use crate::kinds::strategy;
@@ -79,8 +79,8 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     let (mut object, managers) = merge(&state.conversions, request, live, &applied, &sent)?;
     // What only changes its managers is not decoded.
     let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
-    let lost = match is_same && state.conversions.converter(kind).is_some() {
-        true => Lost::default(),
+    let dropped = match is_same && state.conversions.converter(kind).is_some() {
+        true => DroppedFields::default(),
         false => normalize(request, &mut object)?,
     };
     let uid = text(&applied, "uid");
@@ -94,7 +94,7 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     Ok(Draft {
         object,
         managers,
-        lost,
+        dropped,
     })
 }
 

@@ -50,7 +50,7 @@ fn check_new(
     let Draft {
         mut object,
         managers,
-        mut lost,
+        mut dropped,
     } = draft;
     generate_name(&state.store, request, &mut object);
     metadata::set(&mut object, "selfLink", Value::Null);
@@ -80,7 +80,7 @@ fn check_new(
     if kind.is(JOBS) && !is_mutated {
         share_labels(request, &mut object);
     }
-    let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
+    let whole = decode::as_validated(kind, &object, dropped.sent.as_ref());
     rule::check(kind, &whole)?;
     check_owners(state, request, None, &object)?;
     let warnings = warning::warnings(kind, None, &object);
@@ -88,12 +88,12 @@ fn check_new(
     check_pod_security(&state.store, request, None, &object)?;
     check_default_class(&state.store, kind, true, &object)?;
     // The first stored form is different.
-    lost.is_untidy |= kind.is(VOLUME_CLAIMS);
+    dropped.stores_unknown_fields |= kind.is(VOLUME_CLAIMS);
     Ok(Checked {
         key,
         base,
         object,
-        lost,
+        dropped,
         has_empty_rules: false,
     })
 }
@@ -121,7 +121,7 @@ fn check_update(
     let Draft {
         mut object,
         managers,
-        mut lost,
+        mut dropped,
     } = draft;
     metadata::set(&mut object, "selfLink", Value::Null);
     check_escalation(&state.store, request, Some(&live), &object)?;
@@ -146,7 +146,7 @@ fn check_update(
     let is_status = subresource == Some("status");
     let counted = match kind.custom {
         // To the real server a number with a point is another until it is stored.
-        Some(_) => decode::as_validated(kind, &object, lost.sent.as_ref()),
+        Some(_) => decode::as_validated(kind, &object, dropped.sent.as_ref()),
         None => Cow::Borrowed(&object),
     };
     if strategy(kind).has_generation
@@ -162,14 +162,14 @@ fn check_update(
         managers = before;
     }
     metadata::set(&mut object, "managedFields", managers.write_or_null());
-    if let Some(Value::Object(sent)) = &mut lost.sent {
+    if let Some(Value::Object(sent)) = &mut dropped.sent {
         // The rest is that of the live object.
         sent.retain(|name, _| match subresource {
             Some("status") => matches!(name.as_str(), "metadata" | "status"),
             _ => name != "status" || !kind.has_status(),
         });
     }
-    let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
+    let whole = decode::as_validated(kind, &object, dropped.sent.as_ref());
     check_changed(kind, subresource, &live, &whole, causes)?;
     check_owners(state, request, Some(&live), &object)?;
     let warnings = warning::warnings(kind, Some(&live), &object);
@@ -181,7 +181,7 @@ fn check_update(
         key,
         base: Base::Live(live),
         object,
-        lost,
+        dropped,
         has_empty_rules,
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::delete::holds;
 use super::normalize::drop_applied_nulls;
 use super::{Base, Checked};
-use crate::decode::Lost;
+use crate::decode::DroppedFields;
 use crate::go;
 use crate::kinds::resource::JOBS;
 use crate::model::failure::{Failure, Result};
@@ -27,7 +27,7 @@ struct Form {
     /// The stored object in the version of the request.
     shown: Value,
     /// Whether the stored form has fields that reading drops.
-    is_untidy: bool,
+    stores_unknown_fields: bool,
 }
 
 /// Checks that the live object has not changed since the draft. A dry run checks only once, and a `POST` not at all.
@@ -59,7 +59,7 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
         key,
         base,
         mut object,
-        lost,
+        dropped,
         ..
     } = checked;
     let version = go::parse_uint(text(&object, "resourceVersion"));
@@ -83,7 +83,7 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
             false => Failure::already_exists(kind, name, start),
         });
     }
-    let mut object = store_form(state, request, key, form, lost);
+    let mut object = store_form(state, request, key, form, dropped);
     if let (true, Base::Absent { sent_version }) = (request.call.is_dry_run(), base) {
         metadata::set(&mut object, "resourceVersion", sent_version);
     }
@@ -96,7 +96,7 @@ fn commit_update(state: &mut State, request: &Request<'_>, checked: Checked) -> 
         key,
         base,
         mut object,
-        lost,
+        dropped,
         has_empty_rules,
     } = checked;
     let live = base.live().unwrap_or(&Value::Null);
@@ -110,23 +110,23 @@ fn commit_update(state: &mut State, request: &Request<'_>, checked: Checked) -> 
         }
         return Ok(Reply::ok(object));
     }
-    if object == *live && !is_read_otherwise(state, kind, &key, &lost) {
+    if object == *live && !is_read_otherwise(state, kind, &key, &dropped) {
         return Ok(Reply::ok(object));
     }
     let form = stored_form(state, request, object)?;
-    Ok(Reply::ok(store_form(state, request, key, form, lost)))
+    Ok(Reply::ok(store_form(state, request, key, form, dropped)))
 }
 
 /// Converts an object to the form that is stored, and back to the version of the request.
 fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Result<Form> {
     let kind = request.kind;
     let is_dry_run = request.call.is_dry_run();
-    let is_untidy = !is_dry_run && drop_applied_nulls(request, &mut object);
+    let stores_unknown_fields = !is_dry_run && drop_applied_nulls(request, &mut object);
     if is_dry_run && kind.custom.is_none() {
         return Ok(Form {
             stored: Value::Null,
             shown: object,
-            is_untidy,
+            stores_unknown_fields,
         });
     }
     let (mut stored, is_less) = to_storage(&state.conversions, kind, object)?;
@@ -138,16 +138,22 @@ fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Resul
     Ok(Form {
         stored,
         shown,
-        is_untidy: is_untidy || is_less && !is_dry_run,
+        stores_unknown_fields: stores_unknown_fields || is_less && !is_dry_run,
     })
 }
 
 /// Stores an object, unless the request is a dry run. Returns it in the version of the request.
-fn store_form(state: &mut State, request: &Request<'_>, key: Key, form: Form, lost: Lost) -> Value {
+fn store_form(
+    state: &mut State,
+    request: &Request<'_>,
+    key: Key,
+    form: Form,
+    dropped: DroppedFields,
+) -> Value {
     if !request.call.is_dry_run() {
         state.put(key.clone(), form.stored);
-        if form.is_untidy || lost.is_untidy {
-            state.untidy.insert(key);
+        if form.stores_unknown_fields || dropped.stores_unknown_fields {
+            state.stores_unknown_fields.insert(key);
         }
     }
     form.shown
@@ -155,7 +161,7 @@ fn store_form(state: &mut State, request: &Request<'_>, key: Key, form: Form, lo
 
 /// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its
 /// template, an object with fields that reading drops, or one in a version that is not the storage version any more.
-fn is_read_otherwise(state: &State, kind: &Kind, key: &Key, lost: &Lost) -> bool {
+fn is_read_otherwise(state: &State, kind: &Kind, key: &Key, dropped: &DroppedFields) -> bool {
     let stored = state.store.find(key);
     let is_job = kind.is(JOBS);
     let crd = kind.custom.as_ref().map(|custom| &custom.crd);
@@ -163,8 +169,8 @@ fn is_read_otherwise(state: &State, kind: &Kind, key: &Key, lost: &Lost) -> bool
     // The conversion of another version drops what reading drops.
     let is_converted = crd.is_some_and(|crd| crd.webhook.is_some())
         && storage.is_some_and(|storage| storage != kind.api_version());
-    state.untidy.contains(key) && !is_converted
-        || lost.is_untidy
+    state.stores_unknown_fields.contains(key) && !is_converted
+        || dropped.stores_unknown_fields
         || stored.is_some_and(|stored| {
             is_job && stored["metadata"]["labels"].is_null()
                 || storage.is_some_and(|storage| stored["apiVersion"] != storage)

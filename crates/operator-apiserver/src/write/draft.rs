@@ -8,7 +8,7 @@ use super::tracking::{blank, is_reset, writer_of};
 use super::{Base, Draft, Prepared, take_version};
 use crate::admission::crd::check_crd;
 use crate::apply::{Managers, Operation, Writer, without_managers};
-use crate::decode::{self, Lost};
+use crate::decode::{self, DroppedFields};
 use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
 use crate::model::key::Key;
@@ -25,7 +25,7 @@ pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let mut object = request.call.object(request.kind)?;
     check_crd(&state.store, kind, name(&object))?;
     decode::identify(kind, &mut object)?;
-    let lost = normalize(request, &mut object)?;
+    let dropped = normalize(request, &mut object)?;
     check_place(request, &mut object)?;
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata::set(&mut object, field, Value::Null);
@@ -38,7 +38,7 @@ pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let draft = Draft {
         object,
         managers,
-        lost,
+        dropped,
     };
     Ok(Prepared::new(Base::New, draft))
 }
@@ -48,7 +48,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
     let kind = request.kind;
     let mut object = request.call.object(request.kind)?;
     decode::identify(kind, &mut object)?;
-    let lost = normalize(request, &mut object)?;
+    let dropped = normalize(request, &mut object)?;
     check_place(request, &mut object)?;
     match name(&object) {
         "" => {
@@ -74,7 +74,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
             let draft = Draft {
                 object,
                 managers,
-                lost,
+                dropped,
             };
             return Ok(Prepared::new(Base::Absent { sent_version }, draft));
         }
@@ -82,7 +82,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
     };
     check_identity(request, &object, text(&live, "uid"))?;
     check_given_version(kind, &object)?;
-    Ok(updated(&state.conversions, request, live, object, lost))
+    Ok(updated(&state.conversions, request, live, object, dropped))
 }
 
 /// The new object, on behalf of a manager that updates it.
@@ -91,7 +91,7 @@ pub(crate) fn updated(
     request: &Request<'_>,
     live: Value,
     object: Value,
-    lost: Lost,
+    dropped: DroppedFields,
 ) -> Prepared {
     let sent = &object["metadata"]["managedFields"];
     let is_whole = request.path.subresource.is_none();
@@ -113,7 +113,7 @@ pub(crate) fn updated(
     let draft = Draft {
         object,
         managers,
-        lost,
+        dropped,
     };
     Prepared::new(Base::Live(live), draft)
 }

@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use self::check::check_prepared;
 use crate::apply::Managers;
-use crate::decode::{self, Lost};
+use crate::decode::{self, DroppedFields};
 use crate::model::failure::Result;
 use crate::model::key::Key;
 use crate::model::kind::Kind;
@@ -43,7 +43,7 @@ use crate::store::state::State;
 pub(crate) struct Draft {
     pub object: Value,
     pub managers: Managers,
-    pub lost: Lost,
+    pub dropped: DroppedFields,
 }
 
 /// The basis of a draft, besides the request.
@@ -71,7 +71,7 @@ pub(crate) struct Checked {
     pub key: Key,
     pub base: Base,
     pub object: Value,
-    lost: Lost,
+    dropped: DroppedFields,
     /// Whether the list of rules was empty; an empty list is not stored.
     has_empty_rules: bool,
 }

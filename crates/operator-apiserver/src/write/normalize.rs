@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::decode::duplicate::duplicates;
-use crate::decode::{self, Lost, Normalized, body};
+use crate::decode::{self, DroppedFields, Normalized, body};
 use crate::go::{self, Undecodable};
 use crate::kinds::strategy;
 use crate::model::failure::{Failure, Result};
@@ -16,7 +16,7 @@ use crate::request::resource::Request;
 /// instead.
 ///
 /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-pub(crate) fn normalize(request: &Request<'_>, object: &mut Value) -> Result<Lost> {
+pub(crate) fn normalize(request: &Request<'_>, object: &mut Value) -> Result<DroppedFields> {
     normalize_patched(request, object, &Value::Null)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn normalize_patched(
     request: &Request<'_>,
     object: &mut Value,
     patch: &Value,
-) -> Result<Lost> {
+) -> Result<DroppedFields> {
     let mut sent = object.clone();
     let is_applied = request.call.content_type == patch::APPLY;
     let mut decoded = decode::normalize(request.kind, object);
@@ -42,7 +42,7 @@ pub(crate) fn normalize_patched(
     if request.kind.custom.is_some() && is_applied {
         decode::keep_nulls(&sent, object);
     }
-    let is_untidy = match request.kind.custom {
+    let stores_unknown_fields = match request.kind.custom {
         // Applied objects are not decoded.
         Some(_) => is_applied && is_tidied,
         None => has_null_bytes(request, &sent, object),
@@ -74,7 +74,10 @@ pub(crate) fn normalize_patched(
         decode::round(&mut sent);
     }
     let sent = is_less.then_some(sent);
-    Ok(Lost { sent, is_untidy })
+    Ok(DroppedFields {
+        sent,
+        stores_unknown_fields,
+    })
 }
 
 /// Warns about unknown or duplicate fields, or rejects them, depending on the field validation that the client requests.

@@ -6,7 +6,7 @@ use super::normalize::{normalize_patched, report_unknown};
 use super::rule::check_given_version;
 use super::{Prepared, apply, draft};
 use crate::apply::node;
-use crate::decode::{self, Lost, body};
+use crate::decode::{self, DroppedFields, body};
 use crate::go::{self, go_type, sorted};
 use crate::model::failure::{Cause, Failure, Result};
 use crate::model::kind::{Kind, group_version};
@@ -27,19 +27,19 @@ pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
     check_media(request)?;
     let live = stored::live(state, request)?
         .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-    let (object, lost) = patched(request, &live)?;
+    let (object, dropped) = patched(request, &live)?;
     check_given_version(kind, &object)?;
     Ok(draft::updated(
         &state.conversions,
         request,
         live,
         object,
-        lost,
+        dropped,
     ))
 }
 
 /// Computes the result of a patch other than an apply, as an object of the request's kind.
-pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, Lost)> {
+pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, DroppedFields)> {
     let (kind, content_type) = (request.kind, request.call.content_type.as_str());
     let mut patch = body::patch(&request.call.body)?;
     let mut object = match content_type {
@@ -64,12 +64,12 @@ pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, Los
         }
         _ => identify(kind, &mut object)?,
     }
-    let lost = normalize_patched(request, &mut object, &patch)?;
+    let dropped = normalize_patched(request, &mut object, &patch)?;
     check_names(request, &mut object)?;
-    Ok((object, lost))
+    Ok((object, dropped))
 }
 
-/// The failure for a built-in object that lost its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
+/// The failure for a built-in object that dropped its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
 /// known fields, so that it has no name.
 fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure {
     let Kind { kind, group, .. } = request.kind;

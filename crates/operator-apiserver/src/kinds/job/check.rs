@@ -34,7 +34,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     if let Some(live) = live {
         // An update is looked at twice.
         causes.extend(own);
-        change(live, object, causes);
+        check_change(live, object, causes);
         job_status::check(live, object, causes);
     }
 }
@@ -170,7 +170,7 @@ fn generated(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Checks the immutable fields in an update.
-fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
+fn check_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"], &object["spec"]);
     if new["completionMode"] != "Indexed" {
         immutable("spec", (old, new), "completions", causes);

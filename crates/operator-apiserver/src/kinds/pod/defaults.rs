@@ -125,11 +125,11 @@ fn set_spec_defaults(spec: &mut Value) {
     }
     for list in ["initContainers", "containers"] {
         for container in items(spec, list) {
-            fill_container(container);
+            set_container_defaults(container);
         }
     }
     for volume in items(spec, "volumes") {
-        fill_volume(volume);
+        set_volume_defaults(volume);
     }
 }
 
@@ -159,7 +159,7 @@ fn pull_policy(image: &Value) -> &'static str {
     }
 }
 
-fn fill_container(container: &mut Value) {
+fn set_container_defaults(container: &mut Value) {
     let policy = pull_policy(&container["image"]);
     fields(
         container,
@@ -174,22 +174,22 @@ fn fill_container(container: &mut Value) {
     }
     for variable in items(container, "env") {
         if let Some(source) = variable.get_mut("valueFrom") {
-            fill_refs(source);
+            set_ref_defaults(source);
         }
     }
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) {
-            fill_probe(probe);
+            set_probe_defaults(probe);
         }
     }
     for hook in ["postStart", "preStop"] {
         if container["lifecycle"][hook]["httpGet"].is_object() {
-            fill_http(&mut container["lifecycle"][hook]["httpGet"]);
+            set_http_defaults(&mut container["lifecycle"][hook]["httpGet"]);
         }
     }
 }
 
-fn fill_probe(probe: &mut Value) {
+fn set_probe_defaults(probe: &mut Value) {
     for (field, default) in [
         ("timeoutSeconds", 1),
         ("periodSeconds", 10),
@@ -201,18 +201,18 @@ fn fill_probe(probe: &mut Value) {
         }
     }
     if probe["httpGet"].is_object() {
-        fill_http(&mut probe["httpGet"]);
+        set_http_defaults(&mut probe["httpGet"]);
     }
     if probe["grpc"].is_object() {
         absent(&mut probe["grpc"]["service"], "");
     }
 }
 
-fn fill_http(get: &mut Value) {
+fn set_http_defaults(get: &mut Value) {
     fields(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
 }
 
-fn fill_volume(volume: &mut Value) {
+fn set_volume_defaults(volume: &mut Value) {
     let has_source = volume.as_object().is_some_and(|volume| volume.len() > 1);
     if !has_source {
         volume["emptyDir"] = json!({});
@@ -277,23 +277,23 @@ pub(crate) fn set_source_defaults(volume: &mut Value) {
                     3600,
                 );
             }
-            fill_field_refs(source);
+            set_field_ref_defaults(source);
         }
     }
-    fill_field_refs(volume);
+    set_field_ref_defaults(volume);
 }
 
-fn fill_field_refs(source: &mut Value) {
+fn set_field_ref_defaults(source: &mut Value) {
     let Some(volume) = source.get_mut("downwardAPI") else {
         return;
     };
     for item in items(volume, "items") {
-        fill_refs(item);
+        set_ref_defaults(item);
     }
 }
 
 /// Sets the defaults of references to fields of the pod.
-fn fill_refs(source: &mut Value) {
+fn set_ref_defaults(source: &mut Value) {
     if source["fieldRef"].is_object() {
         fields(&mut source["fieldRef"], &[("apiVersion", json!("v1"))]);
     }

@@ -94,14 +94,14 @@ pub(crate) fn scaled_object(request: &Request<'_>, draft: ScaleDraft) -> Result<
     let live = draft.live;
     let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
     let written = object.clone();
-    let mut lost = normalize(request, &mut object)?;
+    let mut dropped = normalize(request, &mut object)?;
     // The scaled object is not decoded; defaults are set with the next write.
-    lost.is_untidy = kind.custom.is_some() && written != object;
+    dropped.stores_unknown_fields = kind.custom.is_some() && written != object;
     let managers = Parent::of(kind, &live).with(draft.managers);
     let draft = Draft {
         object,
         managers,
-        lost,
+        dropped,
     };
     Ok(Prepared::new(Base::Live(live), draft))
 }

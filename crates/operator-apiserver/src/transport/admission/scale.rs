@@ -42,7 +42,7 @@ impl ApiServer {
                 .locked(call, path, |state, request| {
                     // This stage needs no conversion, so it runs once.
                     let (mut draft, mutated) = checking.take().ok_or_else(unanswered)?;
-                    if mutated.lost.is_some() {
+                    if mutated.dropped.is_some() {
                         draft.scale = mutated.object;
                     }
                     let prepared = scaled_object(request, draft)?;

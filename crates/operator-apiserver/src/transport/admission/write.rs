@@ -105,8 +105,11 @@ fn shown(prepared: &Prepared) -> Value {
 
 /// Stores the changes of webhooks in the draft.
 fn accept(prepared: &mut Prepared, request: &Request<'_>, mutated: Mutated) -> Result<()> {
-    let Mutated { mut object, lost } = mutated;
-    let Some(lost) = lost else {
+    let Mutated {
+        mut object,
+        dropped,
+    } = mutated;
+    let Some(dropped) = dropped else {
         return Ok(());
     };
     check_place(request, &mut object)?;
@@ -124,7 +127,7 @@ fn accept(prepared: &mut Prepared, request: &Request<'_>, mutated: Mutated) -> R
         None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
     }
     prepared.draft.object = object;
-    prepared.draft.lost = lost;
+    prepared.draft.dropped = dropped;
     prepared.is_mutated = true;
     Ok(())
 }

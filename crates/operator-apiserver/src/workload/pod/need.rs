@@ -12,7 +12,7 @@ use crate::workload::field::items;
 
 /// A missing object.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::workload) enum Lack {
+pub(in crate::workload) enum MissingReference {
     /// A volume cannot be mounted.
     Volume { name: String, why: String },
     /// Containers, by name, have variables without a value.
@@ -105,7 +105,7 @@ pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
 
 impl Controllers<'_> {
     /// The missing objects that keep a pod on a node from starting.
-    pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
+    pub(super) fn missing_reference(&self, pod: &Value) -> Option<MissingReference> {
         for volume in items(&pod["spec"], "volumes") {
             let why = |it: &Reference<'_>| {
                 self.missing(pod, it, |reference, key| {
@@ -118,7 +118,7 @@ impl Controllers<'_> {
             };
             if let Some(why) = of_volume(volume).iter().find_map(why) {
                 let name = volume["name"].as_str().unwrap_or_default().to_owned();
-                return Some(Lack::Volume { name, why });
+                return Some(MissingReference::Volume { name, why });
             }
         }
         let lacking = containers(pod).filter_map(|container| {
@@ -140,7 +140,7 @@ impl Controllers<'_> {
             Some((name.to_owned(), why))
         });
         let lacking: Vec<_> = lacking.collect();
-        (!lacking.is_empty()).then_some(Lack::Variables(lacking))
+        (!lacking.is_empty()).then_some(MissingReference::Variables(lacking))
     }
 
     fn missing(

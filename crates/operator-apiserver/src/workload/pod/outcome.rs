@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::need::Lack;
+use super::need::MissingReference;
 use crate::kinds::resource::NAMESPACES;
 use crate::model::key::Key;
 use crate::model::metadata::text;
@@ -31,7 +31,7 @@ pub(super) struct Fate {
     pub outcome: Outcome,
     pub delay: Duration,
     /// The reason why a pod on a node has not started.
-    pub lack: Option<Lack>,
+    pub missing: Option<MissingReference>,
 }
 
 impl Controllers<'_> {
@@ -62,8 +62,8 @@ impl Controllers<'_> {
         Fate {
             outcome,
             delay: duration(&said(DELAY)).unwrap_or(usual),
-            lack: match pod["status"]["phase"] == "Pending" {
-                true => self.lack_of(pod),
+            missing: match pod["status"]["phase"] == "Pending" {
+                true => self.missing_reference(pod),
                 false => None,
             },
         }
