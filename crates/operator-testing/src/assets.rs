@@ -169,8 +169,8 @@ impl Own {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        let log = std::fs::read_to_string(self.folder.join(format!("{program}.log")));
-        let log = log.unwrap_or_default();
+        let log =
+            std::fs::read_to_string(self.folder.join(format!("{program}.log"))).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let last = lines.len().saturating_sub(10);
         Err(Error::Program {

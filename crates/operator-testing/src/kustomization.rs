@@ -24,9 +24,8 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
         "images",
         "commonAnnotations",
     ];
-    let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let path = match folder.is_dir() {
-        true => names
+        true => ["kustomization.yaml", "kustomization.yml", "Kustomization"]
             .map(|name| folder.join(name))
             .into_iter()
             .find(|path| path.exists()),
@@ -49,8 +48,7 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
                     if resource.is_dir() {
                         read_kustomization(&resource, &mut files)?;
                     } else {
-                        let documents = documents(&read(&resource)?)?;
-                        let documents = documents.into_iter();
+                        let documents = documents(&read(&resource)?)?.into_iter();
                         files.extend(documents.map(|object| (resource.clone(), object)));
                     }
                 }

@@ -46,8 +46,7 @@ impl Permission {
     /// Whether a rule grants the permission, possibly by a wildcard.
     fn is_granted_by(&self, rule: &Value) -> bool {
         let has = |field: &str, wanted: &str| {
-            let mut values = texts(&rule[field]);
-            values.any(|value| value == wanted || value == "*")
+            texts(&rule[field]).any(|value| value == wanted || value == "*")
         };
         let only: Vec<&str> = texts(&rule["resourceNames"]).collect();
         has("apiGroups", &self.group)

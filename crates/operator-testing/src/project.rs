@@ -44,8 +44,8 @@ pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
 /// ```
 pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     let object = serde_json::to_value(object).ok()?;
-    let conditions = object["status"]["conditions"].as_array()?;
-    let condition = conditions
+    let condition = object["status"]["conditions"]
+        .as_array()?
         .iter()
         .find(|condition| condition["type"] == type_)?;
     condition["status"].as_str().map(str::to_owned)
@@ -130,8 +130,8 @@ where
 {
     let path = path.as_ref();
     let sample = sample_text(path).unwrap_or_else(|error| panic!("{error}"));
-    let faults = faults::<K>(spec, &sample).into_iter();
-    let faults: Vec<String> = faults
+    let faults: Vec<String> = faults::<K>(spec, &sample)
+        .into_iter()
         .map(|fault| format!("{}: {fault}", path.display()))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

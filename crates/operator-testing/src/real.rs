@@ -75,8 +75,7 @@ impl Real {
         namespace.clone_into(&mut config.default_namespace);
         // Each response is recorded, as in memory.
         config.default_retry = false;
-        let builder = ClientBuilder::try_from(config);
-        builder
+        ClientBuilder::try_from(config)
             .expect("this configuration made a client before")
             .with_layer(layer)
             .build()
@@ -112,28 +111,28 @@ impl Real {
         let (config, namespace) = (self.config.clone(), self.namespace.clone());
         // A test's runtime may be ending; this one is our own.
         let worker = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
+            tokio::runtime::Builder::new_current_thread()
                 .enable_all()
-                .build()?;
-            runtime.block_on(async move {
-                let client = Client::try_from(config).map_err(std::io::Error::other)?;
-                let mut claims = CLAIMS.lock().await;
-                let mut unused = Vec::new();
-                for path in mine {
-                    let users = claims.get(&path).copied().unwrap_or_default();
-                    if users > 1 {
-                        claims.insert(path, users - 1);
-                    } else {
-                        claims.remove(&path);
-                        unused.push(path);
+                .build()?
+                .block_on(async move {
+                    let client = Client::try_from(config).map_err(std::io::Error::other)?;
+                    let mut claims = CLAIMS.lock().await;
+                    let mut unused = Vec::new();
+                    for path in mine {
+                        let users = claims.get(&path).copied().unwrap_or_default();
+                        if users > 1 {
+                            claims.insert(path, users - 1);
+                        } else {
+                            claims.remove(&path);
+                            unused.push(path);
+                        }
                     }
-                }
-                end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
-                for path in unused {
-                    end(&client, &path, true).await;
-                }
-                Ok::<_, std::io::Error>(())
-            })
+                    end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
+                    for path in unused {
+                        end(&client, &path, true).await;
+                    }
+                    Ok::<_, std::io::Error>(())
+                })
         });
         if !matches!(worker.join(), Ok(Ok(()))) {
             eprintln!(

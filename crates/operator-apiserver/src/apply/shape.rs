@@ -186,10 +186,10 @@ impl<'a> Node<'a> {
 
     /// Whether a strategic merge patch merges the list here instead of replacing it.
     pub fn merges_lists(self) -> bool {
-        let strategy = self
-            .keyword("x-kubernetes-patch-strategy")
-            .unwrap_or_default();
-        strategy.split(',').any(|part| part == "merge")
+        self.keyword("x-kubernetes-patch-strategy")
+            .unwrap_or_default()
+            .split(',')
+            .any(|part| part == "merge")
     }
 
     /// The field by which a strategic merge patch identifies items.

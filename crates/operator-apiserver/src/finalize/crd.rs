@@ -94,8 +94,8 @@ fn accept_names(state: &mut State) {
         };
         let mut in_use = NamesInUse::default();
         let others = state.store.of_kind(CRDS, "");
-        let others = others.filter(|(other, _)| other.name != key.name);
         others
+            .filter(|(other, _)| other.name != key.name)
             .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
             .for_each(|(_, other)| in_use.add(other));
         collect::edit(state, &key, Actor::ApiServer, |object| {

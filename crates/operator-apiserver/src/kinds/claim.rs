@@ -106,9 +106,8 @@ pub(crate) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
         refuse(&field, class, name::bad_subdomain(class), causes);
     }
     if !is_empty(&spec["volumeMode"]) {
-        let field = format!("{path}.volumeMode");
         only(
-            &field,
+            &format!("{path}.volumeMode"),
             &spec["volumeMode"],
             &["Block", "Filesystem"],
             causes,

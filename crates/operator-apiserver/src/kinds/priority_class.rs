@@ -45,11 +45,10 @@ fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
         let why = format!("maximum allowed value of a user defined priority is {HIGHEST}");
         causes.push(Cause::forbidden("value", &why));
     }
-    let policies = ["PreemptLowerPriority", "Never"];
     one_of(
         "preemptionPolicy",
         &object["preemptionPolicy"],
-        &policies,
+        &["PreemptLowerPriority", "Never"],
         causes,
     );
 }

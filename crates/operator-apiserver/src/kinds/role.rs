@@ -108,12 +108,11 @@ fn check_binding(
     };
     only("roleRef.kind", &role["kind"], known, causes);
     let name = text(role, "name");
-    match name.is_empty() {
-        true => causes.push(Cause::required("roleRef.name", "")),
-        false => {
-            let wrong = name::bad_path_segment(name);
-            refuse("roleRef.name", name, wrong, causes);
-        }
+    if name.is_empty() {
+        causes.push(Cause::required("roleRef.name", ""))
+    } else {
+        let wrong = name::bad_path_segment(name);
+        refuse("roleRef.name", name, wrong, causes);
     }
     for (at, found) in list(object, "subjects").iter().enumerate() {
         subject(is_namespaced, found, &format!("subjects[{at}]"), causes);

@@ -106,12 +106,11 @@ fn check_policies(path: &str, webhook: &Value, is_mutating: bool, causes: &mut V
         ("sideEffects", ["None", "NoneOnDryRun"]),
     ] {
         let place = format!("{path}.{field}");
-        match webhook[field].is_null() {
-            true => {
-                let why = format!("must specify one of {}", allowed.join(", "));
-                causes.push(Cause::required(place, &why));
-            }
-            false => only(&place, &webhook[field], &allowed, causes),
+        if webhook[field].is_null() {
+            let why = format!("must specify one of {}", allowed.join(", "));
+            causes.push(Cause::required(place, &why));
+        } else {
+            only(&place, &webhook[field], &allowed, causes)
         }
     }
     let seconds = webhook["timeoutSeconds"].as_i64().unwrap_or_default();

@@ -36,8 +36,7 @@ pub(crate) fn get(state: &State, request: &Request<'_>) -> Result<Reply> {
     if let Err(wrong) = parse_version(version) {
         return Err(Failure::internal(wrong));
     }
-    let object = stored::live(state, request)?;
-    object
+    stored::live(state, request)?
         .map(Reply::ok)
         .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
 }
@@ -119,12 +118,11 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
         if !selector.matches(item.object()) {
             continue;
         }
-        match limit > 0 && items.len() == limit {
-            true => remaining += 1,
-            false => {
-                items.push(item);
-                last = Some(key);
-            }
+        if limit > 0 && items.len() == limit {
+            remaining += 1
+        } else {
+            items.push(item);
+            last = Some(key);
         }
     }
     if let Some(failure) = unread {

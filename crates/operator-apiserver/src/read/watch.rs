@@ -108,8 +108,7 @@ pub(crate) fn news(state: &State, subscription: &Subscription) -> Result<(Vec<Va
     let oldest = state.store.horizon().max(since);
     if subscription.version < oldest {
         let seen = subscription.version;
-        let text = format!("too old resource version: {seen} ({oldest})");
-        let failure = Failure::expired(text);
+        let failure = Failure::expired(format!("too old resource version: {seen} ({oldest})"));
         return Ok((vec![failure.to_event()], false));
     }
     let events = state.store.since(subscription.version);

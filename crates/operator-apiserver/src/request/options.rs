@@ -53,10 +53,7 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
             go::parse_int(number).map_err(Failure::bad_request)?;
         }
     }
-    let causes = match is_watch {
-        true => watches(call),
-        false => lists(call),
-    };
+    let causes = if is_watch { watches(call) } else { lists(call) };
     match causes.is_empty() {
         true => Ok(()),
         false => Err(Failure::invalid_options("ListOptions", causes)),

@@ -102,10 +102,10 @@ fn text_of(object: &Value, name: &str, default: &str) -> String {
     };
     let value = at.split('.').fold(object, |value, part| &value[part]);
     match value {
-        Value::Null if name == "source" => {
-            let reporting = object["reportingComponent"].as_str();
-            reporting.unwrap_or_default().to_owned()
-        }
+        Value::Null if name == "source" => object["reportingComponent"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         Value::Null => default.to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -88,8 +88,8 @@ pub(crate) fn serve_other(
 /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
 fn aggregated_discovery(registry: &Registry, groups: &[String]) -> Reply {
     let kinds = |group: &str, version: &str| -> Vec<Value> {
-        let kinds = registry.all();
-        kinds
+        registry
+            .all()
             .filter(|kind| kind.group == group && kind.version == version)
             .map(|kind| aggregated(kind))
             .collect()
@@ -165,8 +165,7 @@ fn paths(registry: &Registry) -> Vec<String> {
 }
 
 fn group_object(registry: &Registry, group: &str) -> Value {
-    let versions = versions(registry, group);
-    let versions: Vec<Value> = versions
+    let versions: Vec<Value> = versions(registry, group)
         .iter()
         .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
         .collect();

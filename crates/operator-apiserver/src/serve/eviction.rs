@@ -203,8 +203,8 @@ fn check_budget(budget: &Value) -> Result<()> {
     if allowed > 0 {
         return Ok(());
     }
-    let closed = condition(budget, "DisruptionAllowed");
-    let closed = closed.filter(|it| it["status"] == "False" && it["message"] != "");
+    let closed = condition(budget, "DisruptionAllowed")
+        .filter(|it| it["status"] == "False" && it["message"] != "");
     let said = |field: &str| closed.map_or("", |it| it[field].as_str().unwrap_or_default());
     let (has, needs) = (
         number(&status["currentHealthy"]),

@@ -40,8 +40,8 @@ pub(crate) fn documents(registry: &Registry) -> Value {
 
 /// The document of a group and version.
 pub(crate) fn document(registry: &Registry, group: &str, version: &str) -> Result<Reply> {
-    let kinds = registry.all();
-    let kinds: Vec<&Arc<Kind>> = kinds
+    let kinds: Vec<&Arc<Kind>> = registry
+        .all()
         .filter(|kind| kind.group == group && kind.version == version)
         .collect();
     if kinds.is_empty() {
@@ -282,8 +282,7 @@ fn operations(kind: &Kind, type_name: &str) -> Vec<(String, Value)> {
 }
 
 fn path_parameters(path: &str) -> Vec<Value> {
-    let names = ["namespace", "name"].into_iter();
-    names
+    ["namespace", "name"].into_iter()
         .filter(|name| path.contains(&format!("{{{name}}}")))
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect()

@@ -47,8 +47,8 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
 
 /// Who sent the fields of a review.
 fn set_managers(request: &Request<'_>, review: &mut Value) {
-    let writer = writer_of(request, Operation::Update);
-    let managers = writer.update(&blank(request), review, &Managers::default());
+    let managers =
+        writer_of(request, Operation::Update).update(&blank(request), review, &Managers::default());
     let managers = managers.unwrap_or_default().write_or_null();
     metadata::set(review, "managedFields", managers);
 }

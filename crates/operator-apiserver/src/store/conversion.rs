@@ -93,10 +93,9 @@ struct Converter<'a> {
 
 impl Convert for Converter<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        let converted = self
-            .conversions
-            .convert(self.crd, object.clone(), api_version);
-        converted.map_err(|failure| failure.message)
+        self.conversions
+            .convert(self.crd, object.clone(), api_version)
+            .map_err(|failure| failure.message)
     }
 }
 

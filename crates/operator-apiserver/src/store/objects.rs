@@ -110,8 +110,7 @@ impl Store {
 
     /// The dependents of the object with this uid.
     pub fn owned_by(&self, uid: &str) -> Vec<Key> {
-        let keys = self.owned.get(uid).into_iter().flatten();
-        keys.cloned().collect()
+        self.owned.get(uid).into_iter().flatten().cloned().collect()
     }
 
     /// All objects with an owner.

@@ -29,8 +29,7 @@ impl Controllers<'_> {
         let mut claimed = Vec::new();
         for object in all {
             let is_own = is_controlled_by(&object, owner);
-            let labels = &object["metadata"]["labels"];
-            let is_selected = selects(&owner["spec"]["selector"], labels);
+            let is_selected = selects(&owner["spec"]["selector"], &object["metadata"]["labels"]);
             if is_own == is_selected || is_deleting(owner) || !is_wanted(&object) {
                 if is_own && is_wanted(&object) {
                     claimed.push(object);

@@ -113,8 +113,8 @@ impl Controllers<'_> {
             time.as_str()
                 .and_then(|time| time.parse::<Timestamp>().ok())
         };
-        let last = read(&cron["status"]["lastScheduleTime"]);
-        let since = last.or_else(|| read(&cron["metadata"]["creationTimestamp"]));
+        let since = read(&cron["status"]["lastScheduleTime"])
+            .or_else(|| read(&cron["metadata"]["creationTimestamp"]));
         let Some(due) = since.and_then(|since| schedule.missed(since, now)) else {
             return Ok(());
         };
@@ -145,11 +145,10 @@ impl Controllers<'_> {
                 return Err(failure);
             }
         };
-        let said = format!("Created job {}", name(&job));
         self.record_event(
             COMPONENT,
             cron,
-            EventText::normal("SuccessfulCreate", &said),
+            EventText::normal("SuccessfulCreate", &format!("Created job {}", name(&job))),
         );
         let mut active = items(&cron["status"], "active").to_vec();
         active.push(json!({
@@ -186,11 +185,10 @@ impl Controllers<'_> {
         of["metadata"]["namespace"] = cron["metadata"]["namespace"].clone();
         let options = json!({"propagationPolicy": "Background"});
         if self.discard(CONTROLLERS, &of, &options).is_ok() {
-            let said = format!("Deleted job {job}");
             self.record_event(
                 COMPONENT,
                 cron,
-                EventText::normal("SuccessfulDelete", &said),
+                EventText::normal("SuccessfulDelete", &format!("Deleted job {job}")),
             );
         }
     }

@@ -43,7 +43,7 @@ impl Controllers<'_> {
     }
 
     fn keep_slice(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
-        let endpoints = pods.iter().map(|pod| {
+        let endpoints: Value = pods.iter().map(|pod| {
             let (ready, leaving) = (is_ready(pod), is_deleting(pod));
             json!({
                 "addresses": [pod["status"]["podIP"]],
@@ -51,8 +51,7 @@ impl Controllers<'_> {
                 "nodeName": pod["spec"]["nodeName"],
                 "targetRef": target(pod),
             })
-        });
-        let endpoints: Value = endpoints.collect();
+        }).collect();
         let ports = ports(service, pods);
         let slices = self.controlled(service, ENDPOINT_SLICES);
         let Some(slice) = slices.first() else {
@@ -86,8 +85,7 @@ impl Controllers<'_> {
     fn keep_endpoints(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
         let addresses = |wanted: bool| -> Vec<Value> {
             let pods = pods.iter().filter(|pod| !is_deleting(pod));
-            let pods = pods.filter(|pod| is_ready(pod) == wanted);
-            let addresses = pods.map(|pod| {
+            let addresses = pods.filter(|pod| is_ready(pod) == wanted).map(|pod| {
                 json!({
                     "ip": pod["status"]["podIP"],
                     "nodeName": pod["spec"]["nodeName"],
@@ -103,12 +101,11 @@ impl Controllers<'_> {
                 subset.insert(field.into(), found.into());
             }
         }
-        let subsets = match subset.is_empty() {
-            true => Value::Null,
-            false => {
-                subset.insert("ports".into(), ports(service, pods));
-                json!([subset])
-            }
+        let subsets = if subset.is_empty() {
+            Value::Null
+        } else {
+            subset.insert("ports".into(), ports(service, pods));
+            json!([subset])
         };
         let place = key(ENDPOINTS, service);
         let known = self.state.store.find(&place);
@@ -148,11 +145,11 @@ fn ports(service: &Value, pods: &[Value]) -> Value {
         let number = match wanted.as_str() {
             None => wanted.clone(),
             Some(_) => {
-                let containers = pods
+                let found = pods
                     .iter()
-                    .flat_map(|pod| items(&pod["spec"], "containers"));
-                let mut named = containers.flat_map(|container| items(container, "ports"));
-                let found = named.find(|found| found["name"] == *wanted)?;
+                    .flat_map(|pod| items(&pod["spec"], "containers"))
+                    .flat_map(|container| items(container, "ports"))
+                    .find(|found| found["name"] == *wanted)?;
                 found["containerPort"].clone()
             }
         };

@@ -47,10 +47,10 @@ pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) ->
 pub(super) fn workload_of(state: &State, owner: &Value, namespace: &str) -> Option<Key> {
     let field = |name: &str| owner[name].as_str().unwrap_or_default();
     let kind = state.registry.by_kind(field("apiVersion"), field("kind"))?;
-    let is_workload = strategy(&kind)
+    strategy(&kind)
         .controller
-        .is_some_and(Controller::is_of_workload);
-    is_workload.then(|| Key::new(kind.resource(), namespace, field("name")))
+        .is_some_and(Controller::is_of_workload)
+        .then(|| Key::new(kind.resource(), namespace, field("name")))
 }
 
 /// The workloads of some kinds that select an object without a controller.

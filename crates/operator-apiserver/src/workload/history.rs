@@ -41,8 +41,8 @@ impl Controllers<'_> {
     /// Deletes the oldest unused revisions beyond the limit.
     pub(super) fn forget_revisions(&mut self, owner: &Value, revisions: &[Value], live: &[&str]) {
         let limit = number(&owner["spec"]["revisionHistoryLimit"]);
-        let dead = revisions.iter();
-        let dead: Vec<&Value> = dead
+        let dead: Vec<&Value> = revisions
+            .iter()
             .filter(|revision| !live.contains(&name(revision)) && !live.contains(&hash(revision)))
             .collect();
         let surplus = dead

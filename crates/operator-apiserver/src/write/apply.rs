@@ -114,11 +114,11 @@ fn merge(
     let subresource = request.path.subresource.as_deref();
     if live.is_some() && before.0.is_empty() {
         // Fields that had no managers are tracked from now on, if they have types.
-        let first = Writer {
+        let tracked = Writer {
             converter: conversions.converter(kind),
             ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
-        };
-        let tracked = first.update(&blank(request), &bare, &before);
+        }
+        .update(&blank(request), &bare, &before);
         before = tracked.map_err(|what| {
             Failure::internal(format!(
                 "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",

@@ -67,8 +67,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
             check_identity(request, &object, "")?;
             check_number(&object)?;
             let sent_version = take_version(&mut object);
-            let writer = writer(&state.conversions, request, Operation::Update);
-            let managers = writer
+            let managers = writer(&state.conversions, request, Operation::Update)
                 .update(&blank(request), &object, &Managers::default())
                 .unwrap_or_default();
             let draft = Draft {

@@ -59,11 +59,11 @@ pub(crate) fn normalize_patched(
             || request.call.content_type == patch::MERGE
             || !dropped.contains(path)
     };
-    let twice = twice
+    let mut unknown: Vec<String> = twice
         .iter()
         .filter(is_told)
-        .map(|path| format!("duplicate field {path:?}"));
-    let mut unknown: Vec<String> = twice.collect();
+        .map(|path| format!("duplicate field {path:?}"))
+        .collect();
     if !is_applied {
         // Invalid fields of an apply are rejected by the schema for ownership, which has more fields.
         unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));

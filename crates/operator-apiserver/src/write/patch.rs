@@ -90,8 +90,7 @@ fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure 
         .map(|name| format!("unknown field {name:?}"))
         .collect();
     unknown.sort();
-    let reported = report_unknown(request, &unknown, object, patch);
-    reported
+    report_unknown(request, &unknown, object, patch)
         .err()
         .unwrap_or_else(|| Failure::nameless(&request.path.name))
 }
@@ -101,8 +100,7 @@ pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
     let is_custom = request.kind.custom.is_some();
     let content_type = request.call.content_type.as_str();
     if request.call.query.contains_key("force") {
-        let why = "may not be specified for non-apply patch";
-        let cause = Cause::forbidden("force", why);
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(Failure::invalid_options("PatchOptions", vec![cause]));
     }
     match content_type {

@@ -157,8 +157,8 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let entry = ALL.iter().find(|(_, name)| *name == text);
-        entry
+        ALL.iter()
+            .find(|(_, name)| *name == text)
             .map(|(fault, _)| *fault)
             .ok_or_else(|| format!("`{text}` is not a fault"))
     }

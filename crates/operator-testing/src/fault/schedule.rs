@@ -86,8 +86,7 @@ fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
 
 fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
     let faults = |requests: &[Request]| -> Vec<(usize, Fault)> {
-        let numbered = requests.iter().enumerate();
-        let faults = numbered.flat_map(|(number, request)| {
+        let faults = requests.iter().enumerate().flat_map(|(number, request)| {
             Fault::of(request).iter().map(move |fault| (number, *fault))
         });
         faults.collect()

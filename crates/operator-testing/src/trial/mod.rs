@@ -187,8 +187,7 @@ impl Trial {
     #[must_use]
     pub fn declares(mut self, declared: &[&str]) -> Self {
         let read = declared.iter().map(|text| {
-            let read = serde_json::from_str(text);
-            read.unwrap_or_else(|error| panic!("a declaration: {error}"))
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("a declaration: {error}"))
         });
         self.declared.extend(read);
         self
@@ -302,10 +301,7 @@ impl Trial {
             schedule,
             scenario,
             rest: stage.rest(self.rest),
-            min_duration: match is_silent {
-                true => LONG,
-                false => [Duration::ZERO; 2],
-            },
+            min_duration: if is_silent { LONG } else { [Duration::ZERO; 2] },
         }
     }
 

@@ -271,24 +271,24 @@ pub(super) async fn check_events(server: &Server, before: &Objects) -> Result<()
         "UnownableChild",
     ];
     let objects = server.objects().await;
-    let mut new_objects = objects
+    objects
         .iter()
-        .filter(|(path, _)| !before.contains_key(*path));
-    let problem = new_objects.find_map(|(_, event)| {
-        let reason = event["reason"].as_str()?;
-        let of = |old: &str, new: &str| match &event[old] {
-            Value::Null => event[new].clone(),
-            found => found.clone(),
-        };
-        let (about, note) = (of("involvedObject", "regarding"), of("message", "note"));
-        let is_meant = event["type"] == "Warning" && REASONS.contains(&reason);
-        is_meant.then(|| {
-            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
-            format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
+        .filter(|(path, _)| !before.contains_key(*path))
+        .find_map(|(_, event)| {
+            let reason = event["reason"].as_str()?;
+            let of = |old: &str, new: &str| match &event[old] {
+                Value::Null => event[new].clone(),
+                found => found.clone(),
+            };
+            let (about, note) = (of("involvedObject", "regarding"), of("message", "note"));
+            let is_meant = event["type"] == "Warning" && REASONS.contains(&reason);
+            is_meant.then(|| {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
+                format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
+            })
         })
-    });
-    problem.map_or(Ok(()), Err)
+        .map_or(Ok(()), Err)
 }
 
 fn uid(of: &Value) -> Option<&str> {
@@ -432,13 +432,13 @@ fn repeated(requests: &[Request], question: &str) -> String {
 }
 
 pub(super) fn failure_report(schedule: &Schedule, run: &Run, why: &str) -> String {
-    let injected = schedule
+    let injected: Vec<String> = schedule
         .0
         .iter()
         .map(|(number, fault)| match run.requests.get(*number) {
             Some(request) => format!("{fault} at request {number}, {request}"),
             None => format!("{fault} at request {number}, which was not made"),
-        });
-    let injected: Vec<String> = injected.collect();
+        })
+        .collect();
     format!("FAULTS=\"{schedule}\": {}\n  {why}", injected.join("; "))
 }

@@ -306,8 +306,8 @@ pub(crate) fn sysctls(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         _ => None,
     };
     let names = items(&pod.spec["securityContext"]["sysctls"]).iter();
-    let names = names.map(|sysctl| text(&sysctl["name"]));
     let names: Vec<&str> = names
+        .map(|sysctl| text(&sysctl["name"]))
         .filter(|name| since(name).is_none_or(|since| minor < since))
         .collect();
     if names.is_empty() {

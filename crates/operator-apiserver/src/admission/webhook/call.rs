@@ -48,8 +48,7 @@ async fn call(
     let review = attributes.review(&uid, object);
     let answer = post(target, "kube-apiserver-admission", hook.timeout, &review).await;
     let answer = answer.map_err(|why| Missing::Failed(format!("failed to call webhook: {why}")))?;
-    let verdict = read(&hook.name, &uid, is_mutating, &answer);
-    verdict.map_err(|unreadable| {
+    read(&hook.name, &uid, is_mutating, &answer).map_err(|unreadable| {
         Missing::Failed(match unreadable {
             Unreadable::Undecodable(why) => format!("failed to call webhook: {why}"),
             Unreadable::Invalid(why) => format!("received invalid webhook response: {why}"),

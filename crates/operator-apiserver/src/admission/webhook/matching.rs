@@ -42,9 +42,9 @@ pub(crate) fn webhook_for(
     refuse_policies(store, registry, request, operations)?;
     for resource in [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS] {
         let configurations = store.of_kind(resource, "");
-        let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
-        let matching =
-            webhooks.find(|it| matches(store, registry, it, "rules", request, operations));
+        let matching = configurations
+            .flat_map(|(_, found)| list(found, "webhooks"))
+            .find(|it| matches(store, registry, it, "rules", request, operations));
         if let Some(webhook) = matching {
             let name = webhook["name"].as_str().unwrap_or_default();
             return Ok(Some(format!("the admission webhook {name}")));
@@ -67,11 +67,10 @@ fn refuse_policies(
         let policies = store.of_kind(ADMISSION_POLICIES, "");
         let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
         let matching = bound.find(|(_, policy)| {
-            let constraints = &policy["spec"]["matchConstraints"];
             matches(
                 store,
                 registry,
-                constraints,
+                &policy["spec"]["matchConstraints"],
                 "resourceRules",
                 request,
                 operations,

@@ -58,8 +58,7 @@ impl Admission {
 
     /// The failure for the server's own controllers, which act while the server is locked.
     pub fn refused(self) -> Failure {
-        let what = format!("{} for requests of controllers", self.webhook);
-        Failure::not_implemented(what)
+        Failure::not_implemented(format!("{} for requests of controllers", self.webhook))
     }
 }
 

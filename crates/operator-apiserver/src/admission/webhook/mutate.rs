@@ -106,12 +106,12 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
 impl Mutated {
     /// Applies a patch. Returns whether it changed the object.
     pub(super) fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
-        let object = patch::apply_or_explain(&self.object, operations);
-        let mut object = object.map_err(|why| Failure::broken(&why))?;
+        let mut object = patch::apply_or_explain(&self.object, operations)
+            .map_err(|why| Failure::broken(&why))?;
         identify(kind, &mut object)?;
         let sent = object.clone();
-        let normalized = decode::normalize_mutated(kind, &mut object);
-        let normalized = normalized.map_err(|wrong| Failure::broken(&wrong.decoded))?;
+        let normalized = decode::normalize_mutated(kind, &mut object)
+            .map_err(|wrong| Failure::broken(&wrong.decoded))?;
         if object == self.object {
             return Ok(false);
         }

@@ -26,10 +26,10 @@ pub(crate) struct Question {
 pub(crate) fn question(state: &State, request: &Request<'_>, subject: Subject) -> Question {
     let operation = subject.operation;
     let labels = match request.kind.is(NAMESPACES) {
-        true => {
-            let old = subject.old.as_ref();
-            old.map(|namespace| namespace["metadata"]["labels"].clone())
-        }
+        true => subject
+            .old
+            .as_ref()
+            .map(|namespace| namespace["metadata"]["labels"].clone()),
         false => namespace_labels(&state.store, request),
     };
     Question {
@@ -63,8 +63,8 @@ impl Question {
             &self.kind,
             object,
             &mut warnings,
-        );
-        let mutated = mutated.await;
+        )
+        .await;
         warnings.iter().for_each(|warning| call.warn(warning));
         mutated
     }

@@ -34,8 +34,7 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
         state += ",SchedulingDisabled";
     }
     let address = |type_: &str| {
-        let mut addresses = list(&status["addresses"]);
-        let found = addresses.find(|address| address["type"] == type_);
+        let found = list(&status["addresses"]).find(|address| address["type"] == type_);
         found.map_or("<none>", |address| or(&address["address"], ""))
     };
     let mut kernel = or(&info["kernelVersion"], "<unknown>").to_owned();
@@ -58,8 +57,7 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
 
 fn roles(node: &Value) -> String {
     const PREFIX: &str = "node-role.kubernetes.io/";
-    let labels = node["metadata"]["labels"].as_object();
-    let labels = labels.into_iter().flatten();
+    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
     let roles = labels.filter_map(|(label, value)| match label.strip_prefix(PREFIX) {
         Some(role) => Some(role),
         None if label == "kubernetes.io/role" => value.as_str(),

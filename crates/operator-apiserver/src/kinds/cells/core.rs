@@ -154,8 +154,7 @@ fn external(service: &Value) -> String {
 
 /// The addresses or names of load balancers, sorted.
 fn balancers(object: &Value) -> Vec<&str> {
-    let ingress = items(&object["status"]["loadBalancer"]["ingress"]);
-    let mut addresses: Vec<&str> = ingress
+    let mut addresses: Vec<&str> = items(&object["status"]["loadBalancer"]["ingress"])
         .map(|point| match string(&point["ip"]) {
             "" => string(&point["hostname"]),
             ip => ip,

@@ -332,8 +332,8 @@ fn in_go(versions: &[Value]) -> Value {
 /// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
 fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
     let problems = operator_schema::structural(schema).into_iter();
-    let refused = problems.filter(|problem| problem.effect == Effect::Refused);
-    refused
+    problems
+        .filter(|problem| problem.effect == Effect::Refused)
         .map(|problem| {
             let place = place(field, &problem.pointer);
             let found = text.pointer(&problem.pointer);

@@ -45,10 +45,9 @@ pub(crate) fn prepare_for_create(object: &mut Value) {
 }
 
 fn storage_version(object: &Value) -> Value {
-    let storage = versions(object)
+    versions(object)
         .iter()
-        .find(|version| version["storage"] == true);
-    storage
+        .find(|version| version["storage"] == true)
         .map(|version| version["name"].clone())
         .unwrap_or_default()
 }

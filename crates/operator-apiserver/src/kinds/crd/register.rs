@@ -51,10 +51,9 @@ pub(crate) fn register(
         Some(before) if before.identity == identity => before.clone(),
         _ => Arc::new(definition(object, identity, before, now)),
     };
-    let served = versions(object)
+    let kinds = versions(object)
         .iter()
-        .filter(|version| version["served"] == true);
-    let kinds = served
+        .filter(|version| version["served"] == true)
         .filter_map(|version| kind(object, version, &definition))
         .map(Arc::new)
         .collect();
@@ -134,8 +133,8 @@ fn deprecation(spec: &Value, version: &Value) -> String {
         text(&version["name"]),
     );
     let all = spec["versions"].as_array().into_iter().flatten();
-    let served = all.filter(|it| it["served"] == true && it["deprecated"] != true);
-    let newer = served
+    let newer = all
+        .filter(|it| it["served"] == true && it["deprecated"] != true)
         .map(|it| text(&it["name"]))
         .filter(|it| version_priority(it) > version_priority(&name));
     let instead = match newer.max_by_key(|it| version_priority(it)) {

@@ -72,8 +72,7 @@ fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
 #[cfg(feature = "cel")]
 fn causes(judgement: operator_schema::Judgement) -> Vec<Cause> {
     // A real server might reject an object by a rule that can't be evaluated here, so a test must not pass.
-    let unsupported = judgement.unsupported.into_iter();
-    let unsupported = unsupported.map(|rule| {
+    let unsupported = judgement.unsupported.into_iter().map(|rule| {
         let text = format!("Invalid value: the API server of the tests can't evaluate {rule}");
         Cause::invalid("<nil>", text)
     });

@@ -8,8 +8,7 @@ use crate::model::kind::Scale;
 
 /// The violations at the paths of the scale subresource in a custom object.
 pub(crate) fn violations(object: &Value, scale: &Scale) -> Vec<Cause> {
-    let numbers = [&scale.spec_replicas_path, &scale.status_replicas_path];
-    let mut causes: Vec<Cause> = numbers
+    let mut causes: Vec<Cause> = [&scale.spec_replicas_path, &scale.status_replicas_path]
         .into_iter()
         .filter_map(|path| number_violation(object, path))
         .collect();

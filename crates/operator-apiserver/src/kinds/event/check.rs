@@ -133,8 +133,7 @@ fn series(object: &Value, causes: &mut Vec<Cause>) {
         return;
     }
     if number(series, "count") < 2 {
-        let why = "should be at least 2";
-        causes.push(invalid("series.count", "\"\"", why));
+        causes.push(invalid("series.count", "\"\"", "should be at least 2"));
     }
     if series["lastObservedTime"].is_null() {
         causes.push(Cause::required("series.lastObservedTime", ""));

@@ -95,8 +95,7 @@ fn indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mode = &spec["completionMode"];
     let known = ["NonIndexed", "Indexed"];
     if !mode.is_null() && !known.iter().any(|it| mode == it) {
-        let field = format!("{path}.completionMode");
-        causes.push(unsupported(&field, mode, &known));
+        causes.push(unsupported(&format!("{path}.completionMode"), mode, &known));
     }
     if mode == "Indexed" {
         if spec["completions"].is_null() {
@@ -199,8 +198,7 @@ fn check_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
 fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"]["template"], &object["spec"]["template"]);
     let status = &live["status"];
-    let conditions = list(status, "conditions");
-    let is_paused = conditions
+    let is_paused = list(status, "conditions")
         .iter()
         .any(|it| it["type"] == "Suspended" && it["status"] == "True");
     let may_be_resized = live["spec"]["suspend"] == true

@@ -165,9 +165,8 @@ fn pod_conditions(conditions: &[Value], path: &str, causes: &mut Vec<Cause>) {
         let type_ = text(condition, "type");
         let field = format!("{path}[{at}].type");
         refuse(&field, type_, name::bad_label_key(type_), causes);
-        let field = format!("{path}[{at}].status");
         known(
-            &field,
+            &format!("{path}[{at}].status"),
             &condition["status"],
             &["False", "True", "Unknown"],
             causes,
@@ -177,8 +176,7 @@ fn pod_conditions(conditions: &[Value], path: &str, causes: &mut Vec<Cause>) {
 
 /// Checks the success policy.
 pub(crate) fn success(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let policy = &spec["successPolicy"];
-    let rules = list(policy, "rules");
+    let rules = list(&spec["successPolicy"], "rules");
     let path = format!("{path}.successPolicy");
     if spec["completionMode"] != "Indexed" {
         let shown = format!("{{\"Rules\":{}}}", Value::from(rules));
@@ -210,11 +208,10 @@ fn success_rule(spec: &Value, rule: &Value, path: &str, causes: &mut Vec<Cause>)
         let read = count_indexes(indexes, completions);
         named = Some(*read.as_ref().unwrap_or(&0));
         if let Err(why) = read {
-            let why = format!("error parsing succeededIndexes: {why}");
             causes.push(invalid(
                 format!("{path}.succeededIndexes"),
                 format!("{indexes:?}"),
-                why,
+                format!("error parsing succeededIndexes: {why}"),
             ));
         }
     }

@@ -142,9 +142,8 @@ fn pods(change: &Change<'_>, causes: &mut Vec<Cause>) {
         .iter()
         .all(|field| is_empty(&uncounted[*field]));
     if is_finished && !is_counted && (change.ends() || change.changed("uncountedTerminatedPods")) {
-        let field = "status.uncountedTerminatedPods";
         causes.push(invalid(
-            field,
+            "status.uncountedTerminatedPods",
             sorted(uncounted),
             "must be empty for finished job",
         ));
@@ -197,10 +196,9 @@ fn kept(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     }
     let both = |field: &str| !change.old[field].is_null() && !change.new[field].is_null();
     if both("completionTime") && change.changed("completionTime") {
-        let found = &change.new["completionTime"];
         causes.push(invalid(
             "status.completionTime",
-            found,
+            &change.new["completionTime"],
             "field is immutable",
         ));
     }

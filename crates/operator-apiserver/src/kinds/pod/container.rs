@@ -84,9 +84,8 @@ fn common(container: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Caus
         &format!("{path}.resources"),
         causes,
     );
-    let context = &container["securityContext"];
     users(
-        context,
+        &container["securityContext"],
         &format!("{path}.securityContext"),
         &["runAsUser", "runAsGroup"],
         causes,
@@ -125,11 +124,10 @@ fn ports(container: &Value, path: &str, causes: &mut Vec<Cause>) {
             let number = number(port, "hostPort");
             between(&format!("{path}.hostPort"), number, 1, 65535, causes);
         }
-        let known = ["SCTP", "TCP", "UDP"];
         one_of(
             &format!("{path}.protocol"),
             &port["protocol"],
-            &known,
+            &["SCTP", "TCP", "UDP"],
             causes,
         );
     }

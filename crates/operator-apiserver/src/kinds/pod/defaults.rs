@@ -68,8 +68,8 @@ fn quality(spec: &Value) -> &'static str {
     let containers = ["initContainers", "containers"].into_iter();
     let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
     let asks = |resources: &Value| {
-        let lists = ["limits", "requests"].map(|list| &resources[list]);
-        lists
+        ["limits", "requests"]
+            .map(|list| &resources[list])
             .iter()
             .any(|list| list["cpu"].is_string() || list["memory"].is_string())
     };

@@ -21,17 +21,16 @@ pub(crate) fn check(variable: &Value, path: &str, causes: &mut Vec<Cause>) {
         return;
     }
     let path = format!("{path}.valueFrom");
-    let known = [
+    let given: Vec<&str> = [
         "fieldRef",
         "resourceFieldRef",
         "configMapKeyRef",
         "secretKeyRef",
         "fileKeyRef",
-    ];
-    let given: Vec<&str> = known
-        .into_iter()
-        .filter(|name| !source[*name].is_null())
-        .collect();
+    ]
+    .into_iter()
+    .filter(|name| !source[*name].is_null())
+    .collect();
     for kind in &given {
         reference(kind, &source[*kind], &format!("{path}.{kind}"), causes);
     }

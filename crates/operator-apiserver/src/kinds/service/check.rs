@@ -138,11 +138,10 @@ fn ports(spec: &Value, causes: &mut Vec<Cause>) {
         names.push(name);
         let number = number(found, "port");
         between(&format!("{path}.port"), number, 1, 65535, causes);
-        let known = ["SCTP", "TCP", "UDP"];
         one_of(
             &format!("{path}.protocol"),
             &found["protocol"],
-            &known,
+            &["SCTP", "TCP", "UDP"],
             causes,
         );
         port(&format!("{path}.targetPort"), &found["targetPort"], causes);
@@ -177,8 +176,7 @@ fn taken_twice(spec: &Value, causes: &mut Vec<Cause>) {
     for (at, port) in ports.iter().enumerate() {
         if spec["type"] == "ClusterIP" && of_nodes(port) != 0 {
             let why = "may not be used when `type` is 'ClusterIP'";
-            let field = format!("spec.ports[{at}].nodePort");
-            causes.push(Cause::forbidden(field, why));
+            causes.push(Cause::forbidden(format!("spec.ports[{at}].nodePort"), why));
         }
     }
     let repeats = |at: usize, field: &str| {
@@ -251,12 +249,11 @@ fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
     let Some(found) = found.as_str() else {
         return;
     };
-    match spec["type"] == "LoadBalancer" {
-        true => refuse(field, found, name::bad_label_key(found), causes),
-        false => {
-            let why = "may only be used when `type` is 'LoadBalancer'";
-            causes.push(Cause::forbidden(field, why));
-        }
+    if spec["type"] == "LoadBalancer" {
+        refuse(field, found, name::bad_label_key(found), causes)
+    } else {
+        let why = "may only be used when `type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden(field, why));
     }
 }
 
@@ -274,8 +271,7 @@ fn balancer(object: &Value, causes: &mut Vec<Cause>) {
         let field = format!("{PATH}[{at}].ipMode");
         match (mode.is_null(), has_address) {
             (true, true) => {
-                let why = "must be specified when `ip` is set";
-                causes.push(Cause::required(field, why));
+                causes.push(Cause::required(field, "must be specified when `ip` is set"));
             }
             (false, false) => {
                 let why = "may not be specified when `ip` is not set";

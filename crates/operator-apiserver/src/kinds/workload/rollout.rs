@@ -66,8 +66,7 @@ fn count(field: &str, found: &Value, causes: &mut Vec<Cause>) {
             causes.push(invalid(field, found, PERCENT));
         }
         found if found.as_i64().is_some_and(|count| count < 0) => {
-            let why = "must be greater than or equal to 0";
-            causes.push(invalid(field, found, why));
+            causes.push(invalid(field, found, "must be greater than or equal to 0"));
         }
         _ => {}
     }

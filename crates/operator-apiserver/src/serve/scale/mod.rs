@@ -60,8 +60,8 @@ pub(crate) fn serve_scale(state: &mut State, request: &Request<'_>, verb: &str) 
 }
 
 fn scalable(state: &State, request: &Request<'_>) -> Result<Value> {
-    let live = stored::live(state, request)?;
-    live.ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
+    stored::live(state, request)?
+        .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
 }
 
 /// Computes the new scale from a write.
@@ -136,13 +136,12 @@ fn scaled(
         check_patched(request, &wanted, live)?;
     }
     // Fields without a manager have none until the first apply.
-    let managers = match before.0.is_empty() {
-        true => before,
-        false => {
-            let writer = writer_of(&of_scale, Operation::Update);
-            let (live, wanted) = (without_managers(live), without_managers(&wanted));
-            writer.update(&live, &wanted, &before).unwrap_or_default()
-        }
+    let managers = if before.0.is_empty() {
+        before
+    } else {
+        let writer = writer_of(&of_scale, Operation::Update);
+        let (live, wanted) = (without_managers(live), without_managers(&wanted));
+        writer.update(&live, &wanted, &before).unwrap_or_default()
     };
     Ok((wanted, managers))
 }
@@ -349,22 +348,22 @@ fn terms(selector: &Value) -> Vec<String> {
     let expressions = selector["matchExpressions"]
         .as_array()
         .into_iter()
-        .flatten();
-    let expressions = expressions.map(|expression| {
-        let key = text(&expression["key"]);
-        let values = expression["values"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(text);
-        let values = values.collect::<Vec<_>>().join(",");
-        match expression["operator"].as_str() {
-            Some("In") => format!("{key} in ({values})"),
-            Some("NotIn") => format!("{key} notin ({values})"),
-            Some("DoesNotExist") => format!("!{key}"),
-            _ => key,
-        }
-    });
+        .flatten()
+        .map(|expression| {
+            let key = text(&expression["key"]);
+            let values = expression["values"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text);
+            let values = values.collect::<Vec<_>>().join(",");
+            match expression["operator"].as_str() {
+                Some("In") => format!("{key} in ({values})"),
+                Some("NotIn") => format!("{key} notin ({values})"),
+                Some("DoesNotExist") => format!("!{key}"),
+                _ => key,
+            }
+        });
     let mut terms: Vec<String> = labels.chain(expressions).collect();
     let key = |term: &String| {
         let term = term.trim_start_matches('!');

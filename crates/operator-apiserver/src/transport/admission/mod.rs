@@ -47,8 +47,8 @@ impl ApiServer {
                 // Its CRD may have been deleted meanwhile.
                 let kind = state
                     .registry
-                    .kind(&path.group, &path.version, &path.plural);
-                let kind = kind.ok_or_else(Failure::no_such_path)?;
+                    .kind(&path.group, &path.version, &path.plural)
+                    .ok_or_else(Failure::no_such_path)?;
                 let request = Request {
                     call,
                     path,

@@ -99,11 +99,10 @@ impl Controllers<'_> {
 impl Rollout {
     fn of(deployment: Value, mut sets: Vec<Value>) -> Self {
         sets.sort_by_cached_key(age);
-        let template = &deployment["spec"]["template"];
         let new = sets
             .iter()
-            .position(|set| is_same(&set["spec"]["template"], template));
-        let new = new.map(|at| sets.remove(at));
+            .position(|set| is_same(&set["spec"]["template"], &deployment["spec"]["template"]))
+            .map(|at| sets.remove(at));
         Self {
             deployment,
             new,
@@ -121,15 +120,14 @@ impl Rollout {
     }
 
     fn available(&self) -> i64 {
-        let sets = self.sets();
-        sets.map(|set| number(&set["status"]["availableReplicas"]))
+        self.sets()
+            .map(|set| number(&set["status"]["availableReplicas"]))
             .sum()
     }
 
     /// Whether the replicas of the Deployment have changed since its ReplicaSets were scaled.
     fn is_scaled(&self) -> bool {
-        let mut active = self.sets().filter(|set| replicas(set) > 0);
-        active.any(|set| {
+        self.sets().filter(|set| replicas(set) > 0).any(|set| {
             let known: Option<i64> = annotation(set, DESIRED).parse().ok();
             known.is_some_and(|known| known != desired(&self.deployment))
         })

@@ -93,8 +93,8 @@ impl Controllers<'_> {
             return;
         };
         let mut pod = Value::clone(&pod);
-        let kept = finalizers(&pod).into_iter();
-        let kept: Vec<Value> = kept
+        let kept: Vec<Value> = finalizers(&pod)
+            .into_iter()
             .filter(|name| *name != TRACKING)
             .map(Value::from)
             .collect();

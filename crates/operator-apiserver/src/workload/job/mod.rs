@@ -200,8 +200,7 @@ impl Pass {
             return 0;
         }
         let pods = pods.iter().filter(|pod| !is_over(pod));
-        let containers = pods.flat_map(|pod| items(&pod["status"], "containerStatuses"));
-        containers
+        pods.flat_map(|pod| items(&pod["status"], "containerStatuses"))
             .map(|container| number(&container["restartCount"]))
             .sum()
     }

@@ -98,8 +98,7 @@ fn pod(job: &Value) -> Value {
 fn indexed(job: &Value, index: i64) -> Value {
     let mut pod = pod(job);
     let text = index.to_string();
-    let prefix = format!("{}-{index}-", name(job));
-    metadata::set(&mut pod, "generateName", prefix);
+    metadata::set(&mut pod, "generateName", format!("{}-{index}-", name(job)));
     pod["metadata"]["annotations"][INDEX] = text.as_str().into();
     pod["metadata"]["labels"][INDEX] = text.as_str().into();
     pod["spec"]["hostname"] = format!("{}-{index}", name(job)).into();

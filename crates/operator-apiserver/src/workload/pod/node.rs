@@ -69,8 +69,7 @@ impl Controllers<'_> {
         if let Some(why) = self.unclaimed(pod) {
             return Err(format!("0/{} nodes are available: {why}.", nodes.len()));
         }
-        let fitting = nodes.iter().find(|node| fits(node, pod));
-        fitting.map(|node| name(node).to_owned()).ok_or_else(|| {
+        nodes.iter().find(|node| fits(node, pod)).map(|node| name(node).to_owned()).ok_or_else(|| {
             let count = nodes.len();
             format!("0/{count} nodes are available: {count} node(s) didn't match Pod's node affinity/selector.")
         })

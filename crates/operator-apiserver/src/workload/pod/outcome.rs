@@ -58,10 +58,9 @@ impl Controllers<'_> {
             "unschedulable" => Outcome::Unschedulable,
             _ => Outcome::Usual,
         };
-        let usual = self.memory.settings.delay;
         Fate {
             outcome,
-            delay: duration(&said(DELAY)).unwrap_or(usual),
+            delay: duration(&said(DELAY)).unwrap_or(self.memory.settings.delay),
             missing: match pod["status"]["phase"] == "Pending" {
                 true => self.missing_reference(pod),
                 false => None,

@@ -49,10 +49,9 @@ impl Controllers<'_> {
         if let Some(time) = until_available(&pods, wait) {
             self.wake(key, time);
         }
-        let known = &set["status"]["currentRevision"];
         let current = revisions
             .iter()
-            .find(|one| one["metadata"]["name"] == *known);
+            .find(|one| one["metadata"]["name"] == set["status"]["currentRevision"]);
         let update = &revisions[revisions.len() - 1];
         let pass = Pass::new(set.clone(), current.unwrap_or(update), update, &pods);
         let mut status = pass.status(&pods);
@@ -201,8 +200,8 @@ impl Pass {
             .saturating_add(1);
         let range = start..start.saturating_add(number(&spec["replicas"]).min(most));
         let find = |number: i64| {
-            let mut pods = pods.iter();
-            pods.find(|pod| ordinal(name(&set), pod) == Some(number))
+            pods.iter()
+                .find(|pod| ordinal(name(&set), pod) == Some(number))
                 .cloned()
         };
         let replicas = range.clone().map(|number| (number, find(number))).collect();

@@ -241,10 +241,10 @@ async fn check_foreign_objects(
         "metadata": {"name": "somebody-else", "namespace": namespace}});
     scene.install(&holder.to_string()).await;
     let objects = scene.server.objects().await;
-    let held = objects
+    let uid = objects
         .values()
-        .find(|it| it["metadata"]["name"] == "somebody-else");
-    let uid = held.map(|it| it["metadata"]["uid"].clone());
+        .find(|it| it["metadata"]["name"] == "somebody-else")
+        .map(|it| it["metadata"]["uid"].clone());
     let mut placed = vec![];
     for child in children {
         let metadata = &child["metadata"];

@@ -76,14 +76,14 @@ impl<'a> Scene<'a> {
     /// Waits until the operator stops writing.
     pub async fn rest(&self, since: &str) -> Result<(), String> {
         let known = self.faults.requests().len();
-        let rested = settle(
+        let why = settle(
             &self.server,
             &self.faults,
             &self.options,
             Default::default(),
-        );
-        let rested = rested.await;
-        let why = rested.and_then(|()| repeated(&self.faults.requests()[known..]));
+        )
+        .await
+        .and_then(|()| repeated(&self.faults.requests()[known..]));
         self.check_failures(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
     }
