@@ -5,8 +5,9 @@
 use serde_json::Value;
 
 use super::resource::Resource;
+use super::service::Allocations;
 use super::table::BUILTIN;
-use crate::model::failure::Cause;
+use crate::model::failure::{Cause, Result};
 use crate::model::kind::Kind;
 use crate::model::name;
 
@@ -17,6 +18,8 @@ pub(crate) struct Strategy {
     pub set_defaults: fn(&mut Value),
     /// The violations in a name, or in the prefix of a generated one.
     pub bad_name: fn(&str) -> Vec<String>,
+    /// Allocates what a new object, or one that replaces a live one, needs; a dry run checks less.
+    pub allocate: Allocate,
     /// Sets fields of a new object before admission.
     pub prepare_for_create: fn(&mut Value),
     /// Sets the fields that admission plugins set in a new object.
@@ -80,6 +83,8 @@ pub(crate) struct Strategy {
     pub controller: Option<Controller>,
 }
 
+type Allocate = fn(&mut Allocations, (&Kind, bool), Option<&Value>, &mut Value) -> Result<()>;
+
 /// What happens to the dependents of a deleted object by default.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Dependents {
@@ -140,6 +145,7 @@ impl Strategy {
             resource,
             set_defaults: |_| {},
             bad_name: name::bad_subdomain,
+            allocate: |_, _, _, _| Ok(()),
             prepare_for_create: |_| {},
             admit: |_| {},
             after_admission: |_| {},
@@ -184,6 +190,20 @@ impl Strategy {
         Self { resource, ..self }
     }
 
+    pub const fn with_generation(self) -> Self {
+        Self {
+            has_generation: true,
+            ..self
+        }
+    }
+
+    pub const fn without_unconditional_update(self) -> Self {
+        Self {
+            allows_unconditional_update: false,
+            ..self
+        }
+    }
+
     /// Whether a write of an object, or of its subresource, creates a missing object.
     #[cfg(feature = "server")]
     pub fn creates(&self, subresource: Option<&str>) -> bool {
@@ -214,6 +234,6 @@ pub(crate) fn strategy(kind: &Kind) -> &'static Strategy {
 
 /// The strategy of a built-in kind.
 pub(crate) fn strategy_of(resource: (&str, &str)) -> &'static Strategy {
-    let mut known = BUILTIN.iter();
-    known.find(|it| it.resource == resource).unwrap_or(&OTHER)
+    let at = BUILTIN.binary_search_by_key(&resource, |known| known.resource);
+    at.map_or(&OTHER, |at| &BUILTIN[at])
 }

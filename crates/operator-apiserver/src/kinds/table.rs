@@ -1,4 +1,5 @@
-//! The strategies of all built-in kinds that differ from others. Those with code have a file; the others are written here.
+//! The strategies of all built-in kinds that differ from others, by group and plural. Those with code have a file; the others are written
+//! here.
 
 use super::job::{self, cron_job};
 use super::resource::{
@@ -14,6 +15,7 @@ use super::{
     service, volume, webhook,
 };
 
+/// They are searched by their resource.
 pub(crate) static BUILTIN: &[Strategy] = &[
     config::CONFIG_MAP,
     Strategy {
@@ -46,20 +48,11 @@ pub(crate) static BUILTIN: &[Strategy] = &[
         ..Strategy::of(SERVICE_ACCOUNTS)
     },
     service::SERVICE,
-    Strategy {
-        has_generation: true,
-        ..of_admission((ADMISSION, "mutatingadmissionpolicies"))
-    },
+    of_admission((ADMISSION, "mutatingadmissionpolicies")).with_generation(),
     of_admission((ADMISSION, "mutatingadmissionpolicybindings")),
     webhook::MUTATING,
-    Strategy {
-        has_generation: true,
-        ..of_admission(ADMISSION_POLICIES)
-    },
-    Strategy {
-        has_generation: true,
-        ..of_admission(ADMISSION_POLICY_BINDINGS)
-    },
+    of_admission(ADMISSION_POLICIES).with_generation(),
+    of_admission(ADMISSION_POLICY_BINDINGS).with_generation(),
     webhook::VALIDATING,
     crd::CRD,
     Strategy {
@@ -77,19 +70,10 @@ pub(crate) static BUILTIN: &[Strategy] = &[
         ..Strategy::of(("certificates.k8s.io", "certificatesigningrequests"))
     },
     lease::LEASE,
-    Strategy {
-        has_generation: true,
-        ..Strategy::of(ENDPOINT_SLICES)
-    },
+    Strategy::of(ENDPOINT_SLICES).with_generation(),
     event::NEW_EVENT,
-    Strategy {
-        has_generation: true,
-        ..Strategy::of((FLOW_CONTROL, "flowschemas"))
-    },
-    Strategy {
-        has_generation: true,
-        ..Strategy::of((FLOW_CONTROL, "prioritylevelconfigurations"))
-    },
+    Strategy::of((FLOW_CONTROL, "flowschemas")).with_generation(),
+    Strategy::of((FLOW_CONTROL, "prioritylevelconfigurations")).with_generation(),
     Strategy {
         has_generation: true,
         cells: cells!(core::ingress),
@@ -128,18 +112,9 @@ pub(crate) static BUILTIN: &[Strategy] = &[
         ..of_devices("resourceslices")
     },
     priority_class::PRIORITY_CLASS,
-    Strategy {
-        allows_unconditional_update: false,
-        ..of_storage("csidrivers")
-    },
-    Strategy {
-        allows_unconditional_update: false,
-        ..of_storage("csinodes")
-    },
-    Strategy {
-        allows_unconditional_update: false,
-        ..Strategy::of((STORAGE, "csistoragecapacities"))
-    },
+    of_storage("csidrivers").without_unconditional_update(),
+    of_storage("csinodes").without_unconditional_update(),
+    Strategy::of((STORAGE, "csistoragecapacities")).without_unconditional_update(),
     of_storage("storageclasses"),
     Strategy {
         allows_unconditional_update: false,
@@ -174,13 +149,14 @@ mod tests {
     use crate::model::builtin::builtin;
 
     #[test]
-    fn each_strategy_is_of_one_recorded_kind() {
-        for (at, strategy) in BUILTIN.iter().enumerate() {
-            let (group, plural) = strategy.resource;
-            let mut others = BUILTIN[..at].iter();
-            let is_first = others.all(|other| other.resource != strategy.resource);
-            let is_recorded = builtin().kinds.iter().any(|kind| kind.is((group, plural)));
-            assert!(is_first && is_recorded, "{plural}.{group}");
+    fn strategies_are_of_recorded_kinds_in_order() {
+        assert!(BUILTIN.is_sorted_by(|a, b| a.resource < b.resource));
+        for strategy in BUILTIN {
+            let is_recorded = builtin()
+                .kinds
+                .iter()
+                .any(|kind| kind.is(strategy.resource));
+            assert!(is_recorded, "{:?}", strategy.resource);
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::admission::pod::admit_pod;
-use crate::kinds::resource::{PODS, SERVICES};
-use crate::kinds::{custom, service, strategy};
+use crate::kinds::resource::PODS;
+use crate::kinds::{custom, strategy};
 use crate::model::failure::{Cause, Result};
 use crate::model::kind::Kind;
 use crate::request::resource::Request;
@@ -17,11 +17,9 @@ pub(crate) fn before_create(
     object: &mut Value,
 ) -> Result<()> {
     let kind = request.kind;
-    if kind.is(SERVICES) && request.path.subresource.is_none() {
-        if !request.call.is_dry_run() {
-            service::check_owner(kind, object)?;
-        }
-        service::allocate(&mut state.allocations, kind, None, object)?;
+    if request.path.subresource.is_none() {
+        let dry_run = request.call.is_dry_run();
+        (strategy(kind).allocate)(&mut state.allocations, (kind, dry_run), None, object)?;
     }
     (strategy(kind).prepare_for_create)(object);
     (strategy(kind).drop_disabled_fields)(&Value::Null, object);
@@ -55,10 +53,7 @@ pub(crate) fn before_update(
         (strategy(kind).drop_disabled_fields)(live, object);
     }
     (strategy(kind).prepare_for_update)(subresource, live, object);
-    if kind.is(SERVICES) {
-        service::allocate(&mut state.allocations, kind, Some(live), object)?;
-    }
-    Ok(())
+    (strategy(kind).allocate)(&mut state.allocations, (kind, false), Some(live), object)
 }
 
 /// The violations of the rules of a kind.

@@ -22,7 +22,7 @@ impl Allocations {
 }
 
 /// Rejects a Service without a name that needs an address, because addresses are recorded by name.
-pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
+fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
     let spec = &service["spec"];
     let given = spec["clusterIP"].as_str().unwrap_or_default();
     if !name(service).is_empty() || spec["type"] == "ExternalName" || given == "None" {
@@ -166,10 +166,13 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
 /// Allocates the missing addresses and ports of a new or changed Service, and releases those that its type does not need.
 pub(crate) fn allocate(
     allocations: &mut Allocations,
-    kind: &Kind,
+    (kind, is_dry_run): (&Kind, bool),
     live: Option<&Value>,
     object: &mut Value,
 ) -> Result<()> {
+    if live.is_none() && !is_dry_run {
+        check_owner(kind, object)?;
+    }
     let spec = &mut object["spec"];
     if let Some(live) = live {
         drop_of_other_type(&live["spec"], spec);

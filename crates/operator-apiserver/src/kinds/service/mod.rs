@@ -4,7 +4,7 @@ mod address;
 mod check;
 mod defaults;
 
-pub(crate) use self::address::{Allocations, allocate, check_owner};
+pub(crate) use self::address::Allocations;
 
 use crate::kinds::resource::SERVICES;
 use crate::kinds::strategy::{Controller, Strategy};
@@ -14,6 +14,7 @@ use crate::model::name::bad_undotted_label;
 pub(crate) const SERVICE: Strategy = Strategy {
     set_defaults: defaults::set_defaults,
     bad_name: bad_undotted_label,
+    allocate: address::allocate,
     drop_disabled_fields: |_, service| {
         if service["spec"]["type"] == "ExternalName" {
             drop_fields(&mut service["spec"], &["internalTrafficPolicy"]);

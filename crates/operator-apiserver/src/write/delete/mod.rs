@@ -10,7 +10,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::kinds::resource::NAMESPACES;
 use crate::kinds::strategy;
 use crate::kinds::strategy::Dependents;
 use crate::model::clock;
@@ -189,7 +188,7 @@ pub(crate) fn delete_one(
 
 /// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
 pub(crate) fn holds(kind: &Kind, object: &Value) -> bool {
-    kind.is(NAMESPACES)
+    strategy(kind).terminate.is_some()
         && object["spec"]["finalizers"]
             .as_array()
             .is_some_and(|list| !list.is_empty())
