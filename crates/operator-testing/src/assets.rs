@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// The running processes, in the order of their start, and their files. Dropping it terminates them.
 pub(crate) struct Own {

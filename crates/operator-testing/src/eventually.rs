@@ -7,8 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server};
 
 impl Server {
     /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (60 on a real server).

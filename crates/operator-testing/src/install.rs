@@ -8,9 +8,8 @@ use http::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
 use crate::kustomization::{kustomization, read};
-use crate::server::Server;
+use crate::{Error, Result, Server};
 
 const MANAGER: &str = "fieldManager=operator-testing&force=true";
 

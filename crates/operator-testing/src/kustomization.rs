@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
 use crate::install::documents;
+use crate::{Error, Result};
 
 /// The objects of a kustomization, each with its file.
 pub(crate) fn kustomization(path: impl AsRef<Path>) -> Result<Vec<(PathBuf, Value)>> {

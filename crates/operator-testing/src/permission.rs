@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::request_log::Request;
+use crate::Request;
 
 /// A document of the manifests, with its file.
 pub(crate) type Document = (PathBuf, Value);

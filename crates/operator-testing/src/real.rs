@@ -11,9 +11,8 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::assets::Own;
-use crate::error::{Error, Result};
-use crate::lock;
 use crate::request_log::RecordLayer;
+use crate::{Error, Result, lock};
 
 /// A real server, and what the test created on it.
 pub(crate) struct Real {

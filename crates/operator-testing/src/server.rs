@@ -8,14 +8,10 @@ use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::ClientBuilder;
 
-use crate::error::{Error, Result};
 use crate::fault::Faults;
-use crate::lock;
-use crate::outcome::Outcomes;
 use crate::real::Real;
-use crate::request_log::{Record, Request};
-use crate::watchdog;
-use crate::webhook_calls::WebhookCalls;
+use crate::request_log::Record;
+use crate::{Error, Outcomes, Request, Result, WebhookCalls, lock, watchdog};
 use operator_apiserver::ApiServer;
 
 /// A Kubernetes API server for one test.

@@ -9,11 +9,9 @@ use serde_json::Value;
 
 use super::rbac::{self, Attempt, role_resource};
 use crate::kinds::resource::{CLUSTER_ROLES, RBAC, ROLES};
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::request::call::{ResourcePath, User};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
+use crate::model::{Failure, Key, Result};
+use crate::request::{Request, ResourcePath, User};
+use crate::store::Store;
 
 /// A permission: a verb on a resource or URL.
 struct Permission {

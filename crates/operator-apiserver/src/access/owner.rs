@@ -7,11 +7,10 @@
 use serde_json::Value;
 
 use super::rbac;
-use crate::model::failure::{Failure, Result};
 use crate::model::metadata::name;
-use crate::request::call::ResourcePath;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Failure, Result};
+use crate::request::{Request, ResourcePath};
+use crate::store::State;
 
 /// Rejects owners that the caller may not set; `live` is the object before the change, if it exists.
 pub(crate) fn check_owners(

@@ -7,12 +7,9 @@ use serde_json::Value;
 use crate::kinds::resource::{
     CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES, Resource,
 };
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
-use crate::request::call::{Call, ResourcePath, User};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::{Call, Request, ResourcePath, User};
+use crate::store::Store;
 
 /// The attributes of a request for authorization.
 #[derive(Clone, Debug)]

@@ -1,11 +1,9 @@
 //! Rejects new objects of a custom kind while its CRD is being deleted.
 
 use crate::kinds::resource::CRDS;
-use crate::model::failure::Failure;
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::is_deleting;
-use crate::store::objects::Store;
+use crate::model::{Failure, Key, Kind};
+use crate::store::Store;
 
 /// Rejects new objects of a custom kind while its CRD is being deleted.
 pub(crate) fn check_crd(store: &Store, kind: &Kind, name: &str) -> Result<(), Failure> {

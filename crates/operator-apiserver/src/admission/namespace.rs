@@ -1,11 +1,9 @@
 //! Rejects objects in a namespace that does not exist or is being deleted.
 
 use crate::kinds::resource::NAMESPACES;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::is_deleting;
-use crate::store::objects::Store;
+use crate::model::{Cause, Failure, Key, Kind, Result};
+use crate::store::Store;
 
 /// Rejects new objects in a namespace that does not exist or is being deleted.
 pub(crate) fn check_namespace(store: &Store, kind: &Kind, at: &Key) -> Result<()> {

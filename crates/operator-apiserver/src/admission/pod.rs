@@ -12,12 +12,10 @@ use serde_json::{Value, json};
 
 use super::priority::default_priority_class;
 use crate::kinds::resource::{PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICE_ACCOUNTS};
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::Store;
 
 pub(crate) fn admit_pod(store: &Store, request: &Request<'_>, pod: &mut Value) -> Result<()> {
     admit_account(store, request, pod)?;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::kinds::resource::PRIORITY_CLASSES;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::name;
-use crate::store::objects::Store;
+use crate::model::{Failure, Kind, Result};
+use crate::store::Store;
 
 /// The class of pods that name none.
 pub(crate) fn default_priority_class(store: &Store) -> Option<Arc<Value>> {

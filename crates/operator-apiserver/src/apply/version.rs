@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::shape::Node;
+use crate::model::Kind;
 use crate::model::builtin::builtin;
-use crate::model::kind::{Kind, VersionSchema};
+use crate::model::kind::VersionSchema;
 
 /// The versions of a kind, by `apiVersion`.
 #[derive(Clone, Copy)]

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use crate::model::builtin::builtin;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{Kind, group_version};
-use crate::model::metadata;
+use crate::model::{Cause, Failure, Kind, Result, group_version, metadata};
 
 /// An object of a different kind than the expected built-in one.
 pub(crate) struct KindMismatch {

@@ -19,8 +19,8 @@ use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
 use crate::go::{Undecodable, go_type, zero};
 use crate::kinds::strategy;
+use crate::model::Kind;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
-use crate::model::kind::Kind;
 
 /// The fields that are dropped when an object is converted to its stored form.
 #[derive(Default)]

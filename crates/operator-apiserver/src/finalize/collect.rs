@@ -9,15 +9,13 @@ use super::crd::sweep_crds;
 use super::namespace::sweep_namespaces;
 use super::protection::unprotect;
 use crate::apply::{Managers, Operation, without_managers};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{
     self, finalizers, is_deleting, is_out_of_time, owners, remove_finalizer, text,
 };
 use crate::store::gc_queue::owner_key;
-use crate::store::objects::Store;
-use crate::store::registry::Registry;
-use crate::store::state::State;
 use crate::store::stored::{self, check_stored, to_storage};
+use crate::store::{Registry, State, Store};
 use crate::write::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_one, holds};
 use crate::write::tracking::writer;
 

@@ -8,12 +8,10 @@ use super::collect::{self, Actor};
 use crate::kinds::crd::naming::{NamesInUse, accept, is_established};
 use crate::kinds::crd::{CLEANUP, set_terminating};
 use crate::kinds::resource::CRDS;
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{self, finalizers, is_deleting, remove_finalizer};
-use crate::store::objects::Store;
-use crate::store::registry::Registry;
-use crate::store::state::State;
 use crate::store::stored::{self, first_lost_version};
+use crate::store::{Registry, State, Store};
 use crate::write::delete::{Options, delete_one};
 
 /// The reason why the objects of a CRD cannot be listed in their storage version.

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::collect::{self, Actor};
 use crate::kinds::resource::{NAMESPACES, PODS};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::is_deleting;
-use crate::store::state::State;
+use crate::store::State;
 use crate::write::delete::{Options, delete_one};
 
 /// Deletes the objects in namespaces that are being deleted, and removes the empty ones.

@@ -9,10 +9,9 @@ use crate::kinds::claim::PROTECTION as CLAIM;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{PODS, VOLUME_CLAIMS, VOLUMES};
 use crate::kinds::volume::PROTECTION as VOLUME;
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{finalizers, is_deleting, remove_finalizer};
-use crate::store::objects::Store;
-use crate::store::state::State;
+use crate::store::{State, Store};
 
 /// Removes the finalizer of a claim or volume that is being deleted, if nothing uses it.
 pub(crate) fn unprotect(state: &mut State, key: &Key) {

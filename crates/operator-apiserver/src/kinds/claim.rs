@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::resource::VOLUME_CLAIMS;
 use super::rule::field::{
     immutable, invalid, is_empty, is_same, list, only, refuse, text, without,
 };
 use super::rule::selector;
+use super::strategy::{Controller, Enqueue, Strategy};
 use super::value::{absent, drop_fields, fields, protect};
 use crate::go::quantity;
-use crate::kinds::resource::VOLUME_CLAIMS;
-use crate::kinds::strategy::{Controller, Enqueue, Strategy};
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) const CLAIM: Strategy = Strategy {
     set_defaults,

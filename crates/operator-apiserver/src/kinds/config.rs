@@ -4,14 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::resource::{CONFIG_MAPS, SECRETS};
 use super::rule::field::{immutable, invalid, is_empty, is_same, refuse, text};
 use super::rule::metadata::too_long;
+use super::strategy::{Enqueue, Strategy};
 use super::value::fields;
 use crate::go::{self, read_json};
-use crate::kinds::resource::{CONFIG_MAPS, SECRETS};
-use crate::kinds::strategy::{Enqueue, Strategy};
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) const CONFIG_MAP: Strategy = Strategy {
     validate: config_map,

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::rule::field::{invalid, non_negative};
+use super::strategy::Strategy;
 use super::value::drop_fields;
-use crate::kinds::strategy::Strategy;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 pub(crate) const LEASE: Strategy = Strategy {
     drop_disabled_fields: |_, lease| {

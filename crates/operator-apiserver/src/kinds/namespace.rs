@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::resource::NAMESPACES;
 use super::rule::field::invalid;
+use super::strategy::{Enqueue, Strategy};
 use super::value::absent;
-use crate::kinds::resource::NAMESPACES;
-use crate::kinds::strategy::{Enqueue, Strategy};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::metadata::{self, is_deleting};
 use crate::model::name::bad_undotted_label;
 

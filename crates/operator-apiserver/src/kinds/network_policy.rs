@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::strategy::Strategy;
 use super::value::{absent, fields, items};
-use crate::kinds::strategy::Strategy;
 
 pub(crate) const NETWORK_POLICY: Strategy = Strategy {
     set_defaults,

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::resource::{DAEMON_SETS, NODES, PODS};
+use super::strategy::{Enqueue, Strategy};
 use super::value::absent;
-use crate::kinds::resource::{DAEMON_SETS, NODES, PODS};
-use crate::kinds::strategy::{Enqueue, Strategy};
 
 pub(crate) const NODE: Strategy = Strategy {
     set_defaults,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::resource::PRIORITY_CLASSES;
 use super::rule::field::{immutable, one_of};
+use super::strategy::Strategy;
 use super::value::fields;
-use crate::kinds::resource::PRIORITY_CLASSES;
-use crate::kinds::strategy::Strategy;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::metadata::{self, name};
 
 pub(crate) const PRIORITY_CLASS: Strategy = Strategy {

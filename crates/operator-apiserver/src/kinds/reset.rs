@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::strategy;
 use crate::apply::{FieldSet, Step};
-use crate::model::kind::Kind;
-use crate::model::metadata;
+use crate::model::{Kind, metadata};
 
 /// The fields that a write through this path cannot change, and so cannot own.
 pub(crate) fn reset_fields(kind: &Kind, subresource: Option<&str>) -> FieldSet {

@@ -2,15 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::resource::{CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC, ROLE_BINDINGS, ROLES, Resource};
 use super::rule::field::{invalid, is_empty, list, only, refuse, text};
 use super::rule::selector;
+use super::strategy::Strategy;
 use super::value::{fields, items};
-use crate::kinds::resource::{
-    CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC, ROLE_BINDINGS, ROLES, Resource,
-};
-use crate::kinds::strategy::Strategy;
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) const ROLE: Strategy = Strategy {
     validate: |_, object, causes| check_role(true, object, causes),

@@ -7,9 +7,7 @@ use serde_json::Value;
 use super::resource::Resource;
 use super::service::Allocations;
 use super::table::BUILTIN;
-use crate::model::failure::{Cause, Result};
-use crate::model::kind::Kind;
-use crate::model::name;
+use crate::model::{Cause, Kind, Result, name};
 
 /// How a kind differs from [`Strategy::of`] its resource.
 #[derive(Clone, Copy)]

@@ -8,11 +8,11 @@ use super::resource::{
 };
 use super::strategy::{Controller, Strategy};
 use super::value::{items, keep};
-use super::webhook::of_admission;
+use super::webhook::{self, of_admission};
 use super::workload::{daemon_set, deployment, replica_set, stateful_set};
 use super::{
     claim, config, crd, event, lease, namespace, network_policy, node, pod, priority_class, role,
-    service, volume, webhook,
+    service, volume,
 };
 
 /// They are searched by their resource.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::pod::set_source_defaults;
+use super::resource::VOLUMES;
+use super::strategy::{Controller, Strategy};
 use super::value::{fields, protect};
-use crate::kinds::resource::VOLUMES;
-use crate::kinds::strategy::{Controller, Strategy};
 use crate::model::metadata;
 
 pub(crate) const VOLUME: Strategy = Strategy {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::strategy;
-use crate::model::kind::Kind;
+use crate::model::Kind;
 use crate::model::metadata::{finalizers, is_standard_finalizer};
 
 /// The warnings about finalizers without a domain in a custom object.

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::resource::{MUTATING_WEBHOOKS, Resource, VALIDATING_WEBHOOKS};
 use super::rule::field::{invalid, is_empty, list, only, text};
 use super::rule::{endpoint, selector};
+use super::strategy::Strategy;
 use super::value::{absent, fields, items};
-use crate::kinds::resource::{MUTATING_WEBHOOKS, Resource, VALIDATING_WEBHOOKS};
-use crate::kinds::strategy::Strategy;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::name::{bad_dns1035, bad_label_key, bad_subdomain};
 
 pub(crate) const MUTATING: Strategy = Strategy {

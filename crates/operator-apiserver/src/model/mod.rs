@@ -10,3 +10,7 @@ pub(crate) mod kind;
 pub(crate) mod label;
 pub(crate) mod metadata;
 pub(crate) mod name;
+
+pub(crate) use self::failure::{Cause, Failure, Result};
+pub(crate) use self::key::Key;
+pub(crate) use self::kind::{Crd, Custom, Kind, api_version, group_version};

@@ -8,7 +8,7 @@ use operator_schema::pointer;
 use serde_json::Value;
 
 use crate::go::{self, go_type};
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 /// The maximum number of operations in a patch.
 const MOST: usize = 10_000;

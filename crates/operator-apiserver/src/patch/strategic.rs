@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::apply::Node;
 use crate::go::{go_type, printed, type_of};
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-use crate::model::kind::Kind;
+use crate::model::Kind;
 use crate::store::stored::Item;
 
 /// The response to a list request.

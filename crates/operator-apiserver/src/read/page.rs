@@ -8,14 +8,11 @@ use super::list::List;
 use super::reply::Reply;
 use super::token::Token;
 use crate::go;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::key::Key;
-use crate::request::call::Call;
-use crate::request::resource::Request;
+use crate::model::{Cause, Failure, Key, Result};
 use crate::request::selector::Selector;
-use crate::store::objects::Store;
-use crate::store::state::State;
+use crate::request::{Call, Request};
 use crate::store::stored::{self, Item, check_collection, check_stored};
+use crate::store::{State, Store};
 
 /// A page of a collection.
 pub(crate) struct Page {

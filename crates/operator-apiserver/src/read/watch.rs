@@ -9,16 +9,12 @@ use serde_json::{Value, json};
 
 use super::page::{parse_version, too_large};
 use super::reply::Reply;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::request::options;
-use crate::request::resource::Request;
+use crate::model::{Failure, Kind, Result, metadata};
 use crate::request::selector::Selector;
-use crate::store::conversion::Conversions;
-use crate::store::objects::{Change, Event};
-use crate::store::state::State;
+use crate::request::{Request, options};
+use crate::store::objects::Change;
 use crate::store::stored::{self, check_collection};
+use crate::store::{Conversions, Event, State};
 
 /// The parameters of a watch, before its stream starts.
 pub(crate) struct Subscription {

@@ -7,9 +7,8 @@ use crate::kinds::resource::CRDS;
 use crate::kinds::rule::metadata as metadata_rules;
 use crate::kinds::{crd, strategy};
 use crate::model::builtin::{builtin, resolve};
-use crate::model::failure::Cause;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, text};
+use crate::model::{Cause, Kind};
 use crate::{decode, go};
 
 /// One reason why the API server refuses an object.

@@ -8,8 +8,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use crate::decode::body;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::model::{Failure, Kind, Result};
 
 /// One request.
 pub(crate) struct Call {

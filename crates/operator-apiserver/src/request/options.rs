@@ -3,7 +3,7 @@
 use super::call::Call;
 use crate::go;
 use crate::kinds::rule::metadata;
-use crate::model::failure::{Cause, Failure, Result};
+use crate::model::{Cause, Failure, Result};
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 

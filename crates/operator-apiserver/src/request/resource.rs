@@ -1,8 +1,7 @@
 //! A parsed request for a resource of a known kind.
 
 use super::call::{Call, ResourcePath};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::model::{Key, Kind};
 
 /// A call to a resource of a known kind.
 pub(crate) struct Request<'a> {

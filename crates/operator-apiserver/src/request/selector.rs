@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::label::{self, Test};
+use crate::model::{Failure, Kind, Result};
 
 /// The objects that a list or watch selects.
 #[derive(Clone, Debug, Default)]

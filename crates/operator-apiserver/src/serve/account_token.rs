@@ -10,16 +10,11 @@ use serde_json::{Value, json};
 use super::subresource::{body_kind, subresource_body};
 use crate::apply::{Managers, Operation};
 use crate::kinds::resource::{NODES, PODS, SECRETS, SERVICE_ACCOUNTS};
-use crate::model::clock;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::{Kind, group_version};
 use crate::model::metadata::{self, name, text};
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::model::{Cause, Failure, Key, Kind, Result, clock, group_version};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::{State, Store, stored};
 use crate::write::tracking::{blank, writer_of};
 
 /// The issuer, which is also the audience of tokens for the API server.

@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 use super::openapi;
 use crate::access::rbac::authorize_path;
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Kind, version_priority};
-use crate::read::reply::Reply;
-use crate::request::call::Call;
+use crate::model::kind::version_priority;
+use crate::model::{Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::Call;
 use crate::request::format::Format;
-use crate::store::objects::Store;
-use crate::store::registry::Registry;
+use crate::store::{Registry, Store};
 
 pub(crate) fn serve_other(
     store: &Store,

@@ -8,16 +8,12 @@ use serde_json::{Value, json};
 use super::route::serve_own;
 use super::subresource::{body_kind, subresource_body};
 use crate::kinds::resource::DISRUPTION_BUDGETS;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, Target};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::model::{Cause, Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::{Call, Request, Target};
+use crate::store::{State, Store, stored};
 use crate::write::delete::{Options, delete_one};
 
 /// The maximum number of pods in `disruptedPods` of a budget.

@@ -1,8 +1,7 @@
 //! Whether a kind supports the method of a request.
 
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
-use crate::request::call::ResourcePath;
+use crate::model::{Failure, Kind, Result};
+use crate::request::ResourcePath;
 
 /// Rejects a method that the path does not support.
 pub(crate) fn check_method(kind: &Kind, verb: &str, path: &ResourcePath) -> Result<()> {

@@ -14,10 +14,9 @@ use serde_json::{Map, Value, json};
 
 use super::discovery::root;
 use crate::model::builtin::{OBJECT_META, builtin};
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Custom, Kind};
-use crate::read::reply::Reply;
-use crate::store::registry::Registry;
+use crate::model::{Custom, Failure, Kind, Result};
+use crate::read::Reply;
+use crate::store::Registry;
 
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";

@@ -11,12 +11,10 @@ use crate::decode;
 use crate::kinds::resource::{
     ACCESS_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_REVIEWS, TOKEN_REVIEWS,
 };
-use crate::model::failure::{Failure, Result};
-use crate::model::metadata;
-use crate::read::reply::Reply;
-use crate::request::call::{ResourcePath, User};
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Failure, Result, metadata};
+use crate::read::Reply;
+use crate::request::{Request, ResourcePath, User};
+use crate::store::State;
 use crate::write::tracking::{blank, writer_of};
 
 /// The answer, if the kind is a review.

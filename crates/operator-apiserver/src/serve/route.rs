@@ -8,14 +8,11 @@ use crate::access::rbac::authorize;
 use crate::admission::webhook::Admission;
 use crate::admission::webhook::matching::webhook_for;
 use crate::model::builtin::has_group;
-use crate::model::failure::{Failure, Result};
-use crate::read::reply::Reply;
-use crate::read::{page, watch};
-use crate::request::call::{Call, ResourcePath, Target};
+use crate::model::{Failure, Result};
+use crate::read::{Reply, page, watch};
 use crate::request::format::Format;
-use crate::request::options;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::request::{Call, Request, ResourcePath, Target, options};
+use crate::store::State;
 use crate::write::delete::{self, delete_collection};
 use crate::write::write_object;
 

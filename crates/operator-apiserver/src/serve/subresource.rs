@@ -7,13 +7,11 @@ use super::eviction::evict;
 use super::route::serve_object;
 use super::scale::serve_scale;
 use crate::decode;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::text;
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::model::{Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::{State, stored};
 use crate::write::normalize::normalize;
 
 pub(crate) fn serve_subresource(

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::Convert;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{ConversionWebhook, Crd, Kind};
-use crate::model::metadata;
+use crate::model::kind::ConversionWebhook;
+use crate::model::{Crd, Failure, Kind, Result, metadata};
 
 /// An object and the `apiVersion` to convert it to.
 type Question = (String, String);

@@ -8,7 +8,7 @@ use super::objects::Store;
 use super::registry::Registry;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{PODS, VOLUME_CLAIMS};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{is_deleting, owners, text};
 
 /// What the garbage collector, and the deletion of namespaces and CRDs, must do.

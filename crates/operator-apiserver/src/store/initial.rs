@@ -9,7 +9,7 @@ use crate::kinds::resource::{
     SERVICE_ACCOUNTS, SERVICES,
 };
 use crate::kinds::{namespace, priority_class};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{self, is_deleting, name};
 
 /// The field manager of writes by controllers of the cluster.

@@ -9,3 +9,8 @@ pub(crate) mod registry;
 pub(crate) mod state;
 pub(crate) mod stored;
 mod weight;
+
+pub(crate) use self::conversion::Conversions;
+pub(crate) use self::objects::{Event, Store};
+pub(crate) use self::registry::Registry;
+pub(crate) use self::state::State;

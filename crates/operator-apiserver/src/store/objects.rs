@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::weight::weight;
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::owners;
 
 /// The kind of a change.

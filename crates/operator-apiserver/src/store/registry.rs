@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use crate::kinds::crd::{self, RegisteredCrd};
 use crate::model::builtin::builtin;
-use crate::model::key::Key;
-use crate::model::kind::{Crd, Kind, group_version};
 use crate::model::metadata::name;
+use crate::model::{Crd, Key, Kind, group_version};
 
 /// All served kinds.
 #[derive(Clone, Default)]

@@ -13,7 +13,7 @@ use super::objects::Store;
 use super::registry::Registry;
 use crate::kinds::resource::{CRDS, NAMESPACES};
 use crate::kinds::service::Allocations;
-use crate::model::key::Key;
+use crate::model::Key;
 
 /// Returns the keys of the objects to reconcile after a change of an object.
 pub(crate) type Observer = fn(&State, &Key, &Value) -> BTreeSet<Key>;

@@ -9,10 +9,9 @@ use super::objects::Store;
 use super::state::State;
 use crate::decode;
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Crd, Custom, Kind};
 use crate::model::metadata::text;
-use crate::request::resource::Request;
+use crate::model::{Crd, Custom, Failure, Kind, Result};
+use crate::request::Request;
 
 /// Converts a stored object to a version of its kind.
 pub(crate) fn present(conversions: &Conversions, kind: &Kind, stored: &Value) -> Result<Value> {

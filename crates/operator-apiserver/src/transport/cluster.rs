@@ -4,7 +4,7 @@
 use tokio::time::Instant;
 
 use crate::finalize::collect::settle_dependents;
-use crate::store::state::State;
+use crate::store::State;
 #[cfg(feature = "workloads")]
 use crate::workload::{ControllerState, Controllers, Workloads};
 

@@ -24,14 +24,12 @@ use tokio::time::Instant;
 use super::cluster::Cluster;
 use super::view::{View, view};
 use super::watch::{Tick, lines};
-use crate::model::failure::Failure;
-use crate::model::key::Key;
-use crate::read::reply::Reply;
-use crate::request::call::Call;
+use crate::model::{Failure, Key};
+use crate::read::Reply;
 use crate::request::format::{Format, JSON};
-use crate::request::warning;
+use crate::request::{Call, warning};
 use crate::serve::route::{self, Served};
-use crate::store::conversion::Conversions;
+use crate::store::Conversions;
 use crate::webhook::address::target;
 use crate::webhook::client::{Target, url};
 #[cfg(feature = "workloads")]

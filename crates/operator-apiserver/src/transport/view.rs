@@ -6,16 +6,15 @@ use serde_json::{Value, json};
 use super::table::{self, Header, Rows};
 use crate::decode::go_package;
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::group_version;
 use crate::model::metadata::text;
-use crate::request::call::Call;
+use crate::model::{Failure, Result, group_version};
+use crate::request::Call;
 #[cfg(feature = "faces")]
 use crate::request::call::Target;
 #[cfg(feature = "faces")]
 use crate::request::format::SWAGGER_ANSWER;
 use crate::request::format::{Format, JSON, TEXT};
-use crate::store::registry::Registry;
+use crate::store::Registry;
 
 /// A format, with the information about the objects that it needs.
 pub(crate) struct View {

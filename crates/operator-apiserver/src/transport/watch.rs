@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::service::ApiServer;
 use super::view::View;
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 use crate::read::watch::{self, Subscription};
-use crate::store::conversion::Conversions;
+use crate::store::Conversions;
 
 /// The signals for watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

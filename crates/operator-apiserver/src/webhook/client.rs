@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::go::{go_type, read_json};
-use crate::model::kind::group_version;
+use crate::model::group_version;
 use crate::store::endpoint::Endpoint;
 
 /// The address of a webhook, and the service that answers there.

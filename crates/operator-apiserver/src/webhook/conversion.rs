@@ -10,9 +10,9 @@ use super::address::target;
 use super::client::{post, url};
 use crate::go;
 use crate::kinds::rule::field::{annotations, labels};
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{ConversionWebhook, group_version};
+use crate::model::kind::ConversionWebhook;
 use crate::model::metadata::{self, name, text};
+use crate::model::{Cause, Failure, Result, group_version};
 use crate::store::conversion::Wanted;
 use crate::store::endpoint::Endpoints;
 

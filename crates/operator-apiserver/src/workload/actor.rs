@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 use super::Controllers;
 use super::field::items;
 use crate::kinds::resource::{EVENTS, PODS, Resource};
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
 use crate::model::metadata::{self, name, text};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, Target};
+use crate::model::{Failure, Key, Result};
+use crate::read::Reply;
+use crate::request::{Call, Target};
 use crate::serve::route::serve_own;
 
 /// A component of a cluster, with its user agent.

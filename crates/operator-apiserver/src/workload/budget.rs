@@ -10,7 +10,7 @@ use super::enqueue::workload_of;
 use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
 use crate::kinds::resource::{PODS, REPLICA_SETS};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, name, now, text};
 

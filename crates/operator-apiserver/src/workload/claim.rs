@@ -7,9 +7,8 @@ use super::actor::CONTROLLERS;
 use super::field::is_over;
 use crate::finalize::protection::{self, unprotect};
 use crate::kinds::resource::VOLUMES;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, text};
+use crate::model::{Key, Result};
 
 impl Controllers<'_> {
     pub(super) fn sync_claim(&mut self, key: &Key) {

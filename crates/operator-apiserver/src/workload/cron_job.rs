@@ -13,10 +13,8 @@ use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
 use crate::kinds::resource::JOBS;
-use crate::model::clock;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, name, text};
+use crate::model::{Key, Result, clock};
 
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";

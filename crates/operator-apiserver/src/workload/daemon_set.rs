@@ -11,9 +11,8 @@ use super::history::{REVISION, hash, revision_of};
 use super::pod::{fits, target};
 use super::{Controllers, template};
 use crate::kinds::resource::{NODES, PODS};
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::is_deleting;
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "daemonset-controller";
 const GENERATION: &str = "deprecated.daemonset.template.generation";

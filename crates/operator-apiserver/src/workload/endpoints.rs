@@ -6,10 +6,9 @@ use super::Controllers;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
 use crate::kinds::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS};
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name, text};
+use crate::model::{Key, Result};
 
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGER: &str = "endpointslice.kubernetes.io/managed-by";

@@ -9,9 +9,9 @@ use super::pod::waits_for;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{PODS, Resource, VOLUME_CLAIMS};
 use crate::kinds::strategy::{Controller, Enqueue, strategy, strategy_of};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::label::selects;
-use crate::store::state::State;
+use crate::store::State;
 
 /// The keys to reconcile after an object was stored or removed.
 pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) -> BTreeSet<Key> {

@@ -7,7 +7,7 @@ use super::child::copies;
 use super::field::{number, reference};
 use super::{Controllers, template};
 use crate::kinds::resource::CONTROLLER_REVISIONS;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::{name, text};
 
 /// The label of a pod with the revision of its template.

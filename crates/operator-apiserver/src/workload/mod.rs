@@ -39,9 +39,8 @@ use self::timer::Timers;
 use crate::finalize::collect::settle_dependents;
 use crate::finalize::protection::unprotect;
 use crate::kinds::strategy::{Controller, strategy_of};
-use crate::model::clock;
-use crate::model::key::Key;
-use crate::store::state::State;
+use crate::model::{Key, clock};
+use crate::store::State;
 
 /// The state that the controllers keep between passes.
 #[derive(Clone, Debug)]

@@ -11,10 +11,9 @@ use super::field::{
 };
 use super::{Controllers, template};
 use crate::kinds::resource::PODS;
-use crate::model::failure::Failure;
-use crate::model::key::Key;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, now, text};
+use crate::model::{Failure, Key};
 
 const COMPONENT: &str = "replicaset-controller";
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::field::reference;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::name;
 
 /// The label that distinguishes the pods of a Deployment's ReplicaSets.

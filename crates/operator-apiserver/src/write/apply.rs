@@ -18,13 +18,10 @@ use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
 use crate::go::go_type;
 use crate::kinds::strategy;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::group_version;
 use crate::model::metadata::{self, name, text};
-use crate::request::resource::Request;
-use crate::store::conversion::Conversions;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::model::{Cause, Failure, Result, group_version};
+use crate::request::Request;
+use crate::store::{Conversions, State, stored};
 
 /// The manager of fields that existed before the first apply.
 const FIRST: &str = "before-first-apply";

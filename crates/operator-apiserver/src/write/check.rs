@@ -18,12 +18,10 @@ use crate::decode::{self, body};
 use crate::kinds::reset::{desired, reset};
 use crate::kinds::resource::{JOBS, RBAC, VOLUME_CLAIMS};
 use crate::kinds::{job, strategy, warning};
-use crate::model::failure::Result;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, name, text};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::state::State;
+use crate::model::{Kind, Result};
+use crate::request::Request;
+use crate::store::{State, Store};
 
 /// The number of generated names to try before the request fails because they exist.
 const ATTEMPTS: usize = 8;

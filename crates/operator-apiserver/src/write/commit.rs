@@ -10,16 +10,13 @@ use super::{Base, Checked};
 use crate::decode::DroppedFields;
 use crate::go;
 use crate::kinds::resource::JOBS;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::read::Reply;
+use crate::request::Request;
 use crate::store::conversion::unanswered;
-use crate::store::objects::Store;
-use crate::store::state::State;
 use crate::store::stored::{self, check_stored, to_storage};
+use crate::store::{State, Store};
 
 /// An object to be stored.
 struct Form {

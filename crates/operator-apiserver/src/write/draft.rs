@@ -10,14 +10,10 @@ use crate::admission::crd::check_crd;
 use crate::apply::{Managers, Operation, Writer, without_managers};
 use crate::decode::{self, DroppedFields};
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, name, text};
-use crate::request::resource::Request;
-use crate::store::conversion::Conversions;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::{Conversions, State, stored};
 
 /// `POST`.
 pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {

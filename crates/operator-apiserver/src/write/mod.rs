@@ -31,13 +31,10 @@ use serde_json::Value;
 use self::check::check_prepared;
 use crate::apply::Managers;
 use crate::decode::{self, DroppedFields};
-use crate::model::failure::Result;
-use crate::model::key::Key;
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Key, Kind, Result, metadata};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::State;
 
 /// An object to be stored, with its field managers.
 pub(crate) struct Draft {

@@ -6,11 +6,10 @@ use crate::decode::duplicate::duplicates;
 use crate::decode::{self, DroppedFields, Normalized, body};
 use crate::go::{self, Undecodable};
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
+use crate::model::{Failure, Kind, Result};
 use crate::patch;
-use crate::request::resource::Request;
+use crate::request::Request;
 
 /// Checks types, sets defaults and prunes. Returns the dropped fields. With [`fieldValidation=Strict`] an unknown field is rejected
 /// instead.

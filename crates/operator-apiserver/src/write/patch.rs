@@ -8,15 +8,13 @@ use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, DroppedFields, body};
 use crate::go::{self, go_type, sorted};
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{Kind, group_version};
 use crate::model::metadata::{self, name, text};
+use crate::model::{Cause, Failure, Kind, Result, group_version};
 use crate::patch::{
     APPLY, JSON, MERGE, STRATEGIC, apply_operations, check_operations, merge_strategically, merged,
 };
-use crate::request::resource::Request;
-use crate::store::state::State;
-use crate::store::stored;
+use crate::request::Request;
+use crate::store::{State, stored};
 
 pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let kind = request.kind;

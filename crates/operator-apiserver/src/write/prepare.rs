@@ -5,11 +5,9 @@ use serde_json::Value;
 use crate::admission::pod::admit_pod;
 use crate::kinds::resource::PODS;
 use crate::kinds::{custom, strategy};
-use crate::model::failure::{Cause, Result};
-use crate::model::kind::Kind;
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::state::State;
+use crate::model::{Cause, Kind, Result};
+use crate::request::Request;
+use crate::store::{State, Store};
 
 pub(crate) fn before_create(
     state: &mut State,

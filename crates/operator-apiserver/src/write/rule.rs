@@ -6,10 +6,9 @@ use super::prepare::kind_violations;
 use crate::go;
 use crate::kinds::rule::metadata as metadata_rules;
 use crate::kinds::{custom, strategy};
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, is_deleting, name, text};
-use crate::request::resource::Request;
+use crate::model::{Cause, Failure, Kind, Result};
+use crate::request::Request;
 
 pub(crate) fn check_changed(
     kind: &Kind,

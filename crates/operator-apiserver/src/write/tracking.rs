@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use crate::apply::{ManagerId, Operation, Versions, Writer, node};
 use crate::go::zero;
 use crate::kinds::reset::reset_fields;
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::request::resource::Request;
+use crate::model::{Kind, metadata};
+use crate::request::Request;
 
 /// An empty object of the kind.
 pub(crate) fn blank(request: &Request<'_>) -> Value {

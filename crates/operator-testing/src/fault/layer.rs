@@ -22,9 +22,7 @@ use super::answer::{
     until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
-use crate::lock;
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server, lock};
 
 /// How long the server refuses connections while it restarts.
 const RESTART_TIME: Duration = Duration::from_secs(3);

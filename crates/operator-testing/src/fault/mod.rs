@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 pub(crate) use self::layer::{Faults, LEASE, is_of_webhook, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
-use crate::request_log::Request;
+use crate::Request;
 
 /// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

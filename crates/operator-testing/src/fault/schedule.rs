@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Fault;
-use crate::request_log::Request;
+use crate::Request;
 
 /// The number of pairs of faults to try.
 const PAIRS: usize = 24;

@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::declared::Declared;
-
 use self::run::{Run, RunOptions, Scenario, failure_report};
 use self::stage::Stage;
 use self::start::Operator;
-pub use self::start::{Start, StartWithProvider};
 use self::state::differences;
 use self::undesired::parsed;
+use crate::declared::Declared;
 use crate::fault::{Schedule, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
+
+pub use self::start::{Start, StartWithProvider};
 
 /// How long an operator must not write anything to count as settled, on the test's clock.
 const REST: Duration = Duration::from_secs(60);

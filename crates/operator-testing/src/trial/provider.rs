@@ -16,10 +16,8 @@ use super::success::Phase;
 use super::{Sample, Trial, threads};
 use crate::fault::{Faults, Schedule};
 use crate::install::documents;
-use crate::outcome::Outcomes;
-use crate::provider::{ProviderFault, ProviderFaults, ProviderSchedule};
-use crate::server::Server;
-use crate::webhook_calls::WebhookCalls;
+use crate::provider::{ProviderFault, ProviderSchedule};
+use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
 const DURATION: Duration = Duration::from_secs(300);

@@ -14,8 +14,7 @@ use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server};
 
 /// How often the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::request_log::{MESSAGES, Request};
-use crate::server::Server;
+use crate::request_log::MESSAGES;
+use crate::{Request, Server};
 
 /// By `GROUP/PLURAL/NAMESPACE/NAME`.
 pub(super) type Objects = BTreeMap<String, Arc<Value>>;

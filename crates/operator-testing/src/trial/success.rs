@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{Sample, Trial};
 use crate::install::documents;
-use crate::outcome::{ObjectKey, Outcome, Outcomes};
-use crate::server::Server;
+use crate::outcome::{ObjectKey, Outcome};
+use crate::{Outcomes, Server};
 
 const MISSING: &str =
     "if the sample refers to an object that does not exist, add that object to tests/fixtures/";

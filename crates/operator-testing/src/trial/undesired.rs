@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Trial;
-use crate::server::Server;
+use crate::Server;
 
 /// The suffix of the names of the copies.
 const SUFFIX: &str = "-undesired";

@@ -12,7 +12,6 @@ use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
 use super::{WebhookFault, WebhookSchedule};
-
 use crate::lock;
 
 type Webhook = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;

@@ -18,12 +18,10 @@ use self::check::Pod;
 use self::policy::{Level, LevelVersion, Policy};
 use crate::kinds::resource::{NAMESPACES, PODS};
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
-use crate::request::resource::Request;
-use crate::store::objects::Store;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::Store;
 
 /// Rejects a pod or a namespace, or warns about a workload. `live` is the object that an update replaces.
 pub(crate) fn check_pod_security(

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::hook::Hook;
 use super::review::{Attributes, Unreadable, Verdict, read};
-use crate::model::failure::Failure;
-use crate::model::metadata;
+use crate::model::{Failure, metadata};
 use crate::webhook::client::post;
 
 /// The reason why a call has no result.

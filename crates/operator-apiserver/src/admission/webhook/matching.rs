@@ -10,15 +10,11 @@ use crate::kinds::resource::{
     ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, MUTATING_WEBHOOKS, NAMESPACES,
     Resource, VALIDATING_WEBHOOKS,
 };
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::label::selects;
 use crate::model::metadata::name;
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::registry::Registry;
-use crate::store::state::State;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::{Registry, State, Store};
 
 /// The first webhook that a write needs, for messages: one whose rules match, or the one that converts the kind. Rejects requests that
 /// need policies.

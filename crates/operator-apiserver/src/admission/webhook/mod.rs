@@ -20,9 +20,8 @@ mod validate;
 
 use serde_json::Value;
 
-use crate::model::failure::{Failure, Result};
-use crate::request::call::ResourcePath;
-use crate::request::resource::Request;
+use crate::model::{Failure, Result};
+use crate::request::{Request, ResourcePath};
 
 /// A request for which webhooks must be called.
 pub(crate) struct Admission {

@@ -11,8 +11,7 @@ use super::hook::Hook;
 use super::review::Attributes;
 use crate::decode::{self, DroppedFields};
 use crate::go::sorted;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::model::{Failure, Kind, Result};
 use crate::patch;
 
 /// An object that webhooks change.

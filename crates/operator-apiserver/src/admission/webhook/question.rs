@@ -8,12 +8,10 @@ use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
 use crate::kinds::resource::{MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS};
-use crate::model::failure::Result;
-use crate::model::kind::Kind;
 use crate::model::metadata::name;
-use crate::request::call::Call;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Kind, Result};
+use crate::request::{Call, Request};
+use crate::store::State;
 
 /// The webhooks whose rules match a request.
 pub(crate) struct Question {

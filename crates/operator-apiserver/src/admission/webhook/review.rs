@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 use crate::go::{go_type, read_json};
 use crate::kinds::resource::NAMESPACES;
-use crate::model::failure::Failure;
-use crate::model::kind::Kind;
-use crate::request::call::User;
-use crate::request::resource::Request;
+use crate::model::{Failure, Kind};
+use crate::request::{Request, User};
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 

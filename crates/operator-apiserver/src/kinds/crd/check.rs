@@ -9,7 +9,7 @@ use super::part::{
     check_approval, check_columns, check_conversion, check_deprecation, check_scale,
     check_selectable,
 };
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::metadata::name;
 use crate::model::name::{bad_dns1035, bad_subdomain};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::kinds::rule::endpoint;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::name::bad_dns1035;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";

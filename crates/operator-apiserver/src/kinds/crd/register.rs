@@ -10,10 +10,9 @@ use super::typed::typed;
 use super::versions;
 #[cfg(feature = "faces")]
 use crate::model::column::PrinterColumn;
-use crate::model::kind::{
-    ConversionWebhook, Crd, Custom, Kind, VersionSchema, api_version, version_priority,
-};
+use crate::model::kind::{ConversionWebhook, VersionSchema, version_priority};
 use crate::model::metadata::name;
+use crate::model::{Crd, Custom, Kind, api_version};
 
 const VERBS: [&str; 8] = [
     "delete",

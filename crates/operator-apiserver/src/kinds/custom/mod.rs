@@ -5,8 +5,7 @@ mod scale;
 use operator_schema::Schema;
 use serde_json::Value;
 
-use crate::model::failure::Cause;
-use crate::model::kind::Custom;
+use crate::model::{Cause, Custom};
 
 /// The violations of the schema in a custom object that is new or replaces `live`. Its rules are evaluated with the feature `cel`.
 pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) -> Vec<Cause> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::go;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::kind::Scale;
 
 /// The violations at the paths of the scale subresource in a custom object.

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::rule::field::{invalid, is_empty, is_same, number, refuse, text};
-use crate::model::failure::Cause;
-use crate::model::{metadata, name};
+use crate::model::{Cause, metadata, name};
 
 /// Checks an event. A new event of the newer group needs more fields.
 pub(crate) fn check(is_newer: bool, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

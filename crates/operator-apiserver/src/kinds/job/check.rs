@@ -9,9 +9,8 @@ use crate::kinds::rule::field::{
     immutable, invalid, is_empty, is_same, list, non_negative, number, unsupported, without,
 };
 use crate::kinds::rule::selector::{self, Unreadable, Words};
-use crate::model::failure::Cause;
 use crate::model::label::selects;
-use crate::model::{metadata, name};
+use crate::model::{Cause, metadata, name};
 
 /// The maximum parallelism of indexed Jobs.
 const MOST_INDEXED: i64 = 100_000;

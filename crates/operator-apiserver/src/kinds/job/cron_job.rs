@@ -9,8 +9,7 @@ use crate::kinds::rule::field::{invalid, is_empty, non_negative, one_of, text};
 use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::fields;
 use crate::kinds::workload::of_workload;
-use crate::model::failure::Cause;
-use crate::model::metadata;
+use crate::model::{Cause, metadata};
 
 pub(crate) const CRON_JOB: Strategy = Strategy {
     set_defaults,

@@ -10,8 +10,7 @@ use crate::kinds::rule::field::{
     duplicate, invalid, is_empty, list, non_negative, number, refuse, text, too_many, unsupported,
 };
 use crate::kinds::rule::metadata::too_long;
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 const MOST_RULES: usize = 20;
 const MOST_EXIT_CODES: usize = 255;

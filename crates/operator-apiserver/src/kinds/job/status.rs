@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::go::sorted;
 use crate::kinds::rule::field::{invalid, is_empty, list, non_negative, number};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// The old and the new status in an update.
 struct Change<'a> {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{spaces, tolerations};
 use crate::kinds::rule::field::{invalid, is_empty, is_same, list, text, without};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 const FIELDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

@@ -7,8 +7,7 @@ use crate::go::quantity;
 use crate::kinds::rule::field::{
     bad_port_name, between, invalid, is_empty, list, named, number, one_of, refuse, text,
 };
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 /// Checks containers and init containers; `volumes` are the volumes that they may mount.
 pub(crate) fn check(spec: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Cause>) {

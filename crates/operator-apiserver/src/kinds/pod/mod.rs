@@ -21,8 +21,7 @@ use crate::kinds::resource::{
     DAEMON_SETS, DISRUPTION_BUDGETS, JOBS, PODS, REPLICA_SETS, SERVICES, STATEFUL_SETS,
 };
 use crate::kinds::strategy::{Controller, Enqueue, Strategy};
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) const POD: Strategy = Strategy {
     set_defaults: defaults::set_defaults,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::rule::field::{between, invalid, is_empty, non_negative, number, only, port};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// Checks the probes and lifecycle hooks of a container.
 pub(crate) fn check(container: &Value, grace: Option<i64>, path: &str, causes: &mut Vec<Cause>) {

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::rule::address;
 use crate::kinds::rule::field::{invalid, list, number, refuse, text};
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];

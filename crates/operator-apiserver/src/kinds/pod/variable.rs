@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::rule::field::{invalid, is_empty, refuse, text};
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 /// Checks a variable.
 pub(crate) fn check(variable: &Value, path: &str, causes: &mut Vec<Cause>) {

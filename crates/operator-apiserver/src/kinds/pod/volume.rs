@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::rule::field::{invalid, is_empty, list, named, text};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// The sources of volumes, in the order in which the server checks them, and their required fields. For complex or rarely used sources,
 /// only their presence is checked.

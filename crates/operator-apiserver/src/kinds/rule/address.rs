@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::field::invalid;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// Whether a text is an IP address, or the field had this text before.
 pub(crate) fn legacy(field: &str, text: &str, before: &[&str], causes: &mut Vec<Cause>) {

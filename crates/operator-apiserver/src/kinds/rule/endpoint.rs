@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::field::{invalid, number, text};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::name::bad_subdomain;
 
 /// Checks the URL and the Service of a client configuration, as far as they are given.

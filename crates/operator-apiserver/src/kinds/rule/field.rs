@@ -5,8 +5,7 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use crate::go::sorted;
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {

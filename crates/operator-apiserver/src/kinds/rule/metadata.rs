@@ -10,10 +10,8 @@ use super::field as rule;
 use super::field::{invalid, refuse};
 use crate::go;
 use crate::kinds::strategy;
-use crate::model::failure::Cause;
-use crate::model::kind::Kind;
 use crate::model::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
-use crate::model::name;
+use crate::model::{Cause, Kind, name};
 
 /// The maximum size of an object's annotations, in bytes.
 pub(crate) const ANNOTATIONS_LIMIT: usize = 256 * 1024;

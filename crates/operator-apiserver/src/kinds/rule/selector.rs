@@ -4,9 +4,8 @@ use serde_json::{Map, Value};
 
 use super::field::{invalid, is_empty, is_same, labels, list, refuse, text};
 use crate::go::sorted;
-use crate::model::failure::Cause;
 use crate::model::label::selects;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 /// The messages of a kind about a selector that is empty or invalid.
 pub(crate) struct Words {

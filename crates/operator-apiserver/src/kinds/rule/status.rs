@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::field::{invalid, non_negative, number};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// The counts in the status of a kind.
 pub(crate) struct Counts {

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::name;
+use crate::model::{Cause, Failure, Kind, Result};
 
 /// The number of addresses and ports that were allocated to Services.
 #[derive(Clone, Default)]

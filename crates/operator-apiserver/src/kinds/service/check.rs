@@ -7,8 +7,7 @@ use crate::kinds::rule::field::{
     between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse,
     text,
 };
-use crate::model::failure::Cause;
-use crate::model::name;
+use crate::model::{Cause, name};
 
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::of_workload;
 use super::replicated::lasting;
-use super::rollout;
+use super::{of_workload, rollout};
 use crate::kinds::pod::{self, set_workload_defaults};
 use crate::kinds::resource::DAEMON_SETS;
 use crate::kinds::rule::field::{invalid, non_negative, unsupported};
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::{absent, fields};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 pub(crate) const DAEMON_SET: Strategy = Strategy {
     set_defaults,

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::of_workload;
 use super::replicated::alike_pods;
-use super::rollout;
+use super::{of_workload, rollout};
 use crate::kinds::pod::set_workload_defaults;
 use crate::kinds::resource::DEPLOYMENTS;
 use crate::kinds::rule::field::{invalid, non_negative, number, unsupported};
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::fields;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 pub(crate) const DEPLOYMENT: Strategy = Strategy {
     set_defaults,

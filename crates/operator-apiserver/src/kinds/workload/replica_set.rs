@@ -10,7 +10,7 @@ use crate::kinds::rule::field::non_negative;
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Dependents, Enqueue, Strategy};
 use crate::kinds::value::absent;
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 pub(crate) const REPLICA_SET: Strategy = Strategy {
     set_defaults,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::kinds::pod;
 use crate::kinds::rule::field::unsupported;
 use crate::kinds::rule::selector::{self, Unreadable, Words};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 /// Checks the replicas, the selector and the template of a workload.
 pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {

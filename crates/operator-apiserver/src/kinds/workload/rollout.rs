@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::rule::field::{invalid, non_negative};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::of_workload;
 use super::replicated::lasting;
-use super::rollout;
+use super::{of_workload, rollout};
 use crate::kinds::claim;
 use crate::kinds::pod::{self, set_workload_defaults};
 use crate::kinds::resource::STATEFUL_SETS;
@@ -17,7 +16,7 @@ use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::kinds::rule::status;
 use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::{absent, fields, items};
-use crate::model::failure::Cause;
+use crate::model::Cause;
 use crate::model::name::bad_label;
 
 pub(crate) const STATEFUL_SET: Strategy = Strategy {

@@ -1,7 +1,7 @@
 //! Failures because the object, or the options of the request, violate a rule.
 
 use super::{Cause, Failure};
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     /// The object violates rules of its kind; each violation is a cause.

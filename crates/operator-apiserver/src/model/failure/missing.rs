@@ -1,7 +1,7 @@
 //! Failures because the path leads to nothing, or does not support the method.
 
 use super::Failure;
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     /// The object does not exist.

@@ -5,11 +5,10 @@ use serde_json::Value;
 use super::{ATTEMPTS, overtaken};
 use crate::admission::webhook::question;
 use crate::admission::webhook::review::Subject;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{name, text};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath};
+use crate::model::{Key, Result};
+use crate::read::Reply;
+use crate::request::{Call, ResourcePath};
 use crate::store::stored;
 use crate::transport::service::ApiServer;
 use crate::write::delete::{

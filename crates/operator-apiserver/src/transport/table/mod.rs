@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::view::{items, partial};
 use crate::kinds::cells::{self, plain};
 use crate::kinds::strategy;
+use crate::model::Kind;
 use crate::model::column::{self, Column, PrinterColumn, age_column, name_column};
-use crate::model::kind::Kind;
 use crate::request::format::Include;
 
 /// The kind of rows in a table.

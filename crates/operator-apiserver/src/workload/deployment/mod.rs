@@ -18,9 +18,8 @@ use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
 use crate::kinds::resource::REPLICA_SETS;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, name};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "deployment-controller";
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::{name, text};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText};

@@ -6,7 +6,7 @@ use super::revision::{Found, size_of_new};
 use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
 use crate::kinds::resource::PODS;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::is_deleting;
 use crate::workload::Controllers;
 use crate::workload::actor::CONTROLLERS;

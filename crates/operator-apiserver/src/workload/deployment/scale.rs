@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
 use crate::kinds::resource::REPLICA_SETS;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::workload::Controllers;
 use crate::workload::child::copies;
 use crate::workload::field::{annotation, number};

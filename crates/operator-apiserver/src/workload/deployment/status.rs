@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Rollout, bounds, desired};
 use crate::kinds::resource::DEPLOYMENTS;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::{name, now};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, key};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{COMPONENT, Pass, TRACKING};
 use crate::kinds::resource::{JOBS, PODS};
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::{finalizers, now};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText, key};

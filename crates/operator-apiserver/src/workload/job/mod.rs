@@ -14,9 +14,8 @@ use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
 use crate::kinds::resource::PODS;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, now};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "job-controller";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{self, is_deleting, name, text};
+use crate::model::{Key, Result};
 use crate::workload::actor::MOST_PODS;
 use crate::workload::field::{is_ready, items, number};
 use crate::workload::pod::backoff;

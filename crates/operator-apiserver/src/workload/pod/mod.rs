@@ -20,7 +20,7 @@ use self::status::Report;
 use super::Controllers;
 use super::actor::{EventText, KUBELET, SCHEDULER};
 use super::field::{is_over, is_ready, items, number};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{is_deleting, name, text};
 
 /// The maximum delay between two attempts.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{CONFIG_MAPS, Resource, SECRETS, VOLUME_CLAIMS};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{is_deleting, text};
 use crate::workload::Controllers;
 use crate::workload::field::items;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::need::MissingReference;
 use crate::kinds::resource::NAMESPACES;
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::text;
 use crate::workload::Controllers;
 use crate::workload::field::{annotation, items};

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::kinds::resource::VOLUME_CLAIMS;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{self, name, text};
+use crate::model::{Key, Result};
 use crate::workload::actor::CONTROLLERS;
 use crate::workload::field::{items, reference};
 use crate::workload::history::REVISION;

@@ -11,9 +11,8 @@ use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
 use crate::kinds::resource::PODS;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{is_deleting, name};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "statefulset-controller";
 

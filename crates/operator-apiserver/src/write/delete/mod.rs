@@ -12,18 +12,14 @@ use serde_json::{Value, json};
 
 use crate::kinds::strategy;
 use crate::kinds::strategy::Dependents;
-use crate::model::clock;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, finalizers, is_deleting, name, text};
+use crate::model::{Failure, Key, Kind, Result, clock};
+use crate::read::Reply;
 use crate::read::list::List;
 use crate::read::page::{self, Page, Reading};
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::objects::Store;
-use crate::store::state::State;
+use crate::request::Request;
 use crate::store::stored::{self, check_stored, to_storage};
+use crate::store::{State, Store};
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";

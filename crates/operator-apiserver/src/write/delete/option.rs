@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use crate::kinds::strategy;
 use crate::kinds::strategy::Dependents;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::request::call::Call;
-use crate::request::resource::Request;
+use crate::model::{Cause, Failure, Result};
+use crate::request::{Call, Request};
 use crate::{decode, go};
 
 /// [DeleteOptions], from the body or the query.

@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::Options;
 use crate::kinds::strategy;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::{name, text};
+use crate::model::{Failure, Kind, Result};
 
 /// Rejects an object whose uid or version differs from the one that the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {

@@ -11,8 +11,8 @@ use super::super::success::Phase;
 use super::super::{Operator, Sample, Trial};
 use super::scene::{Scene, differences, version};
 use super::{resource, yaml};
+use crate::Request;
 use crate::install::documents;
-use crate::request_log::Request;
 
 /// The times of conditions have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1_100);

@@ -11,8 +11,8 @@ use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::{Faults, Schedule};
-use crate::request_log::{MESSAGES, Request};
-use crate::server::Server;
+use crate::request_log::MESSAGES;
+use crate::{Request, Server};
 
 pub(super) struct Scene<'a> {
     pub server: Server,
