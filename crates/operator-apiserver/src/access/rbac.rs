@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::kinds::resource::{
     CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES, Resource,
 };
+use crate::model::json::items;
 use crate::model::{Failure, Key, Kind, Result};
 use crate::request::{Call, Request, ResourcePath, User};
 use crate::store::Store;
@@ -117,7 +118,7 @@ pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Optio
         bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
     }
     bindings.into_iter().find_map(|(binding, namespace)| {
-        let subjects = binding["subjects"].as_array().into_iter().flatten();
+        let subjects = items(&binding["subjects"]);
         let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
         let subject = subjects.next()?;
         let rules = rules(store, binding, namespace);
@@ -196,14 +197,8 @@ fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {
 }
 
 fn covers(rule: &Value, attempt: &Attempt<'_>) -> bool {
-    let list = |field: &str| -> Vec<&str> {
-        rule[field]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
-    };
+    let list =
+        |field: &str| -> Vec<&str> { items(&rule[field]).filter_map(Value::as_str).collect() };
     let has = |field: &str, wanted: &str| {
         list(field)
             .iter()

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::priority::default_priority_class;
 use crate::kinds::resource::{PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICE_ACCOUNTS};
+use crate::model::json::{entries, items};
 use crate::model::metadata::{name, text};
 use crate::model::{Failure, Key, Kind, Result};
 use crate::request::Request;
@@ -126,8 +127,7 @@ fn admit_runtime(store: &Store, request: &Request<'_>, pod: &mut Value) -> Resul
         pod["spec"]["overhead"] = fixed.clone();
     }
     let scheduling = &class["scheduling"];
-    let labels = scheduling["nodeSelector"].as_object();
-    for (label, value) in labels.into_iter().flatten() {
+    for (label, value) in entries(&scheduling["nodeSelector"]) {
         let own = &pod["spec"]["nodeSelector"][label];
         if let (Some(own), Some(value)) = (own.as_str(), value.as_str())
             && own != value
@@ -142,8 +142,7 @@ fn admit_runtime(store: &Store, request: &Request<'_>, pod: &mut Value) -> Resul
         }
         pod["spec"]["nodeSelector"][label] = value.clone();
     }
-    let tolerations = scheduling["tolerations"].as_array();
-    for toleration in tolerations.into_iter().flatten() {
+    for toleration in items(&scheduling["tolerations"]) {
         if let Some(own) = pod["spec"]["tolerations"].as_array_mut()
             && !own.contains(toleration)
         {

@@ -10,6 +10,7 @@ use super::rule::metadata::too_long;
 use super::strategy::{Enqueue, Strategy};
 use super::value::fields;
 use crate::go::{self, read_json};
+use crate::model::json::entries;
 use crate::model::{Cause, name};
 
 pub(crate) const CONFIG_MAP: Strategy = Strategy {
@@ -39,14 +40,14 @@ fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::forbidden("binaryData", FROZEN));
         }
     }
-    for (key, _) in object["data"].as_object().into_iter().flatten() {
+    for (key, _) in entries(&object["data"]) {
         self::key("data", key, causes);
         if object["binaryData"].get(key).is_some() {
             let why = "duplicate of key present in binaryData";
             causes.push(invalid(format!("data[{key}]"), format!("{key:?}"), why));
         }
     }
-    for (key, _) in object["binaryData"].as_object().into_iter().flatten() {
+    for (key, _) in entries(&object["binaryData"]) {
         self::key("binaryData", key, causes);
     }
     let text = |value: &Value| value.as_str().map_or(0, str::len);
@@ -63,7 +64,7 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     {
         causes.push(Cause::forbidden("data", FROZEN));
     }
-    for (key, _) in object["data"].as_object().into_iter().flatten() {
+    for (key, _) in entries(&object["data"]) {
         self::key("data", key, causes);
     }
     size("data", sum(&object["data"], decoded), causes);
@@ -111,11 +112,7 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn sum(data: &Value, size: impl Fn(&Value) -> usize) -> usize {
-    data.as_object()
-        .into_iter()
-        .flatten()
-        .map(|(_, value)| size(value))
-        .sum()
+    entries(data).map(|(_, value)| size(value)).sum()
 }
 
 /// The number of bytes that a base64 string encodes.

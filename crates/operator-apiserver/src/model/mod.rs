@@ -5,9 +5,11 @@ pub(crate) mod clock;
 #[cfg(feature = "faces")]
 pub(crate) mod column;
 pub(crate) mod failure;
+pub(crate) mod json;
 pub(crate) mod key;
 pub(crate) mod kind;
 pub(crate) mod label;
+pub(crate) mod label_text;
 pub(crate) mod metadata;
 pub(crate) mod name;
 

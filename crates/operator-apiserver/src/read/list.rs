@@ -4,6 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use crate::model::Kind;
+use crate::model::json::entries;
 use crate::store::stored::Item;
 
 /// The response to a list request.
@@ -36,7 +37,7 @@ impl Serialize for List {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let head = list(&self.kind, self.metadata.clone(), vec![]);
         let mut fields = serializer.serialize_map(None)?;
-        for (name, value) in head.as_object().into_iter().flatten() {
+        for (name, value) in entries(&head) {
             match name.as_str() {
                 "items" => fields.serialize_entry(name, &Items(self))?,
                 _ => fields.serialize_entry(name, value)?,

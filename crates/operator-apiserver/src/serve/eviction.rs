@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::route::serve_own;
 use super::subresource::{body_kind, subresource_body};
 use crate::kinds::resource::DISRUPTION_BUDGETS;
+use crate::model::json::items;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name};
 use crate::model::{Cause, Failure, Kind, Result};
@@ -152,8 +153,7 @@ fn number(value: &Value) -> i64 {
 }
 
 fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
-    let conditions = object["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
+    let mut conditions = items(&object["status"]["conditions"]);
     conditions.find(|condition| condition["type"] == type_)
 }
 

@@ -11,6 +11,7 @@ use crate::decode;
 use crate::kinds::resource::{
     ACCESS_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_REVIEWS, TOKEN_REVIEWS,
 };
+use crate::model::json::items;
 use crate::model::{Failure, Result, metadata};
 use crate::read::Reply;
 use crate::request::{Request, ResourcePath, User};
@@ -80,12 +81,7 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
         SELF_ACCESS_REVIEWS => request.call.user.clone(),
         _ => Some(User {
             name: text(&spec["user"]),
-            groups: spec["groups"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(text)
-                .collect(),
+            groups: items(&spec["groups"]).map(text).collect(),
         }),
     };
     let resource = &spec["resourceAttributes"];

@@ -11,6 +11,7 @@ use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
 use crate::kinds::resource::{PODS, REPLICA_SETS};
 use crate::model::Key;
+use crate::model::json::entries;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, name, now, text};
 
@@ -45,11 +46,7 @@ impl Controllers<'_> {
         let pods: Vec<Value> = pods.map(|(_, pod)| Value::clone(pod)).collect();
         let (expected, desired) = self.expected(budget, &pods)?;
         let mut disrupted = BTreeMap::new();
-        for (pod, since) in budget["status"]["disruptedPods"]
-            .as_object()
-            .into_iter()
-            .flatten()
-        {
+        for (pod, since) in entries(&budget["status"]["disruptedPods"]) {
             let is_there = pods.iter().any(|it| name(it) == pod && !is_deleting(it));
             let left = seconds(since).unwrap_or_default() + DISRUPTED - field::now();
             if is_there && left > 0 {

@@ -6,6 +6,7 @@ use crate::decode::duplicate::duplicates;
 use crate::decode::{self, DroppedFields, Normalized, body};
 use crate::go::{self, Undecodable};
 use crate::kinds::strategy;
+use crate::model::json::entries;
 use crate::model::metadata::{name, text};
 use crate::model::{Failure, Kind, Result};
 use crate::patch;
@@ -121,7 +122,7 @@ fn has_null_bytes(request: &Request<'_>, sent: &Value, object: &Value) -> bool {
     let Some(field) = strategy(request.kind).bytes else {
         return false;
     };
-    let mut sent = sent[field].as_object().into_iter().flatten();
+    let mut sent = entries(&sent[field]);
     sent.any(|(key, value)| value.is_null() && object[field][key] == "")
 }
 

@@ -8,6 +8,7 @@ use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, DroppedFields, body};
 use crate::go::{self, go_type, sorted};
+use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Kind, Result, group_version};
 use crate::patch::{
@@ -80,7 +81,7 @@ fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure 
             ),
         );
     }
-    let fields = object.as_object().into_iter().flatten();
+    let fields = entries(object);
     let unknown = fields
         .map(|(name, _)| name.as_str())
         .filter(|name| !["kind", "apiVersion"].contains(name));

@@ -18,6 +18,7 @@ use self::check::Pod;
 use self::policy::{Level, LevelVersion, Policy};
 use crate::kinds::resource::{NAMESPACES, PODS};
 use crate::kinds::strategy;
+use crate::model::json::items;
 use crate::model::metadata::{name, text};
 use crate::model::{Failure, Key, Kind, Result};
 use crate::request::Request;
@@ -140,7 +141,7 @@ fn has_same_images(live: &Value, spec: &Value) -> bool {
         .iter()
         .all(|list| {
             let images = |spec: &Value| -> Vec<Value> {
-                let containers = spec[list].as_array().into_iter().flatten();
+                let containers = items(&spec[list]);
                 containers.map(|it| it["image"].clone()).collect()
             };
             images(live) == images(spec)

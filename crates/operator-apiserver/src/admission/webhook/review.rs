@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::go::{go_type, read_json};
 use crate::kinds::resource::NAMESPACES;
+use crate::model::json::{entries, items};
 use crate::model::{Failure, Kind};
 use crate::request::{Request, User};
 
@@ -140,7 +141,7 @@ impl Attributes {
     /// The AdmissionReview to send.
     pub fn review(&self, uid: &str, object: Option<&Value>) -> Value {
         let mut request = json!({"uid": uid});
-        for (name, value) in self.request.as_object().into_iter().flatten() {
+        for (name, value) in entries(&self.request) {
             request[name] = value.clone();
         }
         request["object"] = object.cloned().unwrap_or_default();
@@ -159,7 +160,7 @@ pub(crate) fn read(
     let response = &review["response"];
     let patch = decode(response).map_err(Unreadable::Undecodable)?;
     check(review, uid, is_mutating, &patch).map_err(Unreadable::Invalid)?;
-    let warnings = response["warnings"].as_array().into_iter().flatten();
+    let warnings = items(&response["warnings"]);
     let warnings = warnings.map(|it| it.as_str().unwrap_or_default().to_owned());
     let warnings = warnings.collect();
     if response["allowed"] != true {

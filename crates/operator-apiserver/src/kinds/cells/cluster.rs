@@ -4,17 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::age;
 use super::core::access_modes;
-use crate::model::metadata::{is_deleting, text};
-
-fn age(object: &Value) -> Value {
-    age::since(&object["metadata"]["creationTimestamp"]).into()
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
+use super::{age, name};
+use crate::model::json::{entries, items};
+use crate::model::metadata::is_deleting;
 
 fn or<'a>(value: &'a Value, otherwise: &'a str) -> &'a str {
     let text = value.as_str().filter(|text| !text.is_empty());
@@ -23,8 +16,7 @@ fn or<'a>(value: &'a Value, otherwise: &'a str) -> &'a str {
 
 pub(crate) fn node(object: &Value) -> Vec<Value> {
     let (status, info) = (&object["status"], &object["status"]["nodeInfo"]);
-    let conditions = list(&status["conditions"]);
-    let ready = conditions.filter(|it| it["type"] == "Ready").last();
+    let ready = items(&status["conditions"]).rfind(|it| it["type"] == "Ready");
     let mut state = match ready {
         Some(ready) if ready["status"] == "True" => "Ready".to_owned(),
         Some(_) => "NotReady".to_owned(),
@@ -34,7 +26,7 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
         state += ",SchedulingDisabled";
     }
     let address = |type_: &str| {
-        let found = list(&status["addresses"]).find(|address| address["type"] == type_);
+        let found = items(&status["addresses"]).find(|address| address["type"] == type_);
         found.map_or("<none>", |address| or(&address["address"], ""))
     };
     let mut kernel = or(&info["kernelVersion"], "<unknown>").to_owned();
@@ -42,7 +34,7 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
         kernel += &format!(" ({architecture})");
     }
     vec![
-        text(object, "name").into(),
+        name(object),
         state.into(),
         roles(object).into(),
         age(object),
@@ -57,7 +49,7 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
 
 fn roles(node: &Value) -> String {
     const PREFIX: &str = "node-role.kubernetes.io/";
-    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
+    let labels = entries(&node["metadata"]["labels"]);
     let roles = labels.filter_map(|(label, value)| match label.strip_prefix(PREFIX) {
         Some(role) => Some(role),
         None if label == "kubernetes.io/role" => value.as_str(),
@@ -84,7 +76,7 @@ pub(crate) fn volume(object: &Value) -> Vec<Value> {
     };
     let class = object["metadata"]["annotations"][BETA_CLASS].as_str();
     vec![
-        text(object, "name").into(),
+        name(object),
         or(&spec["capacity"]["storage"], "0").into(),
         access_modes(&spec["accessModes"]).into(),
         or(&spec["persistentVolumeReclaimPolicy"], "").into(),
@@ -100,7 +92,7 @@ pub(crate) fn volume(object: &Value) -> Vec<Value> {
 
 pub(crate) fn priority_class(object: &Value) -> Vec<Value> {
     vec![
-        text(object, "name").into(),
+        name(object),
         object["value"].as_i64().unwrap_or_default().into(),
         (object["globalDefault"] == true).into(),
         age(object),

@@ -2,18 +2,11 @@
 
 use serde_json::Value;
 
-use super::age;
-use super::labels::{labels, or_none, selector};
+use super::{age, name};
 use crate::kinds::event;
+use crate::model::json::items;
+use crate::model::label_text::{labels, or_none, selector};
 use crate::model::metadata::{is_deleting, text};
-
-fn name(object: &Value) -> Value {
-    text(object, "name").into()
-}
-
-fn age(object: &Value) -> Value {
-    age::since(&object["metadata"]["creationTimestamp"]).into()
-}
 
 fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -25,10 +18,6 @@ fn written(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 fn joined<'a>(texts: impl Iterator<Item = &'a str>, separator: &str) -> String {

@@ -5,7 +5,6 @@
 pub(crate) mod age;
 pub(crate) mod cluster;
 pub(crate) mod core;
-mod labels;
 pub(crate) mod pod;
 pub(crate) mod workload;
 
@@ -15,8 +14,13 @@ use crate::model::metadata::text;
 
 /// The cells of a kind without its own columns.
 pub(crate) fn plain(object: &Value) -> Vec<Value> {
-    vec![
-        text(object, "name").into(),
-        age::since(&object["metadata"]["creationTimestamp"]).into(),
-    ]
+    vec![name(object), age(object)]
+}
+
+fn name(object: &Value) -> Value {
+    text(object, "name").into()
+}
+
+fn age(object: &Value) -> Value {
+    age::since(&object["metadata"]["creationTimestamp"]).into()
 }

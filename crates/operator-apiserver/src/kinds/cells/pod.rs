@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::age;
+use crate::model::json::items;
 use crate::model::metadata::{is_deleting, text};
 
 /// The `conditions` of a row, which mark a finished pod.
@@ -202,8 +203,4 @@ fn reason(ended: &Value) -> String {
 
 fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
     items(&status["conditions"]).find(|condition| condition["type"] == type_)
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }

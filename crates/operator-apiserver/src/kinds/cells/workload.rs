@@ -3,23 +3,19 @@
 use serde_json::{Value, json};
 
 use super::age;
-use super::labels::{labels, or_none, selector};
 use crate::model::clock;
+use crate::model::json::items;
+use crate::model::label_text::{labels, or_none, selector};
 use crate::model::metadata::{is_deleting, text};
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-fn age(object: &Value) -> String {
-    age::since(&object["metadata"]["creationTimestamp"])
-}
-
 /// The names and images of the containers.
 fn containers(template: &Value) -> (String, String) {
     let join = |field: &str| {
-        let containers = template["spec"]["containers"].as_array();
-        let texts = containers.into_iter().flatten();
+        let texts = items(&template["spec"]["containers"]);
         let texts = texts.map(|container| container[field].as_str().unwrap_or_default());
         texts.collect::<Vec<_>>().join(",")
     };
@@ -39,7 +35,7 @@ pub(crate) fn deployment(object: &Value) -> Vec<Value> {
         ready.into(),
         number(&status["updatedReplicas"]).into(),
         number(&status["availableReplicas"]).into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
         selector(&spec["selector"]).into(),
@@ -54,7 +50,7 @@ pub(crate) fn replica_set(object: &Value) -> Vec<Value> {
         number(&spec["replicas"]).into(),
         number(&status["replicas"]).into(),
         number(&status["readyReplicas"]).into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
         or_none(selector(&spec["selector"])).into(),
@@ -72,7 +68,7 @@ pub(crate) fn stateful_set(object: &Value) -> Vec<Value> {
     vec![
         text(object, "name").into(),
         ready.into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
     ]
@@ -89,7 +85,7 @@ pub(crate) fn daemon_set(object: &Value) -> Vec<Value> {
         number(&status["updatedNumberScheduled"]).into(),
         number(&status["numberAvailable"]).into(),
         labels(&spec["template"]["spec"]["nodeSelector"]).into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
         or_none(selector(&spec["selector"])).into(),
@@ -115,7 +111,7 @@ pub(crate) fn job(object: &Value) -> Vec<Value> {
         state(object).into(),
         completions.into(),
         duration.into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
         or_none(selector(&spec["selector"])).into(),
@@ -161,7 +157,7 @@ pub(crate) fn cron_job(object: &Value) -> Vec<Value> {
         suspend.into(),
         status["active"].as_array().map_or(0, Vec::len).into(),
         last.into(),
-        age(object).into(),
+        age(object),
         names.into(),
         images.into(),
         or_none(selector(&spec["jobTemplate"]["spec"]["selector"])).into(),

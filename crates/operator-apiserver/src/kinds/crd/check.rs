@@ -10,6 +10,7 @@ use super::part::{
     check_selectable,
 };
 use crate::model::Cause;
+use crate::model::json::items;
 use crate::model::metadata::name;
 use crate::model::name::{bad_dns1035, bad_subdomain};
 
@@ -126,8 +127,7 @@ fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
 
 /// The versions in which objects may be stored, but which the CRD no longer has.
 fn lost_versions(object: &Value) -> Vec<Cause> {
-    let stored = object["status"]["storedVersions"].as_array();
-    let stored = stored.into_iter().flatten().enumerate();
+    let stored = items(&object["status"]["storedVersions"]).enumerate();
     let is_there = |name: &Value| {
         versions(object)
             .iter()
@@ -264,7 +264,7 @@ fn check_names(names: &Value, causes: &mut Vec<Cause>) {
         }
     }
     for field in ["shortNames", "categories"] {
-        let found = names[field].as_array().into_iter().flatten();
+        let found = items(&names[field]);
         for (at, found) in found.enumerate() {
             let found = found.as_str().unwrap_or_default();
             let place = format!("spec.names.{field}[{at}]");

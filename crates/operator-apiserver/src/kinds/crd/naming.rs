@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::model::json::items;
 use crate::model::metadata;
 
 /// The accepted names of other CRDs in a group.
@@ -19,7 +20,7 @@ impl NamesInUse {
     pub fn add(&mut self, definition: &Value) {
         let names = &definition["status"]["acceptedNames"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let short = names["shortNames"].as_array().into_iter().flatten();
+        let short = items(&names["shortNames"]);
         self.resources.extend(short.map(text));
         self.resources
             .extend([text(&names["plural"]), text(&names["singular"])]);
@@ -84,8 +85,7 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
 
 /// Whether the kind of a CRD is served.
 pub(crate) fn is_established(definition: &Value) -> bool {
-    let conditions = definition["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
+    let mut conditions = items(&definition["status"]["conditions"]);
     conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::kinds::rule::endpoint;
 use crate::model::Cause;
+use crate::model::json::items;
 use crate::model::name::bad_dns1035;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
@@ -71,8 +72,7 @@ pub(crate) fn check_columns(version: &Value, field: &str, causes: &mut Vec<Cause
         "int64",
         "password",
     ];
-    let columns = version["additionalPrinterColumns"].as_array();
-    for (at, column) in columns.into_iter().flatten().enumerate() {
+    for (at, column) in items(&version["additionalPrinterColumns"]).enumerate() {
         let place = |name: &str| format!("{field}.additionalPrinterColumns[{at}].{name}");
         let text = |name: &str| column[name].as_str().unwrap_or_default();
         if text("name").is_empty() {

@@ -7,6 +7,7 @@ use crate::go::quantity;
 use crate::kinds::rule::field::{
     bad_port_name, between, invalid, is_empty, list, named, number, one_of, refuse, text,
 };
+use crate::model::json::entries;
 use crate::model::{Cause, name};
 
 /// Checks containers and init containers; `volumes` are the volumes that they may mount.
@@ -176,8 +177,7 @@ fn mounts(container: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Caus
 
 fn resources(resources: &Value, path: &str, causes: &mut Vec<Cause>) {
     for part in ["limits", "requests"] {
-        let amounts = resources[part].as_object();
-        for (resource, amount) in amounts.into_iter().flatten() {
+        for (resource, amount) in entries(&resources[part]) {
             let amount = amount.as_str().unwrap_or_default();
             let field = format!("{path}.{part}[{resource}]");
             resource_name(resource, &field, causes);

@@ -21,6 +21,7 @@ use crate::kinds::resource::{
     DAEMON_SETS, DISRUPTION_BUDGETS, JOBS, PODS, REPLICA_SETS, SERVICES, STATEFUL_SETS,
 };
 use crate::kinds::strategy::{Controller, Enqueue, Strategy};
+use crate::model::json::items;
 use crate::model::{Cause, name};
 
 pub(crate) const POD: Strategy = Strategy {
@@ -253,6 +254,6 @@ fn spaces(containers: &[Value], path: &str, causes: &mut Vec<Cause>) {
 
 /// The names of the claims that a pod uses.
 pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
-    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let volumes = items(&pod["spec"]["volumes"]);
     volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
 }

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use crate::go::sorted;
+use crate::model::json::entries;
 use crate::model::{Cause, name};
 
 pub(crate) fn is_empty(value: &Value) -> bool {
@@ -169,7 +170,7 @@ pub(crate) fn named(field: &str, found: &str, causes: &mut Vec<Cause>) {
 }
 
 pub(crate) fn labels(field: &str, found: &Value, causes: &mut Vec<Cause>) {
-    for (key, value) in found.as_object().into_iter().flatten() {
+    for (key, value) in entries(found) {
         refuse(field, key, name::bad_label_key(key), causes);
         let value = value.as_str().unwrap_or_default();
         refuse(field, value, name::bad_label_value(value), causes);
@@ -177,7 +178,7 @@ pub(crate) fn labels(field: &str, found: &Value, causes: &mut Vec<Cause>) {
 }
 
 pub(crate) fn annotations(field: &str, found: &Value, causes: &mut Vec<Cause>) {
-    for (key, _) in found.as_object().into_iter().flatten() {
+    for (key, _) in entries(found) {
         let wrong = name::bad_label_key(&key.to_lowercase());
         refuse(field, key, wrong, causes);
     }

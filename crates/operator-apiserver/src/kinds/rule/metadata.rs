@@ -10,6 +10,7 @@ use super::field as rule;
 use super::field::{invalid, refuse};
 use crate::go;
 use crate::kinds::strategy;
+use crate::model::json::items;
 use crate::model::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
 use crate::model::{Cause, Kind, name};
 
@@ -102,8 +103,7 @@ fn bad_finalizers(object: &Value) -> Vec<Cause> {
 fn managers(object: &Value) -> Vec<Cause> {
     const LONGEST: usize = 256;
     let mut causes = Vec::new();
-    let entries = object["metadata"]["managedFields"].as_array();
-    for (at, entry) in entries.into_iter().flatten().enumerate() {
+    for (at, entry) in items(&object["metadata"]["managedFields"]).enumerate() {
         let text = |field: &str| entry[field].as_str().unwrap_or_default();
         let field = format!("metadata.managedFields[{at}]");
         manager(&format!("{field}.manager"), text("manager"), &mut causes);
@@ -156,8 +156,7 @@ fn annotations(found: &Value, causes: &mut Vec<Cause>) {
 
 fn owners(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    let owners: Vec<&Value> = owners.into_iter().flatten().collect();
+    let owners: Vec<&Value> = items(&object["metadata"]["ownerReferences"]).collect();
     let part = |owner: &Value, name: &str| owner[name].as_str().unwrap_or_default().to_owned();
     let mut controller = None;
     for owner in &owners {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::model::json::items;
 use crate::model::metadata::name;
 use crate::model::{Cause, Failure, Kind, Result};
 
@@ -46,7 +47,7 @@ fn unknown_families(spec: &Value) -> Vec<Cause> {
         let text = "Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack services";
         causes.push(Cause::invalid("spec.ipFamilyPolicy", text));
     }
-    let families = spec["ipFamilies"].as_array().into_iter().flatten();
+    let families = items(&spec["ipFamilies"]);
     for (at, family) in families.enumerate().filter(|(_, it)| *it == "IPv6") {
         let text = format!("Invalid value: {family}: not configured on this cluster");
         causes.push(Cause::invalid(format!("spec.ipFamilies[{at}]"), text));
@@ -81,7 +82,7 @@ fn is_accessible(spec: &Value) -> bool {
 }
 
 fn node_ports(spec: &Value) -> Vec<&Value> {
-    let ports = spec["ports"].as_array().into_iter().flatten();
+    let ports = items(&spec["ports"]);
     let ports = ports.map(|port| &port["nodePort"]);
     ports.filter(|port| !port.is_null()).collect()
 }
@@ -143,7 +144,7 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     let used: Vec<Value> = node_ports(spec).into_iter().cloned().collect();
     let mut given: Vec<(Value, Value)> = Vec::new();
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
-        let before = live["ports"].as_array().into_iter().flatten();
+        let before = items(&live["ports"]);
         let mut before = before.filter(|other| other["name"] == port["name"]);
         let before = before.next_back().map(|other| other["nodePort"].clone());
         if port["nodePort"].is_null()

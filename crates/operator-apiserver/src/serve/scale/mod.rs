@@ -11,6 +11,7 @@ use crate::apply::{Managers, Operation, without_managers};
 use crate::decode::{self, body};
 use crate::kinds::strategy;
 use crate::model::kind::Scale;
+use crate::model::label_text::selector;
 use crate::model::metadata::{self, text};
 use crate::model::{Cause, Failure, Kind, Result};
 use crate::patch;
@@ -330,46 +331,11 @@ fn show(object: &Value, paths: &Scale) -> Value {
         match read(object, path) {
             Value::String(selector) if selector.is_empty() => {}
             Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
-            selector if selector.is_object() => {
-                scale["status"]["selector"] = terms(selector).join(",").into();
-            }
+            terms if terms.is_object() => scale["status"]["selector"] = selector(terms).into(),
             _ => {}
         }
     }
     scale
-}
-
-/// Formats the selector of a workload as text.
-fn terms(selector: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
-    let expressions = selector["matchExpressions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|expression| {
-            let key = text(&expression["key"]);
-            let values = expression["values"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(text);
-            let values = values.collect::<Vec<_>>().join(",");
-            match expression["operator"].as_str() {
-                Some("In") => format!("{key} in ({values})"),
-                Some("NotIn") => format!("{key} notin ({values})"),
-                Some("DoesNotExist") => format!("!{key}"),
-                _ => key,
-            }
-        });
-    let mut terms: Vec<String> = labels.chain(expressions).collect();
-    let key = |term: &String| {
-        let term = term.trim_start_matches('!');
-        term.split([' ', '=']).next().unwrap_or_default().to_owned()
-    };
-    terms.sort_by_key(key);
-    terms
 }
 
 /// The value at a path such as `.spec.replicas`.

@@ -16,6 +16,7 @@ use crate::kinds::cells::{self, plain};
 use crate::kinds::strategy;
 use crate::model::Kind;
 use crate::model::column::{self, Column, PrinterColumn, age_column, name_column};
+use crate::model::json::entries;
 use crate::request::format::Include;
 
 /// The kind of rows in a table.
@@ -83,7 +84,7 @@ fn with_kind(rows: &Rows, object: &Value) -> Value {
     if let Rows::Objects(kind) = rows {
         shown = json!({"kind": kind.kind, "apiVersion": kind.api_version()});
     }
-    let fields = object.as_object().into_iter().flatten();
+    let fields = entries(object);
     for (name, value) in fields {
         shown[name.as_str()] = value.clone();
     }

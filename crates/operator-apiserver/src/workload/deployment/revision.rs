@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
 use crate::model::Result;
+use crate::model::json::entries;
 use crate::model::metadata::{name, text};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText};
@@ -178,8 +179,7 @@ fn take_over(set: &mut Value, deployment: &Value, revision: i64) {
         Value::Object(annotations) => annotations,
         _ => Map::new(),
     };
-    let given = deployment["metadata"]["annotations"].as_object();
-    for (name, value) in given.into_iter().flatten() {
+    for (name, value) in entries(&deployment["metadata"]["annotations"]) {
         if !OWN.contains(&name.as_str()) {
             annotations.insert(name.clone(), value.clone());
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::resource::VOLUME_CLAIMS;
+use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Key, Result};
 use crate::workload::actor::CONTROLLERS;
@@ -70,8 +71,7 @@ impl Controllers<'_> {
             }
             let mut claim = template.clone();
             let mut labels = claim["metadata"]["labels"].take();
-            let selected = set["spec"]["selector"]["matchLabels"].as_object();
-            for (label, value) in selected.into_iter().flatten() {
+            for (label, value) in entries(&set["spec"]["selector"]["matchLabels"]) {
                 labels[label.as_str()] = value.clone();
             }
             claim["apiVersion"] = "v1".into();

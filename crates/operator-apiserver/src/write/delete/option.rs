@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::strategy;
 use crate::kinds::strategy::Dependents;
+use crate::model::json::items;
 use crate::model::{Cause, Failure, Result};
 use crate::request::{Call, Request};
 use crate::{decode, go};
@@ -122,7 +123,7 @@ fn check_options(sent: &Value) -> Result<()> {
         )));
     }
     let dry_run = &sent["dryRun"];
-    let mut wanted = dry_run.as_array().into_iter().flatten();
+    let mut wanted = items(dry_run);
     if wanted.any(|it| it != "All") {
         let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
         let cause = Cause::unsupported("dryRun", text);

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use crate::model::json::{entries, items};
+
 /// `app=web,tier=front`, or `<none>`.
+#[cfg(feature = "faces")]
 pub(crate) fn labels(labels: &Value) -> String {
     let mut terms: Vec<String> = equalities(labels).collect();
     terms.sort();
@@ -21,6 +24,7 @@ pub(crate) fn selector(selector: &Value) -> String {
     terms.join(",")
 }
 
+#[cfg(feature = "faces")]
 pub(crate) fn or_none(text: String) -> String {
     if text.is_empty() {
         return "<none>".to_owned();
@@ -29,14 +33,14 @@ pub(crate) fn or_none(text: String) -> String {
 }
 
 fn equalities(labels: &Value) -> impl Iterator<Item = String> {
-    let labels = labels.as_object().into_iter().flatten();
+    let labels = entries(labels);
     labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
 }
 
 /// The key and the complete requirement.
 fn expression(expression: &Value) -> (String, String) {
     let key = expression["key"].as_str().unwrap_or_default();
-    let values = expression["values"].as_array().into_iter().flatten();
+    let values = items(&expression["values"]);
     let mut values: Vec<&str> = values.filter_map(Value::as_str).collect();
     values.sort_unstable();
     let values = values.join(",");
