@@ -149,7 +149,6 @@ fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 pub(crate) const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
-/// Sets the defaults of a claim.
 pub(crate) fn set_defaults(object: &mut Value) {
     fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
     fields(&mut object["status"], &[("phase", json!("Pending"))]);

@@ -20,7 +20,6 @@ pub(crate) const LEASE: Strategy = Strategy {
     ..Strategy::of(("coordination.k8s.io", "leases"))
 };
 
-/// Checks a lease.
 fn check(_: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let duration = spec["leaseDurationSeconds"].as_i64();

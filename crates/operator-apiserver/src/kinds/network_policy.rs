@@ -12,7 +12,6 @@ pub(crate) const NETWORK_POLICY: Strategy = Strategy {
     ..Strategy::of(("networking.k8s.io", "networkpolicies"))
 };
 
-/// Sets the defaults of a policy.
 fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     for (rules, _) in [("ingress", "from"), ("egress", "to")] {

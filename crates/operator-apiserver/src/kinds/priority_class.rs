@@ -78,7 +78,6 @@ pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Sets the defaults of a class.
 fn set_defaults(class: &mut Value) {
     let preemption = ("preemptionPolicy", json!("PreemptLowerPriority"));
     fields(class, &[preemption]);

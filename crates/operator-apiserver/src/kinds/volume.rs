@@ -21,7 +21,6 @@ pub(crate) const VOLUME: Strategy = Strategy {
 /// The finalizer that protects a volume from deletion while it is in use.
 pub(crate) const PROTECTION: &str = "kubernetes.io/pv-protection";
 
-/// Sets the defaults of a volume.
 fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     let defaults = [

@@ -43,7 +43,6 @@ const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
-/// Sets the defaults of a configuration.
 fn set_defaults(is_mutating: bool, configuration: &mut Value) {
     for webhook in items(configuration, "webhooks") {
         let policies = [
@@ -66,7 +65,6 @@ fn set_defaults(is_mutating: bool, configuration: &mut Value) {
     }
 }
 
-/// Checks the webhooks of a configuration.
 fn check(is_mutating: bool, configuration: &Value, causes: &mut Vec<Cause>) {
     let mut names = BTreeSet::new();
     for (at, webhook) in list(configuration, "webhooks").iter().enumerate() {

@@ -83,7 +83,6 @@ fn zone(found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Sets the defaults of a CronJob.
 fn set_defaults(cron: &mut Value) {
     let spec = &mut cron["spec"];
     if !spec.is_object() {

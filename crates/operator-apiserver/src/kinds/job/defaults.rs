@@ -6,7 +6,6 @@ use crate::kinds::pod::{set_template_defaults, set_workload_defaults};
 use crate::kinds::value::{absent, fields, items};
 use crate::model::metadata::{self, text};
 
-/// Sets the defaults of a Job.
 pub(crate) fn set_defaults(job: &mut Value) {
     let Some(spec) = set_workload_defaults(job) else {
         return;

@@ -76,7 +76,6 @@ fn prepare_for_update(subresource: Option<&str>, live: &Value, pod: &mut Value) 
     defaults::tolerate(&mut pod["spec"]);
 }
 
-/// Checks a pod.
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     spec(&object["spec"], "spec", causes);
     for containers in ["containers", "initContainers"] {

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::kinds::rule::field::{invalid, is_empty, refuse, text};
 use crate::model::{Cause, name};
 
-/// Checks a variable.
 pub(crate) fn check(variable: &Value, path: &str, causes: &mut Vec<Cause>) {
     let name = text(variable, "name");
     let fits = |c: char| (' '..='~').contains(&c) && c != '=';

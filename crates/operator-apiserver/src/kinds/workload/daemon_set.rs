@@ -25,7 +25,6 @@ pub(crate) const DAEMON_SET: Strategy = Strategy {
 /// The deprecated annotation with the number of templates that a DaemonSet has had.
 const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 
-/// Sets the defaults of a DaemonSet.
 fn set_defaults(set: &mut Value) {
     if set_workload_defaults(set).is_none() {
         return;
@@ -56,7 +55,6 @@ fn count_templates(live: &Value, set: &mut Value) {
     set["metadata"]["annotations"][TEMPLATES] = (count + i64::from(is_new)).to_string().into();
 }
 
-/// Checks a DaemonSet.
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     if let Some(live) = live {

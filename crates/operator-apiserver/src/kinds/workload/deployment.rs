@@ -24,7 +24,6 @@ pub(crate) const DEPLOYMENT: Strategy = Strategy {
     ..of_workload(DEPLOYMENTS, Controller::Deployment)
 };
 
-/// Sets the defaults of a Deployment.
 fn set_defaults(deployment: &mut Value) {
     let Some(spec) = set_workload_defaults(deployment) else {
         return;
@@ -43,7 +42,6 @@ fn set_defaults(deployment: &mut Value) {
     }
 }
 
-/// Checks a Deployment.
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas"], causes);

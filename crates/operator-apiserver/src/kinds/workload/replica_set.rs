@@ -34,7 +34,6 @@ pub(crate) const REPLICATION_CONTROLLER: Strategy = Strategy {
     ..Strategy::of(("", "replicationcontrollers"))
 };
 
-/// Sets the defaults of a ReplicaSet.
 fn set_defaults(set: &mut Value) {
     if let Some(spec) = set_workload_defaults(set) {
         absent(&mut spec["replicas"], 1);
@@ -55,7 +54,6 @@ fn set_controller_defaults(object: &mut Value) {
     set_template_defaults(&mut object["spec"]["template"]);
 }
 
-/// Checks a ReplicaSet.
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas", "minReadySeconds"], causes);

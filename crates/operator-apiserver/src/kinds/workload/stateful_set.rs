@@ -150,7 +150,6 @@ fn policies(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Sets the defaults of a StatefulSet.
 fn set_defaults(set: &mut Value) {
     let Some(spec) = set_workload_defaults(set) else {
         return;
