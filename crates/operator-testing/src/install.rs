@@ -114,9 +114,10 @@ impl Server {
                 ));
             }
         }
-        let root = match api_version.contains('/') {
-            true => format!("/apis/{api_version}"),
-            false => format!("/api/{api_version}"),
+        let root = if api_version.contains('/') {
+            format!("/apis/{api_version}")
+        } else {
+            format!("/api/{api_version}")
         };
         let resources = self.fetch(&root).await?.unwrap_or_default();
         let resource = resources["resources"]

@@ -24,12 +24,13 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
         "images",
         "commonAnnotations",
     ];
-    let path = match folder.is_dir() {
-        true => ["kustomization.yaml", "kustomization.yml", "Kustomization"]
+    let path = if folder.is_dir() {
+        ["kustomization.yaml", "kustomization.yml", "Kustomization"]
             .map(|name| folder.join(name))
             .into_iter()
-            .find(|path| path.exists()),
-        false => None,
+            .find(|path| path.exists())
+    } else {
+        None
     };
     let path = path.unwrap_or_else(|| folder.to_owned());
     let text = read(&path)?;

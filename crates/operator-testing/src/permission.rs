@@ -92,9 +92,10 @@ impl fmt::Display for Permission {
                 write!(f, "{}{}", part.0, part.1)?;
             }
         }
-        match self.names.is_empty() {
-            true => Ok(()),
-            false => write!(f, " {}", self.names.join(", ")),
+        if self.names.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " {}", self.names.join(", "))
         }
     }
 }

@@ -164,11 +164,12 @@ where
         Err(error) => vec![format!("it can't be read: {error}")],
         Ok(object) => {
             let written = serde_json::to_value(&object).expect("the sample can be written");
-            match written == value {
-                true => vec![],
-                false => vec![format!(
+            if written == value {
+                vec![]
+            } else {
+                vec![format!(
                     "read and written again, it changed:\n{value:#}\nbecame\n{written:#}"
-                )],
+                )]
             }
         }
     }
@@ -181,9 +182,10 @@ pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
     operator_schema::apply_defaults(schema, &mut created);
     let violations = operator_schema::violations(schema, &created);
     #[cfg(feature = "cel")]
-    let violations = match violations.is_empty() {
-        true => operator_schema::rule_violations(schema, &created, None).violations,
-        false => violations,
+    let violations = if violations.is_empty() {
+        operator_schema::rule_violations(schema, &created, None).violations
+    } else {
+        violations
     };
     violations
         .into_iter()

@@ -123,9 +123,12 @@ fn permissions(rule: &Value) -> Vec<Permission> {
             .filter_map(|item| item.as_str().map(str::to_owned))
             .collect()
     };
-    let or_any = |names: Vec<String>| match names.is_empty() {
-        true => vec![String::new()],
-        false => names,
+    let or_any = |names: Vec<String>| {
+        if names.is_empty() {
+            vec![String::new()]
+        } else {
+            names
+        }
     };
     let verbs = list("verbs");
     let mut permissions = Vec::new();

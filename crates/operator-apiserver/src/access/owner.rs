@@ -57,9 +57,10 @@ pub(crate) fn check_owners(
             group: found.group.clone(),
             version: found.version.clone(),
             plural: found.plural.clone(),
-            namespace: match found.namespaced {
-                true => request.path.namespace.clone(),
-                false => String::new(),
+            namespace: if found.namespaced {
+                request.path.namespace.clone()
+            } else {
+                String::new()
             },
             name: text("name").to_owned(),
             subresource: Some("finalizers".to_owned()),

@@ -43,9 +43,10 @@ pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourceP
             .trim_start_matches('=')
             .clone_into(&mut path.name);
     }
-    match allows(store, user, &Attempt::Resource { verb, path: &path }) {
-        true => Ok(()),
-        false => Err(refusal(user, verb, &path)),
+    if allows(store, user, &Attempt::Resource { verb, path: &path }) {
+        Ok(())
+    } else {
+        Err(refusal(user, verb, &path))
     }
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn authorize_path(store: &Store, call: &Call) -> Result<()> {
         return Ok(());
     };
     let verb = call.method.as_str().to_lowercase();
-    match allows(
+    if allows(
         store,
         user,
         &Attempt::Path {
@@ -62,11 +63,12 @@ pub(crate) fn authorize_path(store: &Store, call: &Call) -> Result<()> {
             path: &call.path,
         },
     ) {
-        true => Ok(()),
-        false => Err(Failure::forbidden_path(format!(
+        Ok(())
+    } else {
+        Err(Failure::forbidden_path(format!(
             "forbidden: User {:?} cannot {verb} path {:?}",
             user.name, call.path
-        ))),
+        )))
     }
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn authorize_create_on_apply(store: &Store, request: &Request<'_>) ->
     let Some(user) = &request.call.user else {
         return Ok(());
     };
-    match allows(
+    if allows(
         store,
         user,
         &Attempt::Resource {
@@ -87,8 +89,9 @@ pub(crate) fn authorize_create_on_apply(store: &Store, request: &Request<'_>) ->
             path: &path,
         },
     ) {
-        true => Ok(()),
-        false => Err(refusal(user, "create", request.path)),
+        Ok(())
+    } else {
+        Err(refusal(user, "create", request.path))
     }
 }
 

@@ -140,9 +140,10 @@ impl Managers {
 
     /// The value of `managedFields`; absent if nobody owns a field.
     pub fn write_or_null(&self) -> Value {
-        match self.0.is_empty() {
-            true => Value::Null,
-            false => self.write(),
+        if self.0.is_empty() {
+            Value::Null
+        } else {
+            self.write()
         }
     }
 

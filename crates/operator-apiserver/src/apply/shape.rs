@@ -82,9 +82,10 @@ impl<'a> Node<'a> {
         let target = resolve(schema);
         let is = |type_: &str| value.is_null() && target.type_.as_deref() == Some(type_);
         if value.is_object() || is("object") {
-            return match is_atomic(schema) {
-                true => Shape::Leaf,
-                false => Shape::Fields,
+            return if is_atomic(schema) {
+                Shape::Leaf
+            } else {
+                Shape::Fields
             };
         }
         if value.is_array() || is("array") {

@@ -122,9 +122,10 @@ fn follow_owners(state: &mut State, key: &Key, object: &Value) {
         return;
     }
     let owns_nothing = || state.store.owned_by(text(object, "uid")).is_empty();
-    let propagation = match fates.contains(&Owner::Waiting) && !owns_nothing() {
-        true => Propagation::Foreground,
-        false => Propagation::Background,
+    let propagation = if fates.contains(&Owner::Waiting) && !owns_nothing() {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
     };
     let held = finalizers(object)
         .iter()
@@ -174,9 +175,10 @@ pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOn
     }
     // Metadata is the same in all versions, so no webhook has to convert it.
     let is_converted = state.conversions.converter(&kind).is_some();
-    let live = match is_converted {
-        true => Ok(Value::clone(&live)),
-        false => stored::present(&state.conversions, &kind, &live),
+    let live = if is_converted {
+        Ok(Value::clone(&live))
+    } else {
+        stored::present(&state.conversions, &kind, &live)
     };
     let Ok(live) = live else {
         return;
@@ -199,9 +201,10 @@ pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOn
     if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
         state.remove(key);
     } else if object != live {
-        let stored = match is_converted {
-            true => Ok(object),
-            false => to_storage(&state.conversions, &kind, object).map(|(stored, _)| stored),
+        let stored = if is_converted {
+            Ok(object)
+        } else {
+            to_storage(&state.conversions, &kind, object).map(|(stored, _)| stored)
         };
         if let Ok(stored) = stored {
             state.put(key.clone(), stored);

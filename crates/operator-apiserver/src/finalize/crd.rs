@@ -72,9 +72,10 @@ pub(crate) fn sweep_crds(state: &mut State) {
         }
         if objects_of(&state.store, &object).is_empty() {
             collect::edit(state, &definition, Actor::ApiServer, |object| {
-                let (reason, message) = match is_established(object) {
-                    true => ("InstanceDeletionCompleted", "removed all instances"),
-                    false => ("NeverEstablished", "resource was never established"),
+                let (reason, message) = if is_established(object) {
+                    ("InstanceDeletionCompleted", "removed all instances")
+                } else {
+                    ("NeverEstablished", "resource was never established")
                 };
                 set_terminating(object, "False", reason, message);
                 remove_finalizer(object, CLEANUP);

@@ -150,9 +150,10 @@ impl Reader<'_> {
         what: &'static str,
     ) -> Result<i32, Stop> {
         let number = self.digits(part, lengths)?;
-        match values.contains(&number) {
-            true => Ok(number),
-            false => Err(Stop::OutOfRange(what)),
+        if values.contains(&number) {
+            Ok(number)
+        } else {
+            Err(Stop::OutOfRange(what))
         }
     }
 

@@ -55,15 +55,16 @@ fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if live.is_none() {
         return;
     }
-    let (expected, why) = match is_deleting(object) {
-        true => (
+    let (expected, why) = if is_deleting(object) {
+        (
             "Terminating",
             "may only be 'Terminating' if `deletionTimestamp` is not empty",
-        ),
-        false => (
+        )
+    } else {
+        (
             "Active",
             "may only be 'Active' if `deletionTimestamp` is empty",
-        ),
+        )
     };
     let phase = &object["status"]["phase"];
     if phase != expected {

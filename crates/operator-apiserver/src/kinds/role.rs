@@ -99,9 +99,10 @@ fn check_binding(
 ) {
     let role = &object["roleRef"];
     only("roleRef.apiGroup", &role["apiGroup"], &[RBAC], causes);
-    let known: &[&str] = match is_namespaced {
-        true => &["Role", "ClusterRole"],
-        false => &["ClusterRole"],
+    let known: &[&str] = if is_namespaced {
+        &["Role", "ClusterRole"]
+    } else {
+        &["ClusterRole"]
     };
     only("roleRef.kind", &role["kind"], known, causes);
     let name = text(role, "name");

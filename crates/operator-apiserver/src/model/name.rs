@@ -125,9 +125,10 @@ pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
 
 /// The violations of the rules for DNS labels, for kinds whose names were once domains.
 pub(crate) fn bad_undotted_label(text: &str) -> Vec<String> {
-    match text.contains('.') {
-        true => vec!["must not contain dots".to_owned()],
-        false => bad_label(text),
+    if text.contains('.') {
+        vec!["must not contain dots".to_owned()]
+    } else {
+        bad_label(text)
     }
 }
 

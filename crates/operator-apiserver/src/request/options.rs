@@ -20,9 +20,10 @@ pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
         _ => return Ok(()),
     };
     let causes = writes(call);
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid_options(options, causes)),
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid_options(options, causes))
     }
 }
 
@@ -54,9 +55,10 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
         }
     }
     let causes = if is_watch { watches(call) } else { lists(call) };
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid_options("ListOptions", causes)),
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid_options("ListOptions", causes))
     }
 }
 

@@ -257,9 +257,10 @@ fn set_condition(object: &mut Value, mut condition: Value) {
         .iter()
         .position(|known| known["type"] == condition["type"]);
     let known = at.map_or(&Value::Null, |at| &conditions[at]);
-    condition["lastTransitionTime"] = match known["status"] == condition["status"] {
-        true => known["lastTransitionTime"].clone(),
-        false => metadata::now().into(),
+    condition["lastTransitionTime"] = if known["status"] == condition["status"] {
+        known["lastTransitionTime"].clone()
+    } else {
+        metadata::now().into()
     };
     match at {
         Some(at) => conditions[at] = condition,

@@ -18,8 +18,9 @@ pub(crate) fn check_method(kind: &Kind, verb: &str, path: &ResourcePath) -> Resu
     if kind.custom.is_none() {
         return Err(Failure::method_not_allowed());
     }
-    Err(match has_place {
-        true => Failure::not_supported(kind, verb),
-        false => Failure::bad_request("name must be provided"),
+    Err(if has_place {
+        Failure::not_supported(kind, verb)
+    } else {
+        Failure::bad_request("name must be provided")
     })
 }

@@ -52,9 +52,10 @@ pub(crate) fn serve_resource(
         .registry
         .kind(&path.group, &path.version, &path.plural)
     else {
-        return Err(match has_group(&path.group, &path.version) {
-            true => Failure::no_such_resource(),
-            false => Failure::no_such_path(),
+        return Err(if has_group(&path.group, &path.version) {
+            Failure::no_such_resource()
+        } else {
+            Failure::no_such_path()
         });
     };
     if let Some(text) = kind.custom.as_ref().and_then(|it| it.deprecation.as_ref()) {

@@ -46,9 +46,10 @@ pub(crate) fn item(conversions: &Conversions, kind: &Kind, stored: &Arc<Value>) 
                 && form.is_some_and(|form| revision(stored) > form.since)
         }
     };
-    match is_shown_so {
-        true => Ok(Item::Stored(stored.clone())),
-        false => present(conversions, kind, stored).map(Item::Made),
+    if is_shown_so {
+        Ok(Item::Stored(stored.clone()))
+    } else {
+        present(conversions, kind, stored).map(Item::Made)
     }
 }
 

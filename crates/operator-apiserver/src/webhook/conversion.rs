@@ -74,9 +74,10 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let expected = format!("{GROUP}/{version}, Kind=ConversionReview");
     let (group, found) = (said(&review["apiVersion"]), said(&review["kind"]));
-    let group = match group.contains('/') {
-        true => group,
-        false => format!("/{group}"),
+    let group = if group.contains('/') {
+        group
+    } else {
+        format!("/{group}")
     };
     let found = format!("{group}, Kind={found}");
     let response = &review["response"];

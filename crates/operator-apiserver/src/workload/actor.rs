@@ -83,9 +83,10 @@ impl Controllers<'_> {
         let (api_version, kind) = (field("apiVersion"), field("kind"));
         let kind = self.state.registry.by_kind(api_version, kind);
         let kind = kind.ok_or_else(Failure::no_such_path)?;
-        let root = match api_version.contains('/') {
-            true => "/apis",
-            false => "/api",
+        let root = if api_version.contains('/') {
+            "/apis"
+        } else {
+            "/api"
         };
         let plural = &kind.plural;
         Ok(match text(object, "namespace") {
@@ -177,9 +178,10 @@ pub(super) fn own(object: &mut Value, reference: Value) {
 pub(super) fn disown(object: &mut Value, owner: &Value) {
     let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
     owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
-    let owners = match owners.is_empty() {
-        true => Value::Null,
-        false => owners.into(),
+    let owners = if owners.is_empty() {
+        Value::Null
+    } else {
+        owners.into()
     };
     metadata::set(object, "ownerReferences", owners);
 }

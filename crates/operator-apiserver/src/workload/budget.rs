@@ -96,9 +96,10 @@ impl Controllers<'_> {
         }
         let expected = scales.values().sum();
         let share = |field: &str| deployment::share(&spec[field], expected, true);
-        Ok(match spec["maxUnavailable"].is_null() {
-            true => (expected, share("minAvailable")),
-            false => (expected, (expected - share("maxUnavailable")).max(0)),
+        Ok(if spec["maxUnavailable"].is_null() {
+            (expected, share("minAvailable"))
+        } else {
+            (expected, (expected - share("maxUnavailable")).max(0))
         })
     }
 

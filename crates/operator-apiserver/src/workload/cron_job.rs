@@ -37,9 +37,10 @@ impl Controllers<'_> {
         let mut noted = cron.clone();
         self.note_jobs(&mut noted, &jobs);
         self.forget_jobs(&cron, &jobs);
-        let result = match is_deleting(&cron) || cron["spec"]["suspend"] == true {
-            true => Ok(()),
-            false => self.start_job(key, &mut noted),
+        let result = if is_deleting(&cron) || cron["spec"]["suspend"] == true {
+            Ok(())
+        } else {
+            self.start_job(key, &mut noted)
         };
         let status = noted["status"].take();
         self.write_status(CONTROLLERS, &cron, status)?;
@@ -73,9 +74,10 @@ impl Controllers<'_> {
             self.record_event(COMPONENT, cron, EventText::normal(told.0, &told.1));
         }
         let status = &mut cron["status"];
-        status["active"] = match active.is_empty() {
-            true => Value::Null,
-            false => active.into(),
+        status["active"] = if active.is_empty() {
+            Value::Null
+        } else {
+            active.into()
         };
         let ends = jobs.iter().filter(|job| has_ended(job, "Complete"));
         let ends = ends.filter_map(|job| job["status"]["completionTime"].as_str());

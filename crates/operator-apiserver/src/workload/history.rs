@@ -65,9 +65,10 @@ fn data(owner: &Value) -> Value {
 fn revision(owner: &Value, data: &Value, number: i64) -> Value {
     let is_daemon = owner["kind"] == "DaemonSet";
     let hash = template::hash(data, 0);
-    let label = match is_daemon {
-        true => REVISION,
-        false => "controller.kubernetes.io/hash",
+    let label = if is_daemon {
+        REVISION
+    } else {
+        "controller.kubernetes.io/hash"
     };
     let mut labels = owner["spec"]["template"]["metadata"]["labels"].clone();
     labels[label] = hash.as_str().into();

@@ -26,9 +26,10 @@ impl Controllers<'_> {
             return;
         };
         let pods = self.claim(&set, PODS, is_active);
-        let failure = match is_deleting(&set) {
-            true => None,
-            false => self.scale_pods(&set, &pods).err(),
+        let failure = if is_deleting(&set) {
+            None
+        } else {
+            self.scale_pods(&set, &pods).err()
         };
         let owned = self.controlled(&set, PODS);
         let is_leaving = |pod: &&Arc<Value>| is_deleting(pod) && !is_over(pod);

@@ -76,9 +76,10 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     let (mut object, managers) = merge(&state.conversions, request, live, &applied, &sent)?;
     // What only changes its managers is not decoded.
     let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
-    let dropped = match is_same && state.conversions.converter(kind).is_some() {
-        true => DroppedFields::default(),
-        false => normalize(request, &mut object)?,
+    let dropped = if is_same && state.conversions.converter(kind).is_some() {
+        DroppedFields::default()
+    } else {
+        normalize(request, &mut object)?
     };
     let uid = text(&applied, "uid");
     if live.is_none() && !uid.is_empty() {

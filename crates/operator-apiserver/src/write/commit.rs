@@ -75,9 +75,10 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
         |live: &Arc<Value>| !request.call.is_dry_run() || check_stored(kind, live).is_ok();
     if let Some(live) = state.store.find(&key).filter(is_seen) {
         let (name, start) = (name(object), text(object, "generateName"));
-        return Err(match is_deleting(&live) {
-            true => Failure::still_exists(kind, name, start),
-            false => Failure::already_exists(kind, name, start),
+        return Err(if is_deleting(&live) {
+            Failure::still_exists(kind, name, start)
+        } else {
+            Failure::already_exists(kind, name, start)
         });
     }
     let mut object = store_form(state, request, key, form, dropped);

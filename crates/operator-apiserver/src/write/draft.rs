@@ -135,9 +135,10 @@ pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) 
     let key = in_etcd(request.kind, &request.key(name));
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
-        match request.call.is_dry_run() {
-            true => key.trim_start_matches("/registry"),
-            false => &key,
+        if request.call.is_dry_run() {
+            key.trim_start_matches("/registry")
+        } else {
+            &key
         },
     );
     Err(Failure::conflict(request.kind, name, &why))

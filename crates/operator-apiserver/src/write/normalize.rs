@@ -49,9 +49,10 @@ pub(crate) fn normalize_patched(
     };
     let is_whole = matches!(request.call.method, http::Method::POST | http::Method::PUT)
         || request.call.content_type == patch::MERGE;
-    let twice = match is_whole {
-        true => duplicates(&request.call.body),
-        false => Vec::new(),
+    let twice = if is_whole {
+        duplicates(&request.call.body)
+    } else {
+        Vec::new()
     };
     // For a built-in kind, an unknown field is reported only once.
     let is_told = |path: &&String| {

@@ -34,9 +34,10 @@ pub(crate) fn admit_by_plugins(
     object: &mut Value,
 ) -> Result<()> {
     (strategy(request.kind).admit)(object);
-    match request.kind.is(PODS) {
-        true => admit_pod(store, request, object),
-        false => Ok(()),
+    if request.kind.is(PODS) {
+        admit_pod(store, request, object)
+    } else {
+        Ok(())
     }
 }
 

@@ -23,9 +23,10 @@ pub(crate) fn check_changed(
         (Some("status"), None) if !strategy(kind).validates_status => Vec::new(),
         _ => kind_violations(kind, Some(live), object),
     });
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid(kind, name(live), causes)),
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid(kind, name(live), causes))
     }
 }
 
@@ -40,9 +41,10 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Result<()> {
         }
         _ => causes.extend(kind_violations(kind, None, object)),
     }
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid(kind, name(object), causes)),
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid(kind, name(object), causes))
     }
 }
 

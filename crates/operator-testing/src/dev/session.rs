@@ -339,9 +339,10 @@ impl Session {
             }
             Instruction::Changed(paths) => {
                 for path in paths.iter().filter(|path| self.is_applied(path)) {
-                    match self.project.specs.contains(path) {
-                        true => self.apply_spec(path, &self.conversions().await).await,
-                        false => self.apply(path, &self.root.join(path)).await,
+                    if self.project.specs.contains(path) {
+                        self.apply_spec(path, &self.conversions().await).await
+                    } else {
+                        self.apply(path, &self.root.join(path)).await
                     }
                 }
                 // once their CRDs are there

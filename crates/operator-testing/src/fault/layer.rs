@@ -333,9 +333,10 @@ where
                 }
                 return Ok(answer);
             }
-            Ok(match is_watch {
-                true => answer.map(|body| until_cut(body, cut)),
-                false => answer,
+            Ok(if is_watch {
+                answer.map(|body| until_cut(body, cut))
+            } else {
+                answer
             })
         })
     }

@@ -250,13 +250,16 @@ impl Trial {
         let stage = Stage::new(self);
         for sample in &self.samples {
             let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
-            let schedules = |again: &Run| match stage.is_real() {
-                true => sampled(&baseline.requests, seed()),
-                false => schedules(
-                    &baseline.requests,
-                    &again.requests[..again.requests_before_deletion],
-                    seed(),
-                ),
+            let schedules = |again: &Run| {
+                if stage.is_real() {
+                    sampled(&baseline.requests, seed())
+                } else {
+                    schedules(
+                        &baseline.requests,
+                        &again.requests[..again.requests_before_deletion],
+                        seed(),
+                    )
+                }
             };
             self.run_schedules(
                 &stage,

@@ -178,9 +178,10 @@ fn report(
         return;
     };
     let edits = edits(unused, declared);
-    let edits = match edits.is_empty() {
-        true => "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
-        false => edits.join("\n"),
+    let edits = if edits.is_empty() {
+        "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned()
+    } else {
+        edits.join("\n")
     };
     panic!(
         "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n{}",

@@ -331,9 +331,10 @@ fn objects(state: &Value) -> BTreeMap<String, String> {
             let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
             format!("{}={} ({})", text("type"), text("status"), text("reason"))
         });
-        let deleting = match object["metadata"]["deletionTimestamp"].is_null() {
-            true => "present",
-            false => "being deleted",
+        let deleting = if object["metadata"]["deletionTimestamp"].is_null() {
+            "present"
+        } else {
+            "being deleted"
         };
         let words: Vec<String> = [deleting.to_owned()]
             .into_iter()

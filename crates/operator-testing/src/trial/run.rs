@@ -160,9 +160,12 @@ impl Trial {
         expect_ok(server.install_patiently(sample).await);
         let [with, without] = options.min_duration;
         let (mut states, mut requests_before_deletion) = (vec![], 0);
-        let succeeded = async |phase: Phase| match reports {
-            true => self.succeeded(server, options.sample, phase).await,
-            false => Ok(()),
+        let succeeded = async |phase: Phase| {
+            if reports {
+                self.succeeded(server, options.sample, phase).await
+            } else {
+                Ok(())
+            }
         };
         // A regular reconciliation may meet a fault while the results are read: then the retry is awaited. In real time a retry may also
         // come after the rest, which is shorter than the pauses between the retries of a watch.

@@ -22,9 +22,10 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
     let written = written(faults);
     let counts = |path: &str| {
         let resource = resource_of(path);
-        match server.is_real() {
-            true => written.contains(&resource),
-            false => !MESSAGES.contains(&&*resource.1),
+        if server.is_real() {
+            written.contains(&resource)
+        } else {
+            !MESSAGES.contains(&&*resource.1)
         }
     };
     let gone = before.keys().filter(|path| !objects.contains_key(*path));

@@ -176,9 +176,10 @@ pub(crate) fn privileged(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
 }
 
 pub(crate) fn proc_mount(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
-    match pod.has_own_users(minor) {
-        true => None,
-        false => masked_proc(pod),
+    if pod.has_own_users(minor) {
+        None
+    } else {
+        masked_proc(pod)
     }
 }
 

@@ -23,12 +23,13 @@ pub(crate) struct Question {
 
 pub(crate) fn question(state: &State, request: &Request<'_>, subject: Subject) -> Question {
     let operation = subject.operation;
-    let labels = match request.kind.is(NAMESPACES) {
-        true => subject
+    let labels = if request.kind.is(NAMESPACES) {
+        subject
             .old
             .as_ref()
-            .map(|namespace| namespace["metadata"]["labels"].clone()),
-        false => namespace_labels(&state.store, request),
+            .map(|namespace| namespace["metadata"]["labels"].clone())
+    } else {
+        namespace_labels(&state.store, request)
     };
     Question {
         kind: request.kind.clone(),

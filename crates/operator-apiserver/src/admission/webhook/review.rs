@@ -67,9 +67,10 @@ impl Attributes {
             "requestKind": group_kind,
             "requestResource": resource,
         });
-        let namespace = match kind.is(NAMESPACES) {
-            true => subject.name.as_str(),
-            false => path.namespace.as_str(),
+        let namespace = if kind.is(NAMESPACES) {
+            subject.name.as_str()
+        } else {
+            path.namespace.as_str()
         };
         let subresource = path.subresource.as_deref().unwrap_or_default();
         for (field, text) in [

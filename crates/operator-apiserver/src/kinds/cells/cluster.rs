@@ -56,18 +56,20 @@ fn roles(node: &Value) -> String {
         None => None,
     });
     let roles: BTreeSet<&str> = roles.filter(|role| !role.is_empty()).collect();
-    match roles.is_empty() {
-        true => "<none>".to_owned(),
-        false => roles.into_iter().collect::<Vec<_>>().join(","),
+    if roles.is_empty() {
+        "<none>".to_owned()
+    } else {
+        roles.into_iter().collect::<Vec<_>>().join(",")
     }
 }
 
 pub(crate) fn volume(object: &Value) -> Vec<Value> {
     const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let (spec, status) = (&object["spec"], &object["status"]);
-    let phase = match is_deleting(object) {
-        true => "Terminating",
-        false => or(&status["phase"], ""),
+    let phase = if is_deleting(object) {
+        "Terminating"
+    } else {
+        or(&status["phase"], "")
     };
     let claim = &spec["claimRef"];
     let claim = match claim {

@@ -201,9 +201,10 @@ pub(crate) fn access_modes(modes: &Value) -> String {
 pub(crate) fn claim(object: &Value) -> Vec<Value> {
     const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let (spec, status) = (&object["spec"], &object["status"]);
-    let phase = match is_deleting(object) {
-        true => "Terminating",
-        false => string(&status["phase"]),
+    let phase = if is_deleting(object) {
+        "Terminating"
+    } else {
+        string(&status["phase"])
     };
     let volume = string(&spec["volumeName"]);
     let (capacity, modes) = match volume {

@@ -345,9 +345,10 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
                 return Cause::unsupported(place, text);
             }
             let is_absent = found.is_none_or(|found| *found == "");
-            let (reason, word) = match is_absent {
-                true => ("FieldValueRequired", "Required value"),
-                false => ("FieldValueForbidden", "Forbidden"),
+            let (reason, word) = if is_absent {
+                ("FieldValueRequired", "Required value")
+            } else {
+                ("FieldValueForbidden", "Forbidden")
             };
             Cause {
                 reason,
@@ -364,9 +365,10 @@ fn place(field: &str, pointer: &str) -> String {
     let mut in_map = false;
     for part in pointer.split('/').skip(1) {
         let part = pointer::unescape(part);
-        match in_map || part.parse::<usize>().is_ok() {
-            true => place += &format!("[{part}]"),
-            false => place += &format!(".{part}"),
+        if in_map || part.parse::<usize>().is_ok() {
+            place += &format!("[{part}]")
+        } else {
+            place += &format!(".{part}")
         }
         in_map = !in_map && part == "properties";
     }

@@ -70,13 +70,14 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
         None => ("True", "NoConflicts", "no conflicts found"),
         Some((reason, message)) => ("False", *reason, message.as_str()),
     };
-    let established = match conflict.is_none() || was_established {
-        true => (
+    let established = if conflict.is_none() || was_established {
+        (
             "True",
             "InitialNamesAccepted",
             "the initial names have been accepted",
-        ),
-        false => ("False", "NotAccepted", "not all names are accepted"),
+        )
+    } else {
+        ("False", "NotAccepted", "not all names are accepted")
     };
     set_condition(object, "NamesAccepted", names);
     set_condition(object, "Established", established);

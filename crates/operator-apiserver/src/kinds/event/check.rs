@@ -7,9 +7,10 @@ use crate::model::{Cause, metadata, name};
 
 /// Checks an event. A new event of the newer group needs more fields.
 pub(crate) fn check(is_newer: bool, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
-    let (regarding, controller) = match is_newer {
-        true => ("regarding", "reportingController"),
-        false => ("involvedObject", "reportingComponent"),
+    let (regarding, controller) = if is_newer {
+        ("regarding", "reportingController")
+    } else {
+        ("involvedObject", "reportingComponent")
     };
     let is_timed = !object["eventTime"].is_null();
     whereabouts(

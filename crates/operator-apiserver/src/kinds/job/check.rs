@@ -64,9 +64,10 @@ pub(crate) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
         job_policy::success(spec, path, causes);
     }
     let replacement = &spec["podReplacementPolicy"];
-    let known = match is_there("podFailurePolicy") {
-        true => &["Failed"][..],
-        false => &["Failed", "TerminatingOrFailed"],
+    let known = if is_there("podFailurePolicy") {
+        &["Failed"][..]
+    } else {
+        &["Failed", "TerminatingOrFailed"]
     };
     if is_there("podReplacementPolicy") && !known.iter().any(|it| replacement == it) {
         let field = format!("{path}.podReplacementPolicy");
@@ -203,13 +204,14 @@ fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let may_be_resized = live["spec"]["suspend"] == true
         && (is_empty(&status["startTime"]) || is_paused)
         && number(status, "active") == 0;
-    let (place, shown, stays) = match may_be_resized {
-        true => (
+    let (place, shown, stays) = if may_be_resized {
+        (
             "spec.template.spec",
             &new["spec"],
             is_same(&scheduled(old), &scheduled(new)),
-        ),
-        false => ("spec.template", new, is_same(old, new)),
+        )
+    } else {
+        ("spec.template", new, is_same(old, new))
     };
     if !stays {
         causes.push(invalid(place, shown, "field is immutable"));

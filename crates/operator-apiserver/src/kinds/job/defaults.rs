@@ -14,13 +14,15 @@ pub(crate) fn set_defaults(job: &mut Value) {
         spec["completions"] = 1.into();
     }
     let (limit, replacement) = (
-        match spec["backoffLimitPerIndex"].is_null() {
-            true => 6,
-            false => i32::MAX,
+        if spec["backoffLimitPerIndex"].is_null() {
+            6
+        } else {
+            i32::MAX
         },
-        match spec["podFailurePolicy"].is_null() {
-            true => "TerminatingOrFailed",
-            false => "Failed",
+        if spec["podFailurePolicy"].is_null() {
+            "TerminatingOrFailed"
+        } else {
+            "Failed"
         },
     );
     let defaults = [

@@ -74,11 +74,12 @@ fn quality(spec: &Value) -> &'static str {
             .any(|list| list["cpu"].is_string() || list["memory"].is_string())
     };
     // Those of the pod as a whole stand for those of its containers.
-    let resources: Vec<&Value> = match asks(&spec["resources"]) {
-        true => vec![&spec["resources"]],
-        false => containers
+    let resources: Vec<&Value> = if asks(&spec["resources"]) {
+        vec![&spec["resources"]]
+    } else {
+        containers
             .map(|container| &container["resources"])
-            .collect(),
+            .collect()
     };
     let is_bound = |resources: &&Value| {
         ["cpu", "memory"].iter().all(|name| {

@@ -54,9 +54,10 @@ pub(crate) fn from_object(source: &Value, path: &str, at: usize, causes: &mut Ve
             text(&source[*kind], "name"),
             format!("{path}[{at}].{kind}.name"),
         );
-        match name.is_empty() {
-            true => causes.push(Cause::required(field, "")),
-            false => refuse(&field, name, name::bad_subdomain(name), causes),
+        if name.is_empty() {
+            causes.push(Cause::required(field, ""))
+        } else {
+            refuse(&field, name, name::bad_subdomain(name), causes)
         }
     }
     let why = match given.count() {
@@ -78,9 +79,10 @@ fn reference(kind: &str, found: &Value, path: &str, causes: &mut Vec<Cause>) {
             let wrong = name::bad_subdomain(name);
             refuse(&format!("{path}.name"), name, wrong, causes);
             let (key, field) = (text(found, "key"), format!("{path}.key"));
-            match key.is_empty() {
-                true => causes.push(Cause::required(field, "")),
-                false => refuse(&field, key, name::bad_config_key(key), causes),
+            if key.is_empty() {
+                causes.push(Cause::required(field, ""))
+            } else {
+                refuse(&field, key, name::bad_config_key(key), causes)
             }
         }
         _ => {}

@@ -68,9 +68,10 @@ fn check_service(place: &str, service: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::required(format!("{place}.{named}"), ""));
         }
     }
-    let port = match service["port"].is_null() {
-        true => 443,
-        false => number(service, "port"),
+    let port = if service["port"].is_null() {
+        443
+    } else {
+        number(service, "port")
     };
     if !(1..=65535).contains(&port) {
         let why = "port is not valid: must be between 1 and 65535, inclusive";
@@ -95,11 +96,12 @@ fn check_service(place: &str, service: &Value, causes: &mut Vec<Cause>) {
     let inner = letters.as_str();
     let inner = inner.strip_suffix('/').unwrap_or(inner);
     for (at, step) in inner.split('/').enumerate() {
-        match step.is_empty() {
-            true => refuse(format!("segment[{at}] may not be empty")),
-            false => bad_subdomain(step)
+        if step.is_empty() {
+            refuse(format!("segment[{at}] may not be empty"))
+        } else {
+            bad_subdomain(step)
                 .into_iter()
-                .for_each(|why| refuse(format!("segment[{at}]: {why}"))),
+                .for_each(|why| refuse(format!("segment[{at}]: {why}")))
         }
     }
 }

@@ -87,9 +87,10 @@ pub(crate) fn refuse(field: &str, found: &str, wrong: Vec<String>, causes: &mut 
 
 /// Checks a required value that must be one of a few.
 pub(crate) fn one_of(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) {
-    match is_empty(found) {
-        true => causes.push(Cause::required(field, "")),
-        false => only(field, found, allowed, causes),
+    if is_empty(found) {
+        causes.push(Cause::required(field, ""))
+    } else {
+        only(field, found, allowed, causes)
     }
 }
 
@@ -163,9 +164,10 @@ pub(crate) fn label(field: &str, found: &str, causes: &mut Vec<Cause>) {
 
 /// Checks a required name that must be a DNS label.
 pub(crate) fn named(field: &str, found: &str, causes: &mut Vec<Cause>) {
-    match found.is_empty() {
-        true => causes.push(Cause::required(field, "")),
-        false => label(field, found, causes),
+    if found.is_empty() {
+        causes.push(Cause::required(field, ""))
+    } else {
+        label(field, found, causes)
     }
 }
 

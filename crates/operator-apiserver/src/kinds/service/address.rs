@@ -213,9 +213,10 @@ pub(crate) fn allocate(
     }
     let is_headless = spec["clusterIP"] == "None";
     let has_selector = spec["selector"].as_object().is_some_and(|s| !s.is_empty());
-    let policy = match is_headless && !has_selector {
-        true => ("RequireDualStack", json!(["IPv4", "IPv6"])),
-        false => ("SingleStack", json!(["IPv4"])),
+    let policy = if is_headless && !has_selector {
+        ("RequireDualStack", json!(["IPv4", "IPv6"]))
+    } else {
+        ("SingleStack", json!(["IPv4"]))
     };
     if spec["ipFamilyPolicy"].is_null() {
         spec["ipFamilyPolicy"] = policy.0.into();

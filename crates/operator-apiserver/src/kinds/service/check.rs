@@ -114,9 +114,10 @@ fn elsewhere(spec: &Value, causes: &mut Vec<Cause>) {
     }
     let (found, field) = (text(spec, "externalName"), "spec.externalName");
     let name = found.strip_suffix('.').unwrap_or(found);
-    match name.is_empty() {
-        true => causes.push(Cause::required(field, "")),
-        false => refuse(field, name, name::bad_subdomain(name), causes),
+    if name.is_empty() {
+        causes.push(Cause::required(field, ""))
+    } else {
+        refuse(field, name, name::bad_subdomain(name), causes)
     }
 }
 

@@ -159,9 +159,10 @@ pub(super) fn share(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
         return number(value);
     };
     let percent: i64 = text.trim_end_matches('%').parse().unwrap_or_default();
-    match is_rounded_up {
-        true => (of * percent + 99) / 100,
-        false => of * percent / 100,
+    if is_rounded_up {
+        (of * percent + 99) / 100
+    } else {
+        of * percent / 100
     }
 }
 

@@ -161,9 +161,10 @@ pub(super) fn size_of_new(rollout: &Rollout, size: i64) -> i64 {
     }
     let (surge, _) = bounds(&rollout.deployment);
     let room = desired + surge - rollout.total();
-    match room > 0 {
-        true => size + room.min(desired - size),
-        false => size,
+    if room > 0 {
+        size + room.min(desired - size)
+    } else {
+        size
     }
 }
 

@@ -175,17 +175,18 @@ fn status(rollout: &Rollout) -> Value {
     }
     let mut reported = json!({"status": status});
     let (_, fewer) = bounds(deployment);
-    let known = match available >= desired(deployment) - fewer {
-        true => (
+    let known = if available >= desired(deployment) - fewer {
+        (
             "True",
             "MinimumReplicasAvailable",
             "Deployment has minimum availability.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "False",
             "MinimumReplicasUnavailable",
             "Deployment does not have minimum availability.",
-        ),
+        )
     };
     set_condition(&mut reported, ("Available", known.0, known.1, known.2));
     reported["status"].take()

@@ -47,9 +47,10 @@ impl Controllers<'_> {
         status["uncountedTerminatedPods"] = json!({});
         if let Some(indexes) = &pass.indexes {
             let shown = indexes.to_string();
-            status["completedIndexes"] = match shown.is_empty() {
-                true => Value::Null,
-                false => shown.into(),
+            status["completedIndexes"] = if shown.is_empty() {
+                Value::Null
+            } else {
+                shown.into()
             };
         }
         if let Some(status) = status.as_object_mut() {
@@ -78,9 +79,10 @@ impl Controllers<'_> {
         conditions.push(end);
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;
-        let told = match has_failed {
-            true => EventText::warning(reason, message),
-            false => EventText::normal("Completed", "Job completed"),
+        let told = if has_failed {
+            EventText::warning(reason, message)
+        } else {
+            EventText::normal("Completed", "Job completed")
         };
         self.record_event(COMPONENT, &job, told);
         Ok(())

@@ -122,9 +122,10 @@ impl Controllers<'_> {
             (false, true) => ("False", "JobResumed", "Job resumed"),
             _ => return,
         };
-        job["status"]["startTime"] = match is_suspended {
-            true => Value::Null,
-            false => now().into(),
+        job["status"]["startTime"] = if is_suspended {
+            Value::Null
+        } else {
+            now().into()
         };
         let known = items(&job["status"], "conditions").iter();
         let known = known.filter(|condition| condition["type"] != "Suspended");

@@ -61,9 +61,10 @@ impl Controllers<'_> {
         Fate {
             outcome,
             delay: duration(&said(DELAY)).unwrap_or(self.memory.settings.delay),
-            missing: match pod["status"]["phase"] == "Pending" {
-                true => self.missing_reference(pod),
-                false => None,
+            missing: if pod["status"]["phase"] == "Pending" {
+                self.missing_reference(pod)
+            } else {
+                None
             },
         }
     }

@@ -54,9 +54,10 @@ impl Controllers<'_> {
         let update = &revisions[revisions.len() - 1];
         let pass = Pass::new(set.clone(), current.unwrap_or(update), update, &pods);
         let mut status = pass.status(&pods);
-        let result = match is_deleting(&set) {
-            true => Ok(0),
-            false => self.run_pass(&pass),
+        let result = if is_deleting(&set) {
+            Ok(0)
+        } else {
+            self.run_pass(&pass)
         };
         if let Ok(updated @ 1..) = result {
             status["currentReplicas"] = (number(&status["currentReplicas"]) - updated).into();
@@ -144,9 +145,10 @@ impl Controllers<'_> {
         let set = &pass.set;
         let strategy = &set["spec"]["updateStrategy"];
         let start = number(&set["spec"]["ordinals"]["start"]);
-        let old = match strategy["rollingUpdate"].is_object() {
-            true => number(&strategy["rollingUpdate"]["partition"]),
-            false => number(&set["status"]["currentReplicas"]),
+        let old = if strategy["rollingUpdate"].is_object() {
+            number(&strategy["rollingUpdate"]["partition"])
+        } else {
+            number(&set["status"]["currentReplicas"])
         };
         let is_old = strategy["type"] == "RollingUpdate" && ordinal < start + old;
         let revision = if is_old { &pass.current } else { &pass.update };

@@ -159,9 +159,10 @@ pub(crate) fn delete_one(
             shorten(&mut object, options.grace);
         }
     } else {
-        match own.terminate.is_some() {
-            true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
-            false => mark(&mut object, grace),
+        if own.terminate.is_some() {
+            metadata::set(&mut object, "deletionTimestamp", metadata::now())
+        } else {
+            mark(&mut object, grace)
         }
     }
     if object != *live && !options.dry_run {

@@ -46,9 +46,10 @@ impl Options {
     pub fn read(request: &Request<'_>) -> Result<(Self, Value)> {
         let call = request.call;
         // A body stands for the whole query.
-        let mut sent = match call.body.is_empty() {
-            true => of_query(call)?,
-            false => call.options(request.kind)?,
+        let mut sent = if call.body.is_empty() {
+            of_query(call)?
+        } else {
+            call.options(request.kind)?
         };
         decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         check_options(&sent)?;

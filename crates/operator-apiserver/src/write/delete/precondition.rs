@@ -9,9 +9,10 @@ use crate::model::{Failure, Kind, Result};
 
 /// Rejects an object whose uid or version differs from the one that the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
-    match strategy(kind).terminate.is_some() {
-        true => check_in_store(kind, live, options),
-        false => check_usually(kind, live, options),
+    if strategy(kind).terminate.is_some() {
+        check_in_store(kind, live, options)
+    } else {
+        check_usually(kind, live, options)
     }
 }
 

@@ -78,12 +78,13 @@ impl Trial {
             let mut differences = differences(&state, actual);
             differences.retain(|path, _| !nondeterministic.contains_key(path));
             let shown: Vec<String> = differences.into_values().take(6).collect();
-            match shown.is_empty() {
-                true => Ok(()),
-                false => Err(format!(
+            if shown.is_empty() {
+                Ok(())
+            } else {
+                Err(format!(
                     "{when}, the result is not the same as for an object that was created with this spec:\n  {}",
                     shown.join("\n  ")
-                )),
+                ))
             }
         };
         check(stage.runtime().block_on(async {
