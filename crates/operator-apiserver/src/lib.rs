@@ -24,6 +24,7 @@ mod decode;
 #[cfg(feature = "server")]
 mod finalize;
 mod go;
+mod kinds;
 mod model;
 #[cfg(feature = "server")]
 mod patch;
@@ -32,7 +33,6 @@ mod read;
 mod refusal;
 #[cfg(feature = "server")]
 mod request;
-mod resource;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "server")]

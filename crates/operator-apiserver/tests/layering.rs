@@ -1,8 +1,6 @@
-//! Which folder of `src/` may use which: each one only those that are listed before it, so that there are no cycles.
-//!
-//! Two ways lead to another folder: an import, and a method that the folder adds to a type of a lower one, such as `State`.
+//! Which folder of `src/` may use which: each one only those that are listed before it, so that there are no cycles. Only the folder of a
+//! type adds methods to it, so imports show all uses.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +9,7 @@ const LAYERS: [&str; 18] = [
     "model",
     "go",
     "apply",
-    "resource",
+    "kinds",
     "decode",
     "patch",
     "refusal",
@@ -26,13 +24,6 @@ const LAYERS: [&str; 18] = [
     "serve",
     "workload",
     "transport",
-];
-
-/// The types that upper folders add methods to, with the names that their values have everywhere.
-const EXTENDED: [(&str, &str); 3] = [
-    ("Kind", "kind"),
-    ("Request<'_>", "request"),
-    ("State", "state"),
 ];
 
 /// A source file without its tests and comments.
@@ -124,43 +115,21 @@ fn climbs_out(source: &Source) -> bool {
     source.code.contains(&"super::".repeat(inside + 1))
 }
 
-/// The blocks `impl TYPE {` of a file.
-fn blocks<'a>(code: &'a str, type_: &str) -> Vec<&'a str> {
-    let head = format!("\nimpl {type_} {{\n");
-    let blocks = code.split(&head).skip(1);
-    blocks
-        .map(|rest| rest.split("\n}").next().unwrap_or_default())
-        .collect()
-}
-
-/// The methods that are added to a type, with the highest layer that does so.
-fn methods(sources: &[Source], type_: &str) -> BTreeMap<String, usize> {
-    let mut methods = BTreeMap::new();
-    for source in sources {
-        for block in blocks(&source.code, type_) {
-            for method in block.split("fn ").skip(1).map(name) {
-                let layer = methods.entry(method.to_owned()).or_insert(source.layer);
-                *layer = source.layer.max(*layer);
-            }
-        }
-    }
-    methods
-}
-
-/// The methods that are called on a value.
-fn calls<'a>(code: &'a str, value: &str) -> Vec<&'a str> {
-    let mut calls = vec![];
-    for (at, _) in code.match_indices(value) {
-        let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let after = code[at + value.len()..].trim_start();
-        if let (true, Some(after)) = (is_whole, after.strip_prefix('.')) {
-            let called = name(after);
-            if after[called.len()..].starts_with('(') {
-                calls.push(called);
-            }
-        }
-    }
-    calls
+/// The types of the crate that a file adds methods to.
+fn extended(code: &str) -> impl Iterator<Item = &str> {
+    let blocks = code.lines().filter_map(|line| line.strip_prefix("impl"));
+    let types = blocks
+        .filter(|block| !block.contains(" for "))
+        .map(|block| {
+            let generics = block.starts_with('<');
+            let rest = if generics {
+                block.split_once("> ").unwrap_or(("", block)).1
+            } else {
+                block
+            };
+            name(rest.trim_start())
+        });
+    types.filter(|type_| !type_.is_empty())
 }
 
 #[test]
@@ -183,31 +152,31 @@ fn a_folder_imports_only_those_below_it() {
 }
 
 #[test]
-fn a_folder_calls_no_method_that_one_above_it_adds() {
+fn only_the_folder_of_a_type_adds_methods_to_it() {
     let sources = sources();
-    for (type_, value) in EXTENDED {
-        let methods = methods(&sources, type_);
-        for source in &sources {
-            let own = blocks(&source.code, type_);
-            let own = own.iter().flat_map(|block| calls(block, "self"));
-            for called in own.chain(calls(&source.code, value)) {
-                let layer = methods.get(called).copied().unwrap_or_default();
-                let path = source.path.display();
-                assert!(
-                    layer <= source.layer,
-                    "{path} calls `{called}`, which `{}` adds to `{type_}`",
-                    LAYERS[layer]
-                );
-            }
+    for source in &sources {
+        for type_ in extended(&source.code) {
+            let is_own = |other: &&Source| {
+                let kinds = ["struct", "enum"].iter();
+                let mut heads = kinds.map(|kind| format!("{kind} {type_}"));
+                other.layer == source.layer
+                    && heads.any(|head| {
+                        let mut rests = other.code.split(&head).skip(1);
+                        rests.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+                    })
+            };
+            let path = source.path.display();
+            assert!(
+                sources.iter().any(|other| is_own(&other)),
+                "{path} adds methods to `{type_}` of another folder: write functions"
+            );
         }
     }
 }
 
 #[test]
-fn imports_and_calls_are_found() {
-    let code = "use crate::model::kind::Kind;\nuse crate::{\n    decode::{self, Lost},\n    go,\n};\n\nimpl State {\n    fn a(&self) {\n        self\n            .b(state.c());\n    }\n}\n";
+fn imports_and_methods_are_found() {
+    let code = "use crate::model::kind::Kind;\nuse crate::{\n    decode::{self, Lost},\n    go,\n};\n\nimpl State {\n}\nimpl<'a> Request<'a> {\n}\nimpl Clone for Other {}\n";
     assert_eq!(imports(code), ["model", "decode", "go"]);
-    assert_eq!(blocks(code, "State").len(), 1);
-    assert_eq!(calls(blocks(code, "State")[0], "self"), ["b"]);
-    assert_eq!(calls(code, "state"), ["c"]);
+    assert!(extended(code).eq(["State", "Request"]));
 }

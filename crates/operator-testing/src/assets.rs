@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// The running processes, in the order of their start, and their files. Dropping it terminates them.
 pub(crate) struct Own {
@@ -169,8 +169,8 @@ impl Own {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        let log = std::fs::read_to_string(self.folder.join(format!("{program}.log")));
-        let log = log.unwrap_or_default();
+        let log =
+            std::fs::read_to_string(self.folder.join(format!("{program}.log"))).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let last = lines.len().saturating_sub(10);
         Err(Error::Program {

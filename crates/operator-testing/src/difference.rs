@@ -42,8 +42,8 @@ pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String>
 pub fn of_version(definition: &Value, version: &str) -> Value {
     let versions = definition["spec"]["versions"].as_array();
     let mut versions = versions.into_iter().flatten();
-    let entry = versions.find(|entry| entry["name"] == version);
-    entry
+    versions
+        .find(|entry| entry["name"] == version)
         .unwrap_or_else(|| panic!("there is no version {version}"))
         .clone()
 }

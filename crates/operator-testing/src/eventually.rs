@@ -7,8 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server};
 
 impl Server {
     /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (60 on a real server).
@@ -114,10 +113,9 @@ impl Server {
 
     /// The conditions of objects whose status was written.
     async fn conditions(&self, requests: &[Request]) -> Vec<String> {
-        let written = requests
+        let objects: BTreeSet<[&str; 4]> = requests
             .iter()
-            .filter(|it| it.is_write() && it.subresource == "status");
-        let objects: BTreeSet<[&str; 4]> = written
+            .filter(|it| it.is_write() && it.subresource == "status")
             .map(|it| [&it.group, &it.resource, &it.namespace, &it.name].map(String::as_str))
             .collect();
         let mut lines = Vec::new();
@@ -177,8 +175,7 @@ fn refused(requests: &[Request]) -> Vec<String> {
         distinct.push((request, times + 1));
     }
     let last = distinct.len().saturating_sub(8);
-    let distinct = distinct.split_off(last).into_iter();
-    distinct
+    distinct.split_off(last).into_iter()
         .map(|(request, times)| {
             let Request {
                 code, agent, user, ..

@@ -7,10 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
 use crate::install::documents;
-use crate::project::{sample, schema_faults};
-use crate::server::Server;
+use crate::project::schema_faults;
+use crate::{Error, Result, Server, sample};
 
 /// Reads the object in a YAML file, for example a sample of `manifests/samples/`.
 ///

@@ -8,9 +8,8 @@ use http::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
 use crate::kustomization::{kustomization, read};
-use crate::server::Server;
+use crate::{Error, Result, Server};
 
 const MANAGER: &str = "fieldManager=operator-testing&force=true";
 
@@ -37,8 +36,7 @@ impl Server {
     /// that its key `namespace` sets.
     /// The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
-        let documents = kustomization(path)?;
-        let objects = documents.into_iter().map(|(_, object)| object);
+        let objects = kustomization(path)?.into_iter().map(|(_, object)| object);
         self.apply_all(objects.collect()).await
     }
 
@@ -116,9 +114,10 @@ impl Server {
                 ));
             }
         }
-        let root = match api_version.contains('/') {
-            true => format!("/apis/{api_version}"),
-            false => format!("/api/{api_version}"),
+        let root = if api_version.contains('/') {
+            format!("/apis/{api_version}")
+        } else {
+            format!("/api/{api_version}")
         };
         let resources = self.fetch(&root).await?.unwrap_or_default();
         let resource = resources["resources"]
@@ -163,12 +162,12 @@ impl Server {
 
     async fn await_established(&self, path: &str, definition: &Value) -> Result<()> {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let versions = definition["spec"]["versions"].as_array();
-        let served = versions
+        let version = definition["spec"]["versions"]
+            .as_array()
             .into_iter()
             .flatten()
-            .find(|version| version["served"] == true);
-        let version = served.and_then(|version| version["name"].as_str());
+            .find(|version| version["served"] == true)
+            .and_then(|version| version["name"].as_str());
         for _ in 0..300 {
             let crd = self.fetch(path).await?.unwrap_or_default();
             let conditions = crd["status"]["conditions"].as_array();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
 use crate::install::documents;
+use crate::{Error, Result};
 
 /// The objects of a kustomization, each with its file.
 pub(crate) fn kustomization(path: impl AsRef<Path>) -> Result<Vec<(PathBuf, Value)>> {
@@ -24,13 +24,13 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
         "images",
         "commonAnnotations",
     ];
-    let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-    let path = match folder.is_dir() {
-        true => names
+    let path = if folder.is_dir() {
+        ["kustomization.yaml", "kustomization.yml", "Kustomization"]
             .map(|name| folder.join(name))
             .into_iter()
-            .find(|path| path.exists()),
-        false => None,
+            .find(|path| path.exists())
+    } else {
+        None
     };
     let path = path.unwrap_or_else(|| folder.to_owned());
     let text = read(&path)?;
@@ -49,8 +49,7 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
                     if resource.is_dir() {
                         read_kustomization(&resource, &mut files)?;
                     } else {
-                        let documents = documents(&read(&resource)?)?;
-                        let documents = documents.into_iter();
+                        let documents = documents(&read(&resource)?)?.into_iter();
                         files.extend(documents.map(|object| (resource.clone(), object)));
                     }
                 }

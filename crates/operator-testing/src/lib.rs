@@ -48,6 +48,8 @@
 
 #![warn(missing_docs)]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 mod arguments;
 mod assets;
 mod conversion;
@@ -93,3 +95,8 @@ pub use request_log::Request;
 pub use server::Server;
 pub use trial::{Start, StartWithProvider, Trial};
 pub use webhook_calls::WebhookCalls;
+
+/// Locks a value, also after its holder has panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

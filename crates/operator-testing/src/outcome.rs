@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::lock;
 
 /// Collects the results of an operator's reconciliations. Clones share the results.
 ///
@@ -101,7 +103,7 @@ impl Outcomes {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Outcome>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

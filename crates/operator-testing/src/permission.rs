@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::request_log::Request;
+use crate::Request;
 
 /// A document of the manifests, with its file.
 pub(crate) type Document = (PathBuf, Value);
@@ -46,8 +46,7 @@ impl Permission {
     /// Whether a rule grants the permission, possibly by a wildcard.
     fn is_granted_by(&self, rule: &Value) -> bool {
         let has = |field: &str, wanted: &str| {
-            let mut values = texts(&rule[field]);
-            values.any(|value| value == wanted || value == "*")
+            texts(&rule[field]).any(|value| value == wanted || value == "*")
         };
         let only: Vec<&str> = texts(&rule["resourceNames"]).collect();
         has("apiGroups", &self.group)
@@ -93,9 +92,10 @@ impl fmt::Display for Permission {
                 write!(f, "{}{}", part.0, part.1)?;
             }
         }
-        match self.names.is_empty() {
-            true => Ok(()),
-            false => write!(f, " {}", self.names.join(", ")),
+        if self.names.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " {}", self.names.join(", "))
         }
     }
 }

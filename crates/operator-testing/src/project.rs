@@ -44,8 +44,8 @@ pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
 /// ```
 pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     let object = serde_json::to_value(object).ok()?;
-    let conditions = object["status"]["conditions"].as_array()?;
-    let condition = conditions
+    let condition = object["status"]["conditions"]
+        .as_array()?
         .iter()
         .find(|condition| condition["type"] == type_)?;
     condition["status"].as_str().map(str::to_owned)
@@ -130,8 +130,8 @@ where
 {
     let path = path.as_ref();
     let sample = sample_text(path).unwrap_or_else(|error| panic!("{error}"));
-    let faults = faults::<K>(spec, &sample).into_iter();
-    let faults: Vec<String> = faults
+    let faults: Vec<String> = faults::<K>(spec, &sample)
+        .into_iter()
         .map(|fault| format!("{}: {fault}", path.display()))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -164,11 +164,12 @@ where
         Err(error) => vec![format!("it can't be read: {error}")],
         Ok(object) => {
             let written = serde_json::to_value(&object).expect("the sample can be written");
-            match written == value {
-                true => vec![],
-                false => vec![format!(
+            if written == value {
+                vec![]
+            } else {
+                vec![format!(
                     "read and written again, it changed:\n{value:#}\nbecame\n{written:#}"
-                )],
+                )]
             }
         }
     }
@@ -181,9 +182,10 @@ pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
     operator_schema::apply_defaults(schema, &mut created);
     let violations = operator_schema::violations(schema, &created);
     #[cfg(feature = "cel")]
-    let violations = match violations.is_empty() {
-        true => operator_schema::rule_violations(schema, &created, None).violations,
-        false => violations,
+    let violations = if violations.is_empty() {
+        operator_schema::rule_violations(schema, &created, None).violations
+    } else {
+        violations
     };
     violations
         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use kube::client::ClientBuilder;
@@ -11,8 +11,8 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::assets::Own;
-use crate::error::{Error, Result};
 use crate::request_log::RecordLayer;
+use crate::{Error, Result, lock};
 
 /// A real server, and what the test created on it.
 pub(crate) struct Real {
@@ -74,8 +74,7 @@ impl Real {
         namespace.clone_into(&mut config.default_namespace);
         // Each response is recorded, as in memory.
         config.default_retry = false;
-        let builder = ClientBuilder::try_from(config);
-        builder
+        ClientBuilder::try_from(config)
             .expect("this configuration made a client before")
             .with_layer(layer)
             .build()
@@ -98,7 +97,7 @@ impl Real {
         if !claims.contains_key(path) && existing.await?.is_some() {
             return Err(Error::Taken(path.to_owned()));
         }
-        let mut mine = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mine = lock(&self.claimed);
         if mine.insert(path.to_owned()) {
             *claims.entry(path.to_owned()).or_default() += 1;
         }
@@ -107,33 +106,32 @@ impl Real {
 
     /// Deletes the namespace, and the other objects that no test of this process uses any more.
     fn clean_up(&self) {
-        let mine =
-            std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mine = std::mem::take(&mut *lock(&self.claimed));
         let (config, namespace) = (self.config.clone(), self.namespace.clone());
         // A test's runtime may be ending; this one is our own.
         let worker = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
+            tokio::runtime::Builder::new_current_thread()
                 .enable_all()
-                .build()?;
-            runtime.block_on(async move {
-                let client = Client::try_from(config).map_err(std::io::Error::other)?;
-                let mut claims = CLAIMS.lock().await;
-                let mut unused = Vec::new();
-                for path in mine {
-                    let users = claims.get(&path).copied().unwrap_or_default();
-                    if users > 1 {
-                        claims.insert(path, users - 1);
-                    } else {
-                        claims.remove(&path);
-                        unused.push(path);
+                .build()?
+                .block_on(async move {
+                    let client = Client::try_from(config).map_err(std::io::Error::other)?;
+                    let mut claims = CLAIMS.lock().await;
+                    let mut unused = Vec::new();
+                    for path in mine {
+                        let users = claims.get(&path).copied().unwrap_or_default();
+                        if users > 1 {
+                            claims.insert(path, users - 1);
+                        } else {
+                            claims.remove(&path);
+                            unused.push(path);
+                        }
                     }
-                }
-                end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
-                for path in unused {
-                    end(&client, &path, true).await;
-                }
-                Ok::<_, std::io::Error>(())
-            })
+                    end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
+                    for path in unused {
+                        end(&client, &path, true).await;
+                    }
+                    Ok::<_, std::io::Error>(())
+                })
         });
         if !matches!(worker.join(), Ok(Ok(()))) {
             eprintln!(

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use http::{HeaderValue, Response, header};
 use tower::{Layer, Service};
 
+use crate::lock;
 use operator_apiserver::target;
 
 /// The resources of events and leases, which an operator writes besides its actual work.
@@ -132,17 +133,11 @@ pub(crate) struct Record {
 
 impl Record {
     pub fn requests(&self) -> Vec<Request> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.requests).clone()
     }
 
     fn push(&self, request: Request) {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request);
+        lock(&self.requests).push(request);
     }
 
     /// Creates the layer for the clients of a user; empty for the administrator.

@@ -8,8 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tower::ServiceExt;
 
-use crate::error::{Error, Result};
-use crate::server::Server;
+use crate::{Error, Result, Server};
 use operator_apiserver::ApiServer;
 
 /// How long a real API server may take to notice a changed configuration.

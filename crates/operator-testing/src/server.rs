@@ -1,20 +1,17 @@
 //! The server of a test: in memory, or a real one if the environment selects it.
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::ClientBuilder;
 
-use crate::error::{Error, Result};
 use crate::fault::Faults;
-use crate::outcome::Outcomes;
 use crate::real::Real;
-use crate::request_log::{Record, Request};
-use crate::watchdog;
-use crate::webhook_calls::WebhookCalls;
+use crate::request_log::Record;
+use crate::{Error, Outcomes, Request, Result, WebhookCalls, lock, watchdog};
 use operator_apiserver::ApiServer;
 
 /// A Kubernetes API server for one test.
@@ -268,7 +265,7 @@ impl Server {
                 Ok(Err(error)) => format!("{error:#}"),
                 Err(panic) => panic.to_string(),
             };
-            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            *lock(&ended) = Some(reason);
         });
     }
 
@@ -278,8 +275,7 @@ impl Server {
     }
 
     pub(crate) fn ended(&self) -> MutexGuard<'_, Option<String>> {
-        let ended = &self.inner.ended;
-        ended.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.ended)
     }
 
     /// Takes the error with which an operator ended, because another replaces it.

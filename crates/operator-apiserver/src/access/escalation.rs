@@ -7,13 +7,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::rbac::Attempt;
-use crate::model::failure::{Failure, Result};
-use crate::request::call::{ResourcePath, User};
-use crate::request::resource::Request;
-use crate::store::state::State;
-
-const GROUP: &str = "rbac.authorization.k8s.io";
+use super::rbac::{self, Attempt, role_resource};
+use crate::kinds::resource::{CLUSTER_ROLES, RBAC, ROLES};
+use crate::model::{Failure, Key, Result};
+use crate::request::{Request, ResourcePath, User};
+use crate::store::Store;
 
 /// A permission: a verb on a resource or URL.
 struct Permission {
@@ -24,102 +22,97 @@ struct Permission {
     verb: String,
 }
 
-impl State {
-    /// Rejects a new role or binding, or a change of `live`, that grants more than its author has.
-    pub(crate) fn check_escalation(
-        &self,
-        request: &Request<'_>,
-        live: Option<&Value>,
-        object: &Value,
-    ) -> Result<()> {
-        let Some(user) = request
-            .call
-            .user
-            .as_ref()
-            .filter(|_| request.kind.group == GROUP)
-        else {
-            return Ok(());
-        };
-        let rules = match request.kind.plural.as_str() {
-            "roles" | "clusterroles" => {
-                let is_same = live.is_some_and(|live| live["rules"] == object["rules"]);
-                if is_same || self.may(user, "escalate", request.path) {
-                    return Ok(());
-                }
-                object["rules"].as_array().cloned().unwrap_or_default()
+/// Rejects a new role or binding, or a change of `live`, that grants more than its author has.
+pub(crate) fn check_escalation(
+    store: &Store,
+    request: &Request<'_>,
+    live: Option<&Value>,
+    object: &Value,
+) -> Result<()> {
+    let Some(user) = request
+        .call
+        .user
+        .as_ref()
+        .filter(|_| request.kind.group == RBAC)
+    else {
+        return Ok(());
+    };
+    let rules = match request.kind.resource() {
+        ROLES | CLUSTER_ROLES => {
+            let is_same = live.is_some_and(|live| live["rules"] == object["rules"]);
+            if is_same || rbac::may(store, user, "escalate", request.path) {
+                return Ok(());
             }
-            _ => {
-                let role = &object["roleRef"];
-                let (plural, namespace) = match role["kind"].as_str() {
-                    Some("Role") => ("roles", request.path.namespace.as_str()),
-                    _ => ("clusterroles", ""),
-                };
-                let name = role["name"].as_str().unwrap_or_default();
-                let path = ResourcePath {
-                    plural: plural.to_owned(),
-                    name: name.to_owned(),
-                    ..request.path.clone()
-                };
-                if self.may(user, "bind", &path) {
-                    return Ok(());
-                }
-                let found = self.store.of_kind(GROUP, plural, namespace);
-                let mut found = found.filter(|(key, _)| key.name == name);
-                if found.next().is_none() {
-                    return Err(Failure::not_found(request.kind, name));
-                }
-                self.rules(object, &request.path.namespace)
-            }
-        };
-        let missing: Vec<Permission> = rules
-            .iter()
-            .flat_map(permissions)
-            .filter(|permission| !self.has(user, permission, &request.path.namespace))
-            .collect();
-        if missing.is_empty() {
-            return Ok(());
+            object["rules"].as_array().cloned().unwrap_or_default()
         }
-        let groups: Vec<String> = user
-            .groups
-            .iter()
-            .map(|group| format!("{group:?}"))
-            .collect();
-        let name = crate::model::metadata::name(object);
-        let message = format!(
-            "{} {name:?} is forbidden: user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
-            request.kind.qualified(),
-            user.name,
-            groups.join(" "),
-            listed(&missing)
-        );
-        Err(Failure::forbidden(request.kind, name, message))
+        _ => {
+            let role = &object["roleRef"];
+            let (resource, namespace) = role_resource(role, &request.path.namespace);
+            let name = role["name"].as_str().unwrap_or_default();
+            let path = ResourcePath {
+                plural: resource.1.to_owned(),
+                name: name.to_owned(),
+                ..request.path.clone()
+            };
+            if rbac::may(store, user, "bind", &path) {
+                return Ok(());
+            }
+            let key = Key::new(resource, namespace, name);
+            if store.find(&key).is_none() {
+                return Err(Failure::not_found(request.kind, name));
+            }
+            rbac::rules(store, object, &request.path.namespace)
+        }
+    };
+    let missing: Vec<Permission> = rules
+        .iter()
+        .flat_map(permissions)
+        .filter(|permission| !has_permission(store, user, permission, &request.path.namespace))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
     }
+    let groups: Vec<String> = user
+        .groups
+        .iter()
+        .map(|group| format!("{group:?}"))
+        .collect();
+    let name = crate::model::metadata::name(object);
+    let message = format!(
+        "{} {name:?} is forbidden: user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+        request.kind.qualified(),
+        user.name,
+        groups.join(" "),
+        listed(&missing)
+    );
+    Err(Failure::forbidden(request.kind, name, message))
+}
 
-    fn has(&self, user: &User, permission: &Permission, namespace: &str) -> bool {
-        let verb = permission.verb.as_str();
-        if !permission.url.is_empty() {
-            return self.allows(
-                user,
-                &Attempt::Path {
-                    verb,
-                    path: &permission.url,
-                },
-            );
-        }
-        let (plural, subresource) = match permission.resource.split_once('/') {
-            Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
-            None => (permission.resource.as_str(), None),
-        };
-        let path = ResourcePath {
-            group: permission.group.clone(),
-            plural: plural.to_owned(),
-            namespace: namespace.to_owned(),
-            name: permission.name.clone(),
-            subresource,
-            ..ResourcePath::default()
-        };
-        self.may(user, verb, &path)
+fn has_permission(store: &Store, user: &User, permission: &Permission, namespace: &str) -> bool {
+    let verb = permission.verb.as_str();
+    if !permission.url.is_empty() {
+        return rbac::allows(
+            store,
+            user,
+            &Attempt::Path {
+                verb,
+                path: &permission.url,
+            },
+        );
     }
+    let (plural, subresource) = match permission.resource.split_once('/') {
+        Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
+        None => (permission.resource.as_str(), None),
+    };
+    let path = ResourcePath {
+        group: permission.group.clone(),
+        plural: plural.to_owned(),
+        namespace: namespace.to_owned(),
+        name: permission.name.clone(),
+        subresource,
+        ..ResourcePath::default()
+    };
+    rbac::may(store, user, verb, &path)
 }
 
 /// Splits a rule into its permissions.
@@ -130,9 +123,12 @@ fn permissions(rule: &Value) -> Vec<Permission> {
             .filter_map(|item| item.as_str().map(str::to_owned))
             .collect()
     };
-    let or_any = |names: Vec<String>| match names.is_empty() {
-        true => vec![String::new()],
-        false => names,
+    let or_any = |names: Vec<String>| {
+        if names.is_empty() {
+            vec![String::new()]
+        } else {
+            names
+        }
     };
     let verbs = list("verbs");
     let mut permissions = Vec::new();

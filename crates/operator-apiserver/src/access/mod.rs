@@ -1,5 +1,5 @@
 //! Authorization.
 
-mod escalation;
-mod owner;
+pub(crate) mod escalation;
+pub(crate) mod owner;
 pub(crate) mod rbac;

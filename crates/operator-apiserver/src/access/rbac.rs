@@ -4,14 +4,13 @@
 
 use serde_json::Value;
 
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
-use crate::request::call::{Call, ResourcePath, User};
-use crate::request::resource::Request;
-use crate::store::state::State;
-
-const GROUP: &str = "rbac.authorization.k8s.io";
+use crate::kinds::resource::{
+    CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES, Resource,
+};
+use crate::model::json::items;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::{Call, Request, ResourcePath, User};
+use crate::store::Store;
 
 /// The attributes of a request for authorization.
 #[derive(Clone, Debug)]
@@ -26,137 +25,138 @@ pub(crate) enum Attempt<'a> {
     },
 }
 
-impl State {
-    /// Rejects a request that the caller is not permitted to make.
-    pub(crate) fn authorize(&self, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
-        let Some(user) = &call.user else {
-            return Ok(());
-        };
-        let mut path = path.clone();
-        if path.group.is_empty() && path.plural == "namespaces" && !path.name.is_empty() {
-            // A namespace is in itself, to its roles.
-            path.namespace.clone_from(&path.name);
-        }
-        if path.name.is_empty() && matches!(verb, "list" | "watch") {
-            // Who asks for one name may have the right to it.
-            let mut terms = call.param("fieldSelector").split(',');
-            let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
-            name.unwrap_or_default()
-                .trim_start_matches('=')
-                .clone_into(&mut path.name);
-        }
-        match self.allows(user, &Attempt::Resource { verb, path: &path }) {
-            true => Ok(()),
-            false => Err(refusal(user, verb, &path)),
-        }
+/// Rejects a request that the caller is not permitted to make.
+pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
+    let Some(user) = &call.user else {
+        return Ok(());
+    };
+    let mut path = path.clone();
+    if (&*path.group, &*path.plural) == NAMESPACES && !path.name.is_empty() {
+        // A namespace is in itself, to its roles.
+        path.namespace.clone_from(&path.name);
     }
-
-    pub(crate) fn authorize_path(&self, call: &Call) -> Result<()> {
-        let Some(user) = &call.user else {
-            return Ok(());
-        };
-        let verb = call.method.as_str().to_lowercase();
-        match self.allows(
-            user,
-            &Attempt::Path {
-                verb: &verb,
-                path: &call.path,
-            },
-        ) {
-            true => Ok(()),
-            false => Err(Failure::forbidden_path(format!(
-                "forbidden: User {:?} cannot {verb} path {:?}",
-                user.name, call.path
-            ))),
-        }
+    if path.name.is_empty() && matches!(verb, "list" | "watch") {
+        // Who asks for one name may have the right to it.
+        let mut terms = call.param("fieldSelector").split(',');
+        let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
+        name.unwrap_or_default()
+            .trim_start_matches('=')
+            .clone_into(&mut path.name);
     }
-
-    /// An apply that creates an object also needs the permission `create`.
-    pub(crate) fn authorize_create_on_apply(&self, request: &Request<'_>) -> Result<()> {
-        let path = ResourcePath {
-            name: String::new(),
-            ..request.path.clone()
-        };
-        let Some(user) = &request.call.user else {
-            return Ok(());
-        };
-        match self.allows(
-            user,
-            &Attempt::Resource {
-                verb: "create",
-                path: &path,
-            },
-        ) {
-            true => Ok(()),
-            false => Err(refusal(user, "create", request.path)),
-        }
+    if allows(store, user, &Attempt::Resource { verb, path: &path }) {
+        Ok(())
+    } else {
+        Err(refusal(user, verb, &path))
     }
+}
 
-    /// Whether a user has a permission for a resource.
-    pub(crate) fn may(&self, user: &User, verb: &str, path: &ResourcePath) -> bool {
-        self.allows(user, &Attempt::Resource { verb, path })
+pub(crate) fn authorize_path(store: &Store, call: &Call) -> Result<()> {
+    let Some(user) = &call.user else {
+        return Ok(());
+    };
+    let verb = call.method.as_str().to_lowercase();
+    if allows(
+        store,
+        user,
+        &Attempt::Path {
+            verb: &verb,
+            path: &call.path,
+        },
+    ) {
+        Ok(())
+    } else {
+        Err(Failure::forbidden_path(format!(
+            "forbidden: User {:?} cannot {verb} path {:?}",
+            user.name, call.path
+        )))
     }
+}
 
-    /// Whether a rule that is bound to the user permits the request.
-    pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
-        self.reason(user, attempt).is_some()
+/// An apply that creates an object also needs the permission `create`.
+pub(crate) fn authorize_create_on_apply(store: &Store, request: &Request<'_>) -> Result<()> {
+    let path = ResourcePath {
+        name: String::new(),
+        ..request.path.clone()
+    };
+    let Some(user) = &request.call.user else {
+        return Ok(());
+    };
+    if allows(
+        store,
+        user,
+        &Attempt::Resource {
+            verb: "create",
+            path: &path,
+        },
+    ) {
+        Ok(())
+    } else {
+        Err(refusal(user, "create", request.path))
     }
+}
 
-    /// The reason why the user has the permission; empty for an administrator.
-    pub(crate) fn reason(&self, user: &User, attempt: &Attempt<'_>) -> Option<String> {
-        if user.groups.iter().any(|group| group == "system:masters") {
-            return Some(String::new());
-        }
-        let namespace = match attempt {
-            Attempt::Resource { path, .. } => path.namespace.as_str(),
-            Attempt::Path { .. } => "",
-        };
-        let cluster = self.store.of_kind(GROUP, "clusterrolebindings", "");
-        let mut bindings: Vec<(&Value, &str)> =
-            cluster.map(|(_, binding)| (&**binding, "")).collect();
-        if !namespace.is_empty() {
-            let local = self.store.of_kind(GROUP, "rolebindings", namespace);
-            bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
-        }
-        bindings.into_iter().find_map(|(binding, namespace)| {
-            let subjects = binding["subjects"].as_array().into_iter().flatten();
-            let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
-            let subject = subjects.next()?;
-            let rules = self.rules(binding, namespace);
-            let covers = rules.iter().any(|rule| covers(rule, attempt));
-            covers.then(|| describe(binding, subject, namespace))
-        })
+/// Whether a user has a permission for a resource.
+pub(crate) fn may(store: &Store, user: &User, verb: &str, path: &ResourcePath) -> bool {
+    allows(store, user, &Attempt::Resource { verb, path })
+}
+
+/// Whether a rule that is bound to the user permits the request.
+pub(crate) fn allows(store: &Store, user: &User, attempt: &Attempt<'_>) -> bool {
+    reason(store, user, attempt).is_some()
+}
+
+/// The reason why the user has the permission; empty for an administrator.
+pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Option<String> {
+    if user.groups.iter().any(|group| group == "system:masters") {
+        return Some(String::new());
     }
+    let namespace = match attempt {
+        Attempt::Resource { path, .. } => path.namespace.as_str(),
+        Attempt::Path { .. } => "",
+    };
+    let cluster = store.of_kind(CLUSTER_ROLE_BINDINGS, "");
+    let mut bindings: Vec<(&Value, &str)> = cluster.map(|(_, binding)| (&**binding, "")).collect();
+    if !namespace.is_empty() {
+        let local = store.of_kind(ROLE_BINDINGS, namespace);
+        bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
+    }
+    bindings.into_iter().find_map(|(binding, namespace)| {
+        let subjects = items(&binding["subjects"]);
+        let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
+        let subject = subjects.next()?;
+        let rules = rules(store, binding, namespace);
+        let covers = rules.iter().any(|rule| covers(rule, attempt));
+        covers.then(|| describe(binding, subject, namespace))
+    })
+}
 
-    /// The rules of the role to which a binding refers.
-    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
-        let role = &binding["roleRef"];
-        let (plural, namespace) = match role["kind"].as_str() {
-            Some("Role") => ("roles", namespace),
-            _ => ("clusterroles", ""),
-        };
-        let key = Key {
-            group: GROUP.into(),
-            plural: plural.into(),
-            namespace: namespace.into(),
-            name: role["name"].as_str().unwrap_or_default().into(),
-        };
-        let Some(role) = self.store.find(&key) else {
-            return Vec::new();
-        };
-        let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
-        let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
-        for selector in selectors.into_iter().flatten() {
-            for (_, other) in self.store.of_kind(GROUP, "clusterroles", "") {
-                let labels = &other["metadata"]["labels"];
-                let wanted = selector["matchLabels"].as_object();
-                if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v))
-                {
-                    rules.extend(other["rules"].as_array().cloned().unwrap_or_default());
-                }
+/// The rules of the role to which a binding refers.
+pub(crate) fn rules(store: &Store, binding: &Value, namespace: &str) -> Vec<Value> {
+    let role = &binding["roleRef"];
+    let (resource, namespace) = role_resource(role, namespace);
+    let name = role["name"].as_str().unwrap_or_default();
+    let Some(role) = store.find(&Key::new(resource, namespace, name)) else {
+        return Vec::new();
+    };
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+    let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
+    for selector in selectors.into_iter().flatten() {
+        for (_, other) in store.of_kind(CLUSTER_ROLES, "") {
+            let labels = &other["metadata"]["labels"];
+            let wanted = selector["matchLabels"].as_object();
+            if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v)) {
+                rules.extend(other["rules"].as_array().cloned().unwrap_or_default());
             }
         }
-        rules
+    }
+    rules
+}
+
+/// The kind and namespace of the role to which a binding in a namespace refers.
+pub(crate) fn role_resource<'a>(role: &Value, namespace: &'a str) -> (Resource, &'a str) {
+    match role["kind"].as_str() {
+        Some("Role") => (ROLES, namespace),
+        _ => (CLUSTER_ROLES, ""),
     }
 }
 
@@ -200,14 +200,8 @@ fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {
 }
 
 fn covers(rule: &Value, attempt: &Attempt<'_>) -> bool {
-    let list = |field: &str| -> Vec<&str> {
-        rule[field]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
-    };
+    let list =
+        |field: &str| -> Vec<&str> { items(&rule[field]).filter_map(Value::as_str).collect() };
     let has = |field: &str, wanted: &str| {
         list(field)
             .iter()
@@ -246,7 +240,7 @@ fn with_subresource(path: &ResourcePath) -> String {
 
 /// Formats a reference as the real server does.
 fn refusal(user: &User, verb: &str, path: &ResourcePath) -> Failure {
-    let kind = Kind::named(&path.group, &path.plural);
+    let kind = Kind::named((&path.group, &path.plural));
     let name = match path.name.as_str() {
         "" => String::new(),
         name => format!(" {name:?}"),

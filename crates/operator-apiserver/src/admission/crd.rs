@@ -1,30 +1,22 @@
 //! Rejects new objects of a custom kind while its CRD is being deleted.
 
-use crate::model::failure::Failure;
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::kinds::resource::CRDS;
 use crate::model::metadata::is_deleting;
-use crate::resource::crd::{GROUP, PLURAL};
-use crate::store::state::State;
+use crate::model::{Failure, Key, Kind};
+use crate::store::Store;
 
-impl State {
-    /// Rejects new objects of a custom kind while its CRD is being deleted.
-    pub(crate) fn check_crd(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
-        let definition = kind.custom.as_ref().and_then(|_| {
-            self.store.find(&Key {
-                group: GROUP.into(),
-                plural: PLURAL.into(),
-                namespace: String::new(),
-                name: kind.qualified(),
-            })
-        });
-        if !definition.is_some_and(|definition| is_deleting(&definition)) {
-            return Ok(());
-        }
-        let text = format!(
-            "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
-            kind.qualified()
-        );
-        Err(Failure::forbidden(kind, name, text))
+/// Rejects new objects of a custom kind while its CRD is being deleted.
+pub(crate) fn check_crd(store: &Store, kind: &Kind, name: &str) -> Result<(), Failure> {
+    let definition = kind
+        .custom
+        .as_ref()
+        .and_then(|_| store.find(&Key::new(CRDS, "", &kind.qualified())));
+    if !definition.is_some_and(|definition| is_deleting(&definition)) {
+        return Ok(());
     }
+    let text = format!(
+        "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
+        kind.qualified()
+    );
+    Err(Failure::forbidden(kind, name, text))
 }

@@ -6,42 +6,39 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::kinds::resource::PRIORITY_CLASSES;
 use crate::model::metadata::name;
-use crate::resource::priority_class::{GROUP, PLURAL};
-use crate::store::state::State;
+use crate::model::{Failure, Kind, Result};
+use crate::store::Store;
 
-impl State {
-    /// The class of pods that name none.
-    pub(crate) fn default_priority_class(&self) -> Option<Arc<Value>> {
-        let classes = self.store.of_kind(GROUP, PLURAL, "").map(|(_, it)| it);
-        let defaults = classes.filter(|class| class["globalDefault"] == true);
-        defaults
-            .min_by_key(|class| class["value"].as_i64())
-            .cloned()
+/// The class of pods that name none.
+pub(crate) fn default_priority_class(store: &Store) -> Option<Arc<Value>> {
+    let classes = store.of_kind(PRIORITY_CLASSES, "").map(|(_, it)| it);
+    classes
+        .filter(|class| class["globalDefault"] == true)
+        .min_by_key(|class| class["value"].as_i64())
+        .cloned()
+}
+
+/// Rejects a second default class.
+pub(crate) fn check_default_class(
+    store: &Store,
+    kind: &Kind,
+    is_new: bool,
+    object: &Value,
+) -> Result<()> {
+    if !kind.is(PRIORITY_CLASSES) || object["globalDefault"] != true {
+        return Ok(());
     }
-
-    /// Rejects a second default class.
-    pub(crate) fn check_default_class(
-        &self,
-        kind: &Kind,
-        is_new: bool,
-        object: &Value,
-    ) -> Result<()> {
-        if !kind.is(GROUP, PLURAL) || object["globalDefault"] != true {
-            return Ok(());
+    match default_priority_class(store) {
+        Some(known) if is_new || name(&known) != name(object) => {
+            let (known, name) = (name(&known), name(object));
+            let message = format!(
+                "{} {name:?} is forbidden: PriorityClass {known} is already marked as default. Only one default can exist",
+                kind.qualified()
+            );
+            Err(Failure::forbidden(kind, name, message))
         }
-        match self.default_priority_class() {
-            Some(known) if is_new || name(&known) != name(object) => {
-                let (known, name) = (name(&known), name(object));
-                let message = format!(
-                    "{} {name:?} is forbidden: PriorityClass {known} is already marked as default. Only one default can exist",
-                    kind.qualified()
-                );
-                Err(Failure::forbidden(kind, name, message))
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }

@@ -89,8 +89,8 @@ impl Atom {
 }
 
 pub(crate) fn map_in_json(fields: &BTreeMap<String, Atom>) -> String {
-    let fields = fields.iter();
     let fields: Vec<String> = fields
+        .iter()
         .map(|(name, value)| format!("{}:{}", go::text_in_json(name), value.to_json()))
         .collect();
     format!("{{{}}}", fields.join(","))
@@ -108,10 +108,9 @@ impl fmt::Display for Atom {
                 let items: Vec<String> = items.iter().map(Self::to_string).collect();
                 write!(f, "[{}]", items.join(","))
             }
-            Self::Map(fields) => {
-                let mut fields = fields.iter();
-                fields.try_for_each(|(name, value)| write!(f, "{name}={value}"))
-            }
+            Self::Map(fields) => fields
+                .iter()
+                .try_for_each(|(name, value)| write!(f, "{name}={value}")),
             Self::Null => f.write_str("null"),
         }
     }

@@ -1,8 +1,8 @@
 //! The schema of a kind for field ownership.
 
 use super::Node;
+use crate::model::Kind;
 use crate::model::builtin::builtin;
-use crate::model::kind::Kind;
 
 /// The schema of a kind's objects for field ownership.
 pub(crate) fn node(kind: &Kind) -> Node<'_> {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::set::FieldSet;
+use crate::model::json::items;
 use crate::model::metadata;
 
 /// The identity of an entry of `managedFields`.
@@ -58,7 +59,7 @@ impl Managers {
     /// Reads `managedFields`. Returns `None` if an entry does not have the format that the server writes.
     pub fn read(entries: &Value) -> Option<Self> {
         let mut managers = Self::default();
-        for entry in entries.as_array().into_iter().flatten() {
+        for entry in items(entries) {
             let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
             let operation = match text("operation").as_str() {
                 "Apply" => Operation::Apply,
@@ -139,9 +140,10 @@ impl Managers {
 
     /// The value of `managedFields`; absent if nobody owns a field.
     pub fn write_or_null(&self) -> Value {
-        match self.0.is_empty() {
-            true => Value::Null,
-            false => self.write(),
+        if self.0.is_empty() {
+            Value::Null
+        } else {
+            self.write()
         }
     }
 

@@ -305,9 +305,10 @@ impl Writer<'_> {
 
 impl Changes<'_> {
     fn seen_by(&self, owned: &Owned) -> Option<&Comparison> {
-        match owned.api_version == self.version {
-            true => Some(&self.own),
-            false => self.elsewhere.get(&owned.api_version),
+        if owned.api_version == self.version {
+            Some(&self.own)
+        } else {
+            self.elsewhere.get(&owned.api_version)
         }
     }
 

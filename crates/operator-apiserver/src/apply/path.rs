@@ -58,8 +58,8 @@ impl fmt::Display for Step {
         match self {
             Self::Field(name) => write!(f, ".{name}"),
             Self::Key(fields) => {
-                let fields = fields.iter();
                 let parts: Vec<String> = fields
+                    .iter()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
                 write!(f, "[{}]", parts.join(","))

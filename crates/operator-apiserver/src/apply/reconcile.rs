@@ -10,9 +10,10 @@ use super::shape::{Node, Relation};
 pub(crate) fn reconciled(set: &FieldSet, node: Node<'_>) -> FieldSet {
     let mut whole = FieldSet::default();
     walk(Some(set), node, false, &mut Vec::new(), &mut whole);
-    match whole.is_empty() {
-        true => set.clone(),
-        false => set.recursive_difference(&whole).union(&whole),
+    if whole.is_empty() {
+        set.clone()
+    } else {
+        set.recursive_difference(&whole).union(&whole)
     }
 }
 

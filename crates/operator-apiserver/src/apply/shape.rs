@@ -82,9 +82,10 @@ impl<'a> Node<'a> {
         let target = resolve(schema);
         let is = |type_: &str| value.is_null() && target.type_.as_deref() == Some(type_);
         if value.is_object() || is("object") {
-            return match is_atomic(schema) {
-                true => Shape::Leaf,
-                false => Shape::Fields,
+            return if is_atomic(schema) {
+                Shape::Leaf
+            } else {
+                Shape::Fields
             };
         }
         if value.is_array() || is("array") {
@@ -186,10 +187,10 @@ impl<'a> Node<'a> {
 
     /// Whether a strategic merge patch merges the list here instead of replacing it.
     pub fn merges_lists(self) -> bool {
-        let strategy = self
-            .keyword("x-kubernetes-patch-strategy")
-            .unwrap_or_default();
-        strategy.split(',').any(|part| part == "merge")
+        self.keyword("x-kubernetes-patch-strategy")
+            .unwrap_or_default()
+            .split(',')
+            .any(|part| part == "merge")
     }
 
     /// The field by which a strategic merge patch identifies items.

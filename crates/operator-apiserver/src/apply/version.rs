@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::shape::Node;
+use crate::model::Kind;
 use crate::model::builtin::builtin;
-use crate::model::kind::{Kind, VersionSchema};
+use crate::model::kind::VersionSchema;
 
 /// The versions of a kind, by `apiVersion`.
 #[derive(Clone, Copy)]
@@ -36,9 +37,10 @@ impl<'a> Versions<'a> {
             },
             Self::BuiltIn(own, node) => {
                 // An event has another form in another group, which the server cannot convert here.
-                let is_known = builtin().kinds.iter().any(|kind| {
-                    kind.is(&own.group, &own.plural) && kind.api_version() == api_version
-                });
+                let is_known = builtin()
+                    .kinds
+                    .iter()
+                    .any(|kind| kind.is(own.resource()) && kind.api_version() == api_version);
                 Ok(is_known.then_some(node))
             }
         }

@@ -4,8 +4,7 @@ use serde_json::{Map, Value};
 
 use super::round;
 use crate::go::{go_type, syntax_error};
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::model::{Failure, Kind, Result};
 
 /// Parses the options of a deletion.
 pub(crate) fn options(body: &[u8]) -> Result<Value> {

@@ -183,8 +183,7 @@ pub(super) fn normalize_builtin(
 /// Go also decodes bytes from a list of numbers.
 fn bytes(items: &[Value], location: &Location<'_>) -> Result<Vec<u8>, Undecodable> {
     let byte = |item: &Value| {
-        let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
-        byte.ok_or_else(|| {
+        item.as_u64().and_then(|number| u8::try_from(number).ok()).ok_or_else(|| {
             let found = described(item);
             let (owner, fields) = (location.owner, location.trail.fields());
             Undecodable::new(format!(

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use crate::model::builtin::builtin;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{Kind, group_version};
-use crate::model::metadata;
+use crate::model::{Cause, Failure, Kind, Result, group_version, metadata};
 
 /// An object of a different kind than the expected built-in one.
 pub(crate) struct KindMismatch {
@@ -31,15 +29,16 @@ pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch>
     let single = found.strip_suffix("List").unwrap_or(&found);
     let is_known =
         kinds.any(|it| (it.kind == found || it.kind == single) && it.api_version() == api_version);
-    let why = match is_known {
-        true => format!(
+    let why = if is_known {
+        format!(
             "converting ({version}.{found}) to ({}.{}): unknown conversion",
             go_package(&kind.group),
             kind.kind
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "no kind {found:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
-        ),
+        )
     };
     Some(KindMismatch {
         version: version.to_owned(),

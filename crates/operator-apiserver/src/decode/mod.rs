@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
 use crate::go::{Undecodable, go_type, zero};
+use crate::kinds::strategy;
+use crate::model::Kind;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
-use crate::model::kind::Kind;
-use crate::resource::defaults;
 
 /// The fields that are dropped when an object is converted to its stored form.
 #[derive(Default)]
@@ -35,12 +35,12 @@ pub(crate) struct Normalized {
 
 /// The differences between an object as sent and as stored.
 #[derive(Clone, Default)]
-pub(crate) struct Lost {
+pub(crate) struct DroppedFields {
     /// The object as sent, if validation covers more than what is stored.
     pub sent: Option<Value>,
     /// Whether the real server stores more than it returns: empty maps and nulls in the metadata of custom objects, or null bytes. The next
     /// write removes this, so it counts as a change even if it changes nothing else.
-    pub is_untidy: bool,
+    pub stores_unknown_fields: bool,
 }
 
 /// Converts an object to its stored form: without unknown fields, and with defaults.
@@ -78,7 +78,7 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, U
                 )?;
                 zero::fill_object(name, type_, object);
             }
-            defaults::fill(kind, object);
+            (strategy(kind).set_defaults)(object);
         }
         (None, None) => {}
     }
@@ -151,7 +151,10 @@ pub(crate) fn conform(schema: &Schema, object: &mut Value) -> bool {
 
 /// Decodes an object that a webhook changed. A custom object keeps its unknown fields until it is stored, and loses metadata of the wrong
 /// type.
-pub(crate) fn complete(kind: &Kind, object: &mut Value) -> Result<Normalized, Undecodable> {
+pub(crate) fn normalize_mutated(
+    kind: &Kind,
+    object: &mut Value,
+) -> Result<Normalized, Undecodable> {
     let Some(custom) = &kind.custom else {
         return normalize(kind, object);
     };

@@ -4,99 +4,101 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::collect::Actor;
-use crate::model::key::Key;
+use super::collect::{self, Actor};
+use crate::kinds::crd::naming::{NamesInUse, accept, is_established};
+use crate::kinds::crd::{CLEANUP, set_terminating};
+use crate::kinds::resource::CRDS;
+use crate::model::Key;
 use crate::model::metadata::{self, finalizers, is_deleting, remove_finalizer};
-use crate::resource::crd::naming::{NamesInUse, accept, is_established};
-use crate::resource::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
-use crate::store::state::State;
-use crate::store::stored;
-use crate::write::delete::Options;
+use crate::store::stored::{self, first_lost_version};
+use crate::store::{Registry, State, Store};
+use crate::write::delete::{Options, delete_one};
 
-impl State {
-    /// The reason why the objects of a CRD cannot be listed in their storage version.
-    fn unlisted(&self, definition: &Value) -> Option<String> {
-        let registered = self.registry.crd(metadata::name(definition))?;
-        let group = definition["spec"]["group"].as_str()?;
-        let plural = definition["spec"]["names"]["plural"].as_str()?;
-        let kind = definition["spec"]["names"]["kind"].as_str()?;
-        let lost = self.lost(registered, group, plural)?;
-        Some(stored::reinitializing(&registered.storage, kind, &lost))
+/// The reason why the objects of a CRD cannot be listed in their storage version.
+fn unlisted(store: &Store, registry: &Registry, definition: &Value) -> Option<String> {
+    let registered = registry.crd(metadata::name(definition))?;
+    let group = definition["spec"]["group"].as_str()?;
+    let plural = definition["spec"]["names"]["plural"].as_str()?;
+    let kind = definition["spec"]["names"]["kind"].as_str()?;
+    let lost = first_lost_version(store, registered, (group, plural))?;
+    Some(stored::reinitializing(&registered.storage, kind, &lost))
+}
+
+fn objects_of(store: &Store, definition: &Value) -> Vec<Key> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &definition["spec"];
+    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+    store
+        .of_kind((&group, &plural), "")
+        .map(|(key, _)| key.clone())
+        .collect()
+}
+
+/// Accepts new CRDs, deletes the objects of CRDs that are being deleted, and removes those CRDs once they have no objects.
+pub(crate) fn sweep_crds(state: &mut State) {
+    if std::mem::take(&mut state.gc.crd_names_changed) {
+        accept_names(state);
     }
-
-    fn objects_of(&self, definition: &Value) -> Vec<Key> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let spec = &definition["spec"];
-        let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-        self.store
-            .of_kind(&group, &plural, "")
-            .map(|(key, _)| key.clone())
-            .collect()
-    }
-
-    /// Accepts new CRDs, deletes the objects of CRDs that are being deleted, and removes those CRDs once they have no objects.
-    pub(crate) fn sweep_crds(&mut self) {
-        if std::mem::take(&mut self.renamed) {
-            self.accept_names();
+    let ending: Vec<(Key, Arc<Value>)> = state
+        .store
+        .of_kind(CRDS, "")
+        .filter(|(_, object)| is_deleting(object))
+        .map(|(key, object)| (key.clone(), object.clone()))
+        .collect();
+    for (definition, object) in ending {
+        if !finalizers(&object).contains(&CLEANUP) {
+            continue;
         }
-        let ending: Vec<(Key, Arc<Value>)> = self
-            .store
-            .of_kind(GROUP, PLURAL, "")
-            .filter(|(_, object)| is_deleting(object))
-            .map(|(key, object)| (key.clone(), object.clone()))
-            .collect();
-        for (definition, object) in ending {
-            if !finalizers(&object).contains(&CLEANUP) {
-                continue;
-            }
-            if let Some(unread) = self.unlisted(&object) {
-                self.edit(&definition, Actor::ApiServer, |object| {
-                    let message = format!("could not list instances: {unread}");
-                    set_terminating(object, "True", "InstanceDeletionFailed", &message);
-                });
-                continue;
-            }
-            self.edit(&definition, Actor::ApiServer, |object| {
-                let message = "CustomResource deletion is in progress";
-                set_terminating(object, "True", "InstanceDeletionInProgress", message);
+        if let Some(unread) = unlisted(&state.store, &state.registry, &object) {
+            collect::edit(state, &definition, Actor::ApiServer, |object| {
+                let message = format!("could not list instances: {unread}");
+                set_terminating(object, "True", "InstanceDeletionFailed", &message);
             });
-            for key in self.objects_of(&object) {
-                let deleting = self
-                    .store
-                    .find(&key)
-                    .is_none_or(|object| is_deleting(&object));
-                if !deleting && let Some(kind) = self.registry.by_key(&key) {
-                    // If the object no longer exists, there is nothing to do.
-                    let _gone = self.delete_one(&kind, &key, &Options::default());
-                }
+            continue;
+        }
+        collect::edit(state, &definition, Actor::ApiServer, |object| {
+            let message = "CustomResource deletion is in progress";
+            set_terminating(object, "True", "InstanceDeletionInProgress", message);
+        });
+        for key in objects_of(&state.store, &object) {
+            let deleting = state
+                .store
+                .find(&key)
+                .is_none_or(|object| is_deleting(&object));
+            if !deleting && let Some(kind) = state.registry.by_key(&key) {
+                // If the object no longer exists, there is nothing to do.
+                let _gone = delete_one(state, &kind, &key, &Options::default());
             }
-            if self.objects_of(&object).is_empty() {
-                self.edit(&definition, Actor::ApiServer, |object| {
-                    let (reason, message) = match is_established(object) {
-                        true => ("InstanceDeletionCompleted", "removed all instances"),
-                        false => ("NeverEstablished", "resource was never established"),
-                    };
-                    set_terminating(object, "False", reason, message);
-                    remove_finalizer(object, CLEANUP);
-                });
-            }
+        }
+        if objects_of(&state.store, &object).is_empty() {
+            collect::edit(state, &definition, Actor::ApiServer, |object| {
+                let (reason, message) = if is_established(object) {
+                    ("InstanceDeletionCompleted", "removed all instances")
+                } else {
+                    ("NeverEstablished", "resource was never established")
+                };
+                set_terminating(object, "False", reason, message);
+                remove_finalizer(object, CLEANUP);
+            });
         }
     }
+}
 
-    fn accept_names(&mut self) {
-        let names = self.store.of_kind(GROUP, PLURAL, "");
-        let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
-        for key in names {
-            let Some(object) = self.store.find(&key) else {
-                continue;
-            };
-            let mut in_use = NamesInUse::default();
-            let others = self.store.of_kind(GROUP, PLURAL, "");
-            let others = others.filter(|(other, _)| other.name != key.name);
-            others
-                .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
-                .for_each(|(_, other)| in_use.add(other));
-            self.edit(&key, Actor::ApiServer, |object| accept(object, &in_use));
-        }
+fn accept_names(state: &mut State) {
+    let names = state.store.of_kind(CRDS, "");
+    let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
+    for key in names {
+        let Some(object) = state.store.find(&key) else {
+            continue;
+        };
+        let mut in_use = NamesInUse::default();
+        let others = state.store.of_kind(CRDS, "");
+        others
+            .filter(|(other, _)| other.name != key.name)
+            .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
+            .for_each(|(_, other)| in_use.add(other));
+        collect::edit(state, &key, Actor::ApiServer, |object| {
+            accept(object, &in_use)
+        });
     }
 }

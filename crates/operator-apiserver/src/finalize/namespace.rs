@@ -2,56 +2,54 @@
 
 use serde_json::Value;
 
-use super::collect::Actor;
-use crate::model::key::Key;
+use super::collect::{self, Actor};
+use crate::kinds::resource::{NAMESPACES, PODS};
+use crate::model::Key;
 use crate::model::metadata::is_deleting;
-use crate::store::state::State;
-use crate::write::delete::Options;
+use crate::store::State;
+use crate::write::delete::{Options, delete_one};
 
-impl State {
-    /// Deletes the objects in namespaces that are being deleted, and removes the empty ones.
-    pub(crate) fn sweep_namespaces(&mut self) {
-        let ending: Vec<String> = self
-            .store
-            .of_kind("", "namespaces", "")
-            .filter(|(_, object)| is_deleting(object))
-            .map(|(key, _)| key.name.clone())
-            .collect();
-        for namespace in ending {
-            let inside = |state: &Self| -> Vec<Key> {
-                let all = state.store.all().map(|(key, _)| key);
-                all.filter(|key| key.namespace == namespace)
-                    .cloned()
-                    .collect()
-            };
-            let pods_alone = inside(self)
-                .iter()
-                .any(|key| key.group.is_empty() && key.plural == "pods");
-            for key in inside(self) {
-                if pods_alone && key.plural != "pods" {
-                    // All else waits for them.
-                    continue;
-                }
-                let deleting = self
-                    .store
-                    .find(&key)
-                    .is_none_or(|object| is_deleting(&object));
-                if !deleting && let Some(kind) = self.registry.by_key(&key) {
-                    // If the object no longer exists, there is nothing to do.
-                    let _gone = self.delete_one(&kind, &key, &Options::now());
-                }
+/// Deletes the objects in namespaces that are being deleted, and removes the empty ones.
+pub(crate) fn sweep_namespaces(state: &mut State) {
+    let ending: Vec<String> = state
+        .store
+        .of_kind(NAMESPACES, "")
+        .filter(|(_, object)| is_deleting(object))
+        .map(|(key, _)| key.name.clone())
+        .collect();
+    for namespace in ending {
+        let inside = |state: &State| -> Vec<Key> {
+            let all = state.store.all().map(|(key, _)| key);
+            all.filter(|key| key.namespace == namespace)
+                .cloned()
+                .collect()
+        };
+        let pods_alone = inside(state).iter().any(|key| key.is(PODS));
+        for key in inside(state) {
+            if pods_alone && !key.is(PODS) {
+                // All else waits for them.
+                continue;
             }
-            if inside(self).is_empty() {
-                self.edit(
-                    &Key::of_namespace(&namespace),
-                    Actor::Controllers,
-                    |object| {
-                        if let Some(Value::Object(spec)) = object.get_mut("spec") {
-                            spec.shift_remove("finalizers");
-                        }
-                    },
-                );
+            let deleting = state
+                .store
+                .find(&key)
+                .is_none_or(|object| is_deleting(&object));
+            if !deleting && let Some(kind) = state.registry.by_key(&key) {
+                // If the object no longer exists, there is nothing to do.
+                let _gone = delete_one(state, &kind, &key, &Options::now());
             }
+        }
+        if inside(state).is_empty() {
+            collect::edit(
+                state,
+                &Key::new(NAMESPACES, "", &namespace),
+                Actor::Controllers,
+                |object| {
+                    if let Some(Value::Object(spec)) = object.get_mut("spec") {
+                        spec.shift_remove("finalizers");
+                    }
+                },
+            );
         }
     }
 }

@@ -4,47 +4,45 @@
 
 use serde_json::Value;
 
-use super::collect::Actor;
-use crate::model::key::Key;
+use super::collect::{self, Actor};
+use crate::kinds::claim::PROTECTION as CLAIM;
+use crate::kinds::pod::claims;
+use crate::kinds::resource::{PODS, VOLUME_CLAIMS, VOLUMES};
+use crate::kinds::volume::PROTECTION as VOLUME;
+use crate::model::Key;
 use crate::model::metadata::{finalizers, is_deleting, remove_finalizer};
-use crate::resource::claim::PROTECTION as CLAIM;
-use crate::resource::pod::claims;
-use crate::store::state::State;
+use crate::store::{State, Store};
 
-const VOLUME: &str = "kubernetes.io/pv-protection";
-
-impl State {
-    /// Removes the finalizer of a claim or volume that is being deleted, if nothing uses it.
-    pub(crate) fn unprotect(&mut self, key: &Key) {
-        let finalizer = match (&*key.group, &*key.plural) {
-            ("", "persistentvolumeclaims") => CLAIM,
-            ("", "persistentvolumes") => VOLUME,
-            _ => return,
-        };
-        let Some(object) = self.store.find(key) else {
-            return;
-        };
-        if !is_deleting(&object) || !finalizers(&object).contains(&finalizer) {
-            return;
-        }
-        let is_used = match finalizer {
-            // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count, also those that are over
-            CLAIM => self.users(key).any(|pod| !node(pod).is_empty()),
-            _ => object["status"]["phase"] == "Bound",
-        };
-        if !is_used {
-            self.edit(key, Actor::Controllers, |object| {
-                remove_finalizer(object, finalizer)
-            });
-        }
+/// Removes the finalizer of a claim or volume that is being deleted, if nothing uses it.
+pub(crate) fn unprotect(state: &mut State, key: &Key) {
+    let finalizer = match key.resource() {
+        VOLUME_CLAIMS => CLAIM,
+        VOLUMES => VOLUME,
+        _ => return,
+    };
+    let Some(object) = state.store.find(key) else {
+        return;
+    };
+    if !is_deleting(&object) || !finalizers(&object).contains(&finalizer) {
+        return;
     }
-
-    /// The pods that use a claim.
-    pub(crate) fn users<'a>(&'a self, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
-        let pods = self.store.of_kind("", "pods", &claim.namespace);
-        pods.map(|(_, pod)| &**pod)
-            .filter(|pod| claims(pod).any(|name| name == claim.name))
+    let is_used = match finalizer {
+        // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count, also those that are over
+        CLAIM => users(&state.store, key).any(|pod| !node(pod).is_empty()),
+        _ => object["status"]["phase"] == "Bound",
+    };
+    if !is_used {
+        collect::edit(state, key, Actor::Controllers, |object| {
+            remove_finalizer(object, finalizer)
+        });
     }
+}
+
+/// The pods that use a claim.
+pub(crate) fn users<'a>(store: &'a Store, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
+    let pods = store.of_kind(PODS, &claim.namespace);
+    pods.map(|(_, pod)| &**pod)
+        .filter(|pod| claims(pod).any(|name| name == claim.name))
 }
 
 fn node(pod: &Value) -> &str {

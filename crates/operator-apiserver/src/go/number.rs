@@ -20,9 +20,10 @@ pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
 }
 
 fn unparsed(function: &str, text: &str, is_number: bool) -> String {
-    let why = match is_number {
-        true => "value out of range",
-        false => "invalid syntax",
+    let why = if is_number {
+        "value out of range"
+    } else {
+        "invalid syntax"
     };
     format!("strconv.{function}: parsing {}: {why}", quoted(text))
 }

@@ -33,8 +33,7 @@ enum Stop {
 
 /// Parses a time and converts it to UTC. Returns `None` for the first second of the year 1, Go's zero time.
 pub(crate) fn canonical(text: &str, precision: Precision) -> Result<Option<String>, String> {
-    let mut reader = Reader { text, at: 0 };
-    let time = reader.time(precision);
+    let time = Reader { text, at: 0 }.time(precision);
     let is_set = |time: String| (!time.starts_with("0001-01-01T00:00:00")).then_some(time);
     time.map(is_set).map_err(|stop| {
         let shown = quoted(text);
@@ -151,9 +150,10 @@ impl Reader<'_> {
         what: &'static str,
     ) -> Result<i32, Stop> {
         let number = self.digits(part, lengths)?;
-        match values.contains(&number) {
-            true => Ok(number),
-            false => Err(Stop::OutOfRange(what)),
+        if values.contains(&number) {
+            Ok(number)
+        } else {
+            Err(Stop::OutOfRange(what))
         }
     }
 

@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::kind::Kind;
-
 /// The identity of a stored object, without its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -36,35 +34,22 @@ impl PartialOrd for Key {
 }
 
 impl Key {
-    /// The key under which the real server stores it.
-    pub fn in_etcd(&self, kind: &Kind) -> String {
-        let group = match kind.custom {
-            Some(_) => format!("{}/", self.group),
-            None => String::new(),
-        };
-        // Beside them, the addresses that are given out are kept.
-        let part = match kind.is("", "services") {
-            true => "specs/",
-            false => "",
-        };
-        let namespace = match self.namespace.as_str() {
-            "" => String::new(),
-            namespace => format!("{namespace}/"),
-        };
-        format!(
-            "/registry/{group}{}/{part}{namespace}{}",
-            self.plural, self.name
-        )
-    }
-}
-
-impl Key {
-    /// The key of a namespace.
-    pub fn of_namespace(name: &str) -> Self {
+    /// The key of an object; the namespace is empty for cluster-scoped objects.
+    pub fn new((group, plural): (&str, &str), namespace: &str, name: &str) -> Self {
         Self {
-            plural: "namespaces".into(),
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.to_owned(),
             name: name.to_owned(),
-            ..Self::default()
         }
+    }
+
+    /// The group and plural of the kind.
+    pub fn resource(&self) -> (&str, &str) {
+        (&self.group, &self.plural)
+    }
+
+    pub fn is(&self, resource: (&str, &str)) -> bool {
+        self.resource() == resource
     }
 }

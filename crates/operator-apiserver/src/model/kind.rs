@@ -106,7 +106,7 @@ pub(crate) struct Scale {
 
 impl Kind {
     /// A kind of which only the resource is known, for messages.
-    pub fn named(group: &str, plural: &str) -> Self {
+    pub fn named((group, plural): (&str, &str)) -> Self {
         Self {
             group: group.to_owned(),
             plural: plural.to_owned(),
@@ -145,13 +145,23 @@ impl Kind {
         }
     }
 
-    pub fn is(&self, group: &str, plural: &str) -> bool {
+    pub fn is(&self, (group, plural): (&str, &str)) -> bool {
         self.group == group && self.plural == plural
     }
 
     /// Whether the kind is Event in the group `events.k8s.io`; both groups of Events share one store.
     pub fn is_new_event(&self) -> bool {
-        self.is("events.k8s.io", "events")
+        self.is(("events.k8s.io", "events"))
+    }
+
+    /// The group and plural.
+    pub fn resource(&self) -> (&str, &str) {
+        (&self.group, &self.plural)
+    }
+
+    /// The group and plural under which objects of the kind are stored.
+    pub fn stored_resource(&self) -> (&str, &str) {
+        (self.storage_group(), &self.plural)
     }
 
     /// The group under which objects of the kind are stored.

@@ -8,6 +8,7 @@ use std::vec::IntoIter;
 use serde_json::Value;
 
 use super::name;
+use crate::model::json::entries;
 
 /// The requirement of a selector for one label or field.
 #[derive(Clone, Debug)]
@@ -201,7 +202,7 @@ fn values(tokens: &mut Tokens) -> Result<Vec<String>> {
 /// Whether a selector in an object matches labels; an empty selector does.
 pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     let list = |field: &str, of: &Value| of[field].as_array().cloned().unwrap_or_default();
-    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
+    let wanted = entries(&selector["matchLabels"]);
     let mut wanted = wanted.map(|(name, value)| labels[name.as_str()] == *value);
     let fits = |expression: &Value| {
         let found = &labels[expression["key"].as_str().unwrap_or_default()];

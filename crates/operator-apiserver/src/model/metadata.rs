@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::clock;
+use crate::model::json::items;
 
 /// A field of `metadata` as text; empty when it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
@@ -27,9 +28,7 @@ pub(crate) fn is_out_of_time(object: &Value) -> bool {
 }
 
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
-    let list = object["metadata"]["finalizers"].as_array();
-    list.into_iter()
-        .flatten()
+    items(&object["metadata"]["finalizers"])
         .filter_map(Value::as_str)
         .collect()
 }

@@ -5,8 +5,14 @@ pub(crate) mod clock;
 #[cfg(feature = "faces")]
 pub(crate) mod column;
 pub(crate) mod failure;
+pub(crate) mod json;
 pub(crate) mod key;
 pub(crate) mod kind;
 pub(crate) mod label;
+pub(crate) mod label_text;
 pub(crate) mod metadata;
 pub(crate) mod name;
+
+pub(crate) use self::failure::{Cause, Failure, Result};
+pub(crate) use self::key::Key;
+pub(crate) use self::kind::{Crd, Custom, Kind, api_version, group_version};

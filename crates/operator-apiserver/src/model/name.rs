@@ -2,8 +2,6 @@
 //!
 //! [names]: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 
-use super::kind::Kind;
-
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
@@ -125,33 +123,24 @@ pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// The violations of the rules for names of objects of the kind; a prefix may end in a dash.
-pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<String> {
-    // With the letter before the dash, whatever it is, as the real server does it.
-    let stem = name.char_indices().nth_back(1);
-    let name = match stem {
-        Some((end, _)) if is_prefix && name.ends_with('-') => format!("{}a", &name[..end]),
-        _ => name.to_owned(),
-    };
-    if kind.group == "rbac.authorization.k8s.io" {
-        return match name.as_str() {
-            "." => vec!["may not be '.'".to_owned()],
-            ".." => vec!["may not be '..'".to_owned()],
-            name => ["/", "%"]
-                .into_iter()
-                .filter(|letter| name.contains(letter))
-                .map(|letter| format!("may not contain '{letter}'"))
-                .collect(),
-        };
+/// The violations of the rules for DNS labels, for kinds whose names were once domains.
+pub(crate) fn bad_undotted_label(text: &str) -> Vec<String> {
+    if text.contains('.') {
+        vec!["must not contain dots".to_owned()]
+    } else {
+        bad_label(text)
     }
-    if kind.is("", "namespaces") || kind.is("", "services") {
-        return match name.contains('.') {
-            true => vec!["must not contain dots".to_owned()],
-            false => bad_label(&name),
-        };
+}
+
+/// The violations of the rules for segments of a path.
+pub(crate) fn bad_path_segment(text: &str) -> Vec<String> {
+    match text {
+        "." => vec!["may not be '.'".to_owned()],
+        ".." => vec!["may not be '..'".to_owned()],
+        _ => ["/", "%"]
+            .into_iter()
+            .filter(|letter| text.contains(letter))
+            .map(|letter| format!("may not contain '{letter}'"))
+            .collect(),
     }
-    if kind.is("apps", "statefulsets") {
-        return bad_label(&name);
-    }
-    bad_subdomain(&name)
 }

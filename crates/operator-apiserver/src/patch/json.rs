@@ -8,7 +8,8 @@ use operator_schema::pointer;
 use serde_json::Value;
 
 use crate::go::{self, go_type};
-use crate::model::failure::{Failure, Result};
+use crate::model::json::items;
+use crate::model::{Failure, Result};
 
 /// The maximum number of operations in a patch.
 const MOST: usize = 10_000;
@@ -39,7 +40,7 @@ pub(crate) fn apply_or_explain(live: &Value, patch: Value) -> Result<Value, Stri
     let patch = with_values(patch);
     let mut object = live.clone();
     let mut copied = 0;
-    for operation in patch.as_array().into_iter().flatten() {
+    for operation in items(&patch) {
         if step(&mut object, operation.clone(), &mut copied).is_none() {
             return Err(explain(&object, operation));
         }
@@ -232,7 +233,7 @@ pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>> {
             go_type(value)
         ))
     };
-    let operations = patch.as_array().into_iter().flatten();
+    let operations = items(patch);
     for (at, operation) in operations.enumerate().filter(|(_, it)| !it.is_null()) {
         let Some(fields) = operation.as_object() else {
             return Err(wrong(operation, "value of type handlers.jsonPatchOp"));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::go::go_type;
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 /// Applies a [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
 pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {

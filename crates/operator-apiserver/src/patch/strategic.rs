@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::apply::Node;
 use crate::go::{go_type, printed, type_of};
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -150,13 +150,14 @@ fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
     let mut left = order.iter();
     let mut ordered = items.iter().filter(|item| item.get(PATCH).is_none());
-    match ordered.all(|item| left.any(|other| id(other) == id(item))) {
-        true => Ok(()),
-        false => Err(Failure::internal(format!(
+    if ordered.all(|item| left.any(|other| id(other) == id(item))) {
+        Ok(())
+    } else {
+        Err(Failure::internal(format!(
             "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
             printed(&items.into()),
             printed(&order.into())
-        ))),
+        )))
     }
 }
 

@@ -3,7 +3,8 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-use crate::model::kind::Kind;
+use crate::model::Kind;
+use crate::model::json::entries;
 use crate::store::stored::Item;
 
 /// The response to a list request.
@@ -36,7 +37,7 @@ impl Serialize for List {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let head = list(&self.kind, self.metadata.clone(), vec![]);
         let mut fields = serializer.serialize_map(None)?;
-        for (name, value) in head.as_object().into_iter().flatten() {
+        for (name, value) in entries(&head) {
             match name.as_str() {
                 "items" => fields.serialize_entry(name, &Items(self))?,
                 _ => fields.serialize_entry(name, value)?,
@@ -101,19 +102,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::resource::{CLUSTER_ROLES, NAMESPACES};
     use crate::store::state::State;
+    use crate::store::stored;
 
     #[test]
     fn a_list_is_written_as_its_value_is() {
         let state = State::new();
-        for (group, plural) in [
-            ("", "namespaces"),
-            ("rbac.authorization.k8s.io", "clusterroles"),
-        ] {
+        for (group, plural) in [NAMESPACES, CLUSTER_ROLES] {
             let kind = state.registry.kind(group, "v1", plural).unwrap();
-            let objects = state.store.of_kind(group, plural, "");
+            let objects = state.store.of_kind((group, plural), "");
             let items: Vec<Item> = objects
-                .map(|(_, stored)| state.item(&kind, stored).unwrap())
+                .map(|(_, stored)| stored::item(&state.conversions, &kind, stored).unwrap())
                 .collect();
             assert!(items.len() > 2 && items.iter().all(|item| matches!(item, Item::Stored(_))));
             let list = List::new(&kind, json!({"resourceVersion": "1"}), items);

@@ -5,3 +5,5 @@ pub(crate) mod page;
 pub(crate) mod reply;
 mod token;
 pub(crate) mod watch;
+
+pub(crate) use self::reply::Reply;

@@ -8,8 +8,7 @@ use base64::prelude::*;
 use serde_json::{Value, json};
 
 use crate::go::read_json;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
+use crate::model::{Failure, Key, Result};
 
 const FORM: &str = "meta.k8s.io/v1";
 

@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 
 use super::page::{parse_version, too_large};
 use super::reply::Reply;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::request::options;
-use crate::request::resource::Request;
+use crate::model::{Failure, Kind, Result, metadata};
 use crate::request::selector::Selector;
-use crate::store::objects::{Change, Event};
-use crate::store::state::State;
+use crate::request::{Request, options};
+use crate::store::objects::Change;
+use crate::store::stored::{self, check_collection};
+use crate::store::{Conversions, Event, State};
 
 /// The parameters of a watch, before its stream starts.
 pub(crate) struct Subscription {
@@ -36,113 +34,119 @@ pub(crate) struct Subscription {
 /// The default timeout. The real server chooses a random time between 30 and 60 minutes.
 const LONGEST: u64 = 1800;
 
-impl State {
-    pub(crate) fn watch(&self, request: &Request<'_>) -> Result<Reply> {
-        let (kind, call) = (request.kind, request.call);
-        let selector = Selector::read(call, kind)?;
-        let Some(kind) = self.registry.kind(&kind.group, &kind.version, &kind.plural) else {
-            return Err(Failure::no_such_path());
-        };
-        self.check_collection(&kind)?;
-        let newest = self.store.version();
-        let timeout = match call.param("timeoutSeconds").parse::<i64>() {
-            Ok(0) | Err(_) => LONGEST,
-            // One below zero is over before it begins.
-            Ok(seconds) => u32::try_from(seconds.max(0)).unwrap_or(u32::MAX).into(),
-        };
-        let mut subscription = Subscription {
-            kind,
-            namespace: request.path.namespace.clone(),
-            selector,
-            version: newest,
-            first: Vec::new(),
-            is_refused: false,
-            bookmarks: call.flag("allowWatchBookmarks"),
-            timeout: Duration::from_secs(timeout),
-        };
-        let from = match call.param("resourceVersion") {
-            "" => 0,
-            text => parse_version(text).map_err(Failure::internal)?,
-        };
-        let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
-        if has_initial && timeout == 0 {
-            subscription.is_refused = true;
-        } else if has_initial && from > newest {
-            subscription.first = vec![too_large(from, newest).to_event()];
-            subscription.is_refused = true;
-        } else if has_initial {
-            subscription.first = self.present_all(&subscription)?;
-            if subscription.bookmarks {
-                let annotations = json!({"k8s.io/initial-events-end": "true"});
-                subscription
-                    .first
-                    .push(subscription.bookmark(newest, Some(annotations)));
-            }
-        } else if from > 0 {
-            subscription.version = from;
+pub(crate) fn watch(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let (kind, call) = (request.kind, request.call);
+    let selector = Selector::read(call, kind)?;
+    let Some(kind) = state
+        .registry
+        .kind(&kind.group, &kind.version, &kind.plural)
+    else {
+        return Err(Failure::no_such_path());
+    };
+    check_collection(&state.store, &kind)?;
+    let newest = state.store.version();
+    let timeout = match call.param("timeoutSeconds").parse::<i64>() {
+        Ok(0) | Err(_) => LONGEST,
+        // One below zero is over before it begins.
+        Ok(seconds) => u32::try_from(seconds.max(0)).unwrap_or(u32::MAX).into(),
+    };
+    let mut subscription = Subscription {
+        kind,
+        namespace: request.path.namespace.clone(),
+        selector,
+        version: newest,
+        first: Vec::new(),
+        is_refused: false,
+        bookmarks: call.flag("allowWatchBookmarks"),
+        timeout: Duration::from_secs(timeout),
+    };
+    let from = match call.param("resourceVersion") {
+        "" => 0,
+        text => parse_version(text).map_err(Failure::internal)?,
+    };
+    let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
+    if has_initial && timeout == 0 {
+        subscription.is_refused = true;
+    } else if has_initial && from > newest {
+        subscription.first = vec![too_large(from, newest).to_event()];
+        subscription.is_refused = true;
+    } else if has_initial {
+        subscription.first = present_all(state, &subscription)?;
+        if subscription.bookmarks {
+            let annotations = json!({"k8s.io/initial-events-end": "true"});
+            subscription
+                .first
+                .push(subscription.bookmark(newest, Some(annotations)));
         }
-        Ok(Reply::Watch(Box::new(subscription)))
+    } else if from > 0 {
+        subscription.version = from;
     }
+    Ok(Reply::Watch(Box::new(subscription)))
+}
 
-    fn present_all(&self, subscription: &Subscription) -> Result<Vec<Value>> {
-        let kind = &subscription.kind;
-        let objects =
-            self.store
-                .of_kind(kind.storage_group(), &kind.plural, &subscription.namespace);
-        let objects = objects.map(|(_, stored)| self.present(kind, stored));
-        let objects = all(objects)?.into_iter();
-        Ok(objects
-            .filter(|object| subscription.selector.matches(object))
-            .map(|object| json!({"type": "ADDED", "object": object}))
-            .collect())
+fn present_all(state: &State, subscription: &Subscription) -> Result<Vec<Value>> {
+    let kind = &subscription.kind;
+    let namespace = &subscription.namespace;
+    let objects = state.store.of_kind(kind.stored_resource(), namespace);
+    let objects = objects.map(|(_, stored)| stored::present(&state.conversions, kind, stored));
+    let objects = all(objects)?.into_iter();
+    Ok(objects
+        .filter(|object| subscription.selector.matches(object))
+        .map(|object| json!({"type": "ADDED", "object": object}))
+        .collect())
+}
+
+/// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again. Fails if
+/// an object cannot be converted.
+pub(crate) fn news(state: &State, subscription: &Subscription) -> Result<(Vec<Value>, bool)> {
+    let custom = subscription.kind.custom.as_ref();
+    let since = custom.map_or(0, |custom| custom.crd.since);
+    let oldest = state.store.horizon().max(since);
+    if subscription.version < oldest {
+        let seen = subscription.version;
+        let failure = Failure::expired(format!("too old resource version: {seen} ({oldest})"));
+        return Ok((vec![failure.to_event()], false));
     }
+    let events = state.store.since(subscription.version);
+    let lines = all(events.map(|event| line(&state.conversions, subscription, event)))?;
+    let lines = lines.into_iter().flatten().collect();
+    let seen = &subscription.kind;
+    let served = state
+        .registry
+        .kind(&seen.group, &seen.version, &seen.plural);
+    Ok((lines, served.is_some_and(|kind| kind.is_same_crd(seen))))
+}
 
-    /// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again. Fails if
-    /// an object cannot be converted.
-    pub(crate) fn news(&self, subscription: &Subscription) -> Result<(Vec<Value>, bool)> {
-        let custom = subscription.kind.custom.as_ref();
-        let since = custom.map_or(0, |custom| custom.crd.since);
-        let oldest = self.store.horizon().max(since);
-        if subscription.version < oldest {
-            let seen = subscription.version;
-            let text = format!("too old resource version: {seen} ({oldest})");
-            let failure = Failure::expired(text);
-            return Ok((vec![failure.to_event()], false));
+/// The event for this watch: an object that no longer matches the selection is reported as deleted, one that now matches as added.
+fn line(
+    conversions: &Conversions,
+    subscription: &Subscription,
+    event: &Event,
+) -> Result<Option<Value>> {
+    let (kind, key) = (&subscription.kind, &event.key);
+    let is_meant = key.is(kind.stored_resource())
+        && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
+    if !is_meant {
+        return Ok(None);
+    }
+    let previous = event.previous.as_ref();
+    let previous = previous
+        .map(|old| stored::present(conversions, kind, old))
+        .transpose();
+    let object = stored::present(conversions, kind, &event.object)?;
+    let selected = |object: &Value| subscription.selector.matches(object);
+    let previous = previous?.filter(selected);
+    let is = event.change != Change::Deleted && selected(&object);
+    let (type_, object) = match (previous, is) {
+        (None, true) => ("ADDED", object),
+        (Some(_), true) => ("MODIFIED", object),
+        (Some(mut last), false) => {
+            metadata::set(&mut last, "resourceVersion", event.version.to_string());
+            ("DELETED", last)
         }
-        let events = self.store.since(subscription.version);
-        let lines = all(events.map(|event| self.line(subscription, event)))?;
-        let lines = lines.into_iter().flatten().collect();
-        let seen = &subscription.kind;
-        let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
-        Ok((lines, served.is_some_and(|kind| kind.is_same_crd(seen))))
-    }
-
-    /// The event for this watch: an object that no longer matches the selection is reported as deleted, one that now matches as added.
-    fn line(&self, subscription: &Subscription, event: &Event) -> Result<Option<Value>> {
-        let (kind, key) = (&subscription.kind, &event.key);
-        let is_meant = key.plural == kind.plural
-            && key.group == kind.storage_group()
-            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
-        if !is_meant {
-            return Ok(None);
-        }
-        let previous = event.previous.as_ref();
-        let previous = previous.map(|old| self.present(kind, old)).transpose();
-        let object = self.present(kind, &event.object)?;
-        let selected = |object: &Value| subscription.selector.matches(object);
-        let previous = previous?.filter(selected);
-        let is = event.change != Change::Deleted && selected(&object);
-        let (type_, object) = match (previous, is) {
-            (None, true) => ("ADDED", object),
-            (Some(_), true) => ("MODIFIED", object),
-            (Some(mut last), false) => {
-                metadata::set(&mut last, "resourceVersion", event.version.to_string());
-                ("DELETED", last)
-            }
-            (None, false) => return Ok(None),
-        };
-        Ok(Some(json!({"type": type_, "object": object})))
-    }
+        (None, false) => return Ok(None),
+    };
+    Ok(Some(json!({"type": type_, "object": object})))
 }
 
 /// The results, or the first failure, after all conversions that are missing were collected.

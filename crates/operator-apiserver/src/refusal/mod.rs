@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
+use crate::kinds::resource::CRDS;
+use crate::kinds::rule::metadata as metadata_rules;
+use crate::kinds::{crd, strategy};
 use crate::model::builtin::{builtin, resolve};
-use crate::model::failure::Cause;
-use crate::model::kind::Kind;
 use crate::model::metadata::{self, text};
-use crate::resource::rule::metadata as metadata_rules;
-use crate::resource::{crd, validate};
+use crate::model::{Cause, Kind};
 use crate::{decode, go};
 
 /// One reason why the API server refuses an object.
@@ -87,17 +87,18 @@ pub fn verdict(object: &Value) -> Verdict {
     if !kind.namespaced {
         metadata::set(&mut new, "namespace", Value::Null);
     }
-    let is_crd = crd::is_crd(kind);
+    let is_crd = kind.is(CRDS);
     if is_crd {
-        crd::prepare(&mut new);
+        crd::prepare_for_create(&mut new);
     }
     let sent = normalized.is_less.then_some(object);
     let new = decode::as_validated(kind, &new, sent);
     let mut causes = metadata_rules::of_new(kind, &new);
-    causes.extend(match is_crd {
-        true => crd::violations_beside_schemas(&new),
-        false => validate::violations(kind, None, &new),
-    });
+    if is_crd {
+        causes.extend(crd::violations_beside_schemas(&new));
+    } else {
+        (strategy(kind).validate)(None, &new, &mut causes);
+    }
     let refusal = |Cause { field, message, .. }| Refusal { field, message };
     let mut refusals: Vec<Refusal> = causes.into_iter().map(refusal).collect();
     let version = go::parse_uint(text(object, "resourceVersion"));

@@ -8,8 +8,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use crate::decode::body;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::model::{Failure, Kind, Result};
 
 /// One request.
 pub(crate) struct Call {
@@ -288,8 +287,7 @@ impl Target {
 
 /// The verb and the target of a request, for logs; the path is empty if the target is not a resource.
 pub fn target(method: &http::Method, uri: &http::Uri) -> (&'static str, ResourcePath) {
-    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let is_watch = query
+    let is_watch = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
         .into_iter()
         .any(|(k, v)| k == "watch" && (v == "true" || v == "1"));
     let (path, is_watch) = match watched(uri.path()) {

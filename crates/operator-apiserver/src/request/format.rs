@@ -7,7 +7,7 @@
 use super::accept::{self, Range};
 use super::call::{Call, Target};
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";

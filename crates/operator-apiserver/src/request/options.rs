@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use crate::go;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::resource::rule::metadata;
+use crate::kinds::rule::metadata;
+use crate::model::{Cause, Failure, Result};
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 
@@ -20,9 +20,10 @@ pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
         _ => return Ok(()),
     };
     let causes = writes(call);
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid_options(options, causes)),
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid_options(options, causes))
     }
 }
 
@@ -53,13 +54,11 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
             go::parse_int(number).map_err(Failure::bad_request)?;
         }
     }
-    let causes = match is_watch {
-        true => watches(call),
-        false => lists(call),
-    };
-    match causes.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::invalid_options("ListOptions", causes)),
+    let causes = if is_watch { watches(call) } else { lists(call) };
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid_options("ListOptions", causes))
     }
 }
 

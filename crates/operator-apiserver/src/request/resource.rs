@@ -1,8 +1,7 @@
 //! A parsed request for a resource of a known kind.
 
 use super::call::{Call, ResourcePath};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::model::{Key, Kind};
 
 /// A call to a resource of a known kind.
 pub(crate) struct Request<'a> {
@@ -14,11 +13,6 @@ pub(crate) struct Request<'a> {
 impl Request<'_> {
     /// The key of the object with this name.
     pub fn key(&self, name: &str) -> Key {
-        Key {
-            group: self.kind.storage_group().to_owned(),
-            plural: self.kind.plural.clone(),
-            namespace: self.path.namespace.clone(),
-            name: name.to_owned(),
-        }
+        Key::new(self.kind.stored_resource(), &self.path.namespace, name)
     }
 }

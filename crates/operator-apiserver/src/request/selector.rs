@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use super::call::Call;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::kinds::strategy;
 use crate::model::label::{self, Test};
+use crate::model::{Failure, Kind, Result};
 
 /// The objects that a list or watch selects.
 #[derive(Clone, Debug, Default)]
@@ -54,98 +54,28 @@ impl Selector {
     }
 }
 
-/// A field by which objects of a kind can be selected, and its value if it is not set.
-type Field = (&'static str, &'static str);
-
-const NAMED: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
-
-/// The selectable fields of a built-in kind, after the API server's conversion of field labels. All other kinds have name and namespace.
-fn fields(kind: &Kind) -> Option<&'static [Field]> {
-    Some(match (kind.group.as_str(), kind.plural.as_str()) {
-        ("", "pods") => &[
-            NAMED[0],
-            NAMED[1],
-            ("spec.nodeName", ""),
-            ("spec.restartPolicy", ""),
-            ("spec.schedulerName", ""),
-            ("spec.serviceAccountName", ""),
-            ("spec.hostNetwork", "false"),
-            ("status.phase", ""),
-            ("status.podIP", ""),
-            ("status.podIPs", ""),
-            ("status.nominatedNodeName", ""),
-        ],
-        ("", "events") => &[
-            NAMED[0],
-            NAMED[1],
-            ("involvedObject.kind", ""),
-            ("involvedObject.namespace", ""),
-            ("involvedObject.name", ""),
-            ("involvedObject.uid", ""),
-            ("involvedObject.apiVersion", ""),
-            ("involvedObject.resourceVersion", ""),
-            ("involvedObject.fieldPath", ""),
-            ("reason", ""),
-            ("reportingComponent", ""),
-            ("source", ""),
-            ("type", ""),
-        ],
-        ("events.k8s.io", "events") => &[
-            NAMED[0],
-            NAMED[1],
-            ("reason", ""),
-            ("regarding.kind", ""),
-            ("regarding.namespace", ""),
-            ("regarding.name", ""),
-            ("regarding.uid", ""),
-            ("regarding.apiVersion", ""),
-            ("regarding.resourceVersion", ""),
-            ("regarding.fieldPath", ""),
-            ("reportingController", ""),
-            ("type", ""),
-        ],
-        ("", "secrets") => &[NAMED[0], NAMED[1], ("type", "")],
-        ("", "namespaces") => &[NAMED[0], ("status.phase", "")],
-        ("", "nodes") => &[NAMED[0], ("spec.unschedulable", "false")],
-        ("", "services") => &[
-            NAMED[0],
-            NAMED[1],
-            ("spec.clusterIP", ""),
-            ("spec.type", ""),
-        ],
-        ("", "replicationcontrollers") => &[NAMED[0], NAMED[1], ("status.replicas", "0")],
-        ("batch", "jobs") => &[NAMED[0], NAMED[1], ("status.successful", "0")],
-        ("certificates.k8s.io", "certificatesigningrequests") => {
-            &[NAMED[0], ("spec.signerName", "")]
-        }
-        ("resource.k8s.io", "resourceslices") => {
-            &[NAMED[0], ("spec.nodeName", ""), ("spec.driver", "")]
-        }
-        _ => return None,
-    })
-}
-
-/// The field with this name, or a failure if the kind does not have it.
+/// The field with this name and its value if it is not set, or a failure if the kind does not have it.
 fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
-    // The older name of the same.
-    let name = match name {
-        "spec.host" if kind.is("", "pods") => "spec.nodeName",
-        name => name,
-    };
-    let own = fields(kind);
+    let own = strategy(kind).selectable_fields;
     let custom = kind.custom.as_ref().is_some_and(|custom| {
         let mut paths = custom.selectable_fields.iter();
         paths.any(|path| path.trim_start_matches('.') == name)
     });
     let known = own
-        .unwrap_or(&NAMED)
+        .unwrap_or_default()
         .iter()
         .find(|(known, _)| *known == name);
+    let is_of_all = match name {
+        "metadata.name" => true,
+        // Cluster-scoped kinds that have fields of their own do not have it.
+        "metadata.namespace" => own.is_none() || kind.namespaced,
+        _ => false,
+    };
     match known {
-        Some((name, default)) => Ok(((*name).to_owned(), default)),
-        None if custom => Ok((name.to_owned(), "")),
+        Some((_, default)) => Ok((name.to_owned(), default)),
+        None if custom || is_of_all => Ok((name.to_owned(), "")),
         None => Err(Failure::bad_request(match (own, &kind.custom) {
-            (Some(_), _) if kind.is("resource.k8s.io", "resourceslices") => format!(
+            (Some(_), _) if kind.group == "resource.k8s.io" => format!(
                 "field label not supported for {}, Kind={}: {name}",
                 kind.api_version(),
                 kind.kind
@@ -163,16 +93,18 @@ fn text_of(object: &Value, name: &str, default: &str) -> String {
     let at = match name {
         // No object has these under their names.
         "status.podIPs" => return String::new(),
+        // The older name of the same.
+        "spec.host" => "spec.nodeName",
         "status.successful" => "status.succeeded",
         "source" if object["source"].is_object() => "source.component",
         name => name,
     };
     let value = at.split('.').fold(object, |value, part| &value[part]);
     match value {
-        Value::Null if name == "source" => {
-            let reporting = object["reportingComponent"].as_str();
-            reporting.unwrap_or_default().to_owned()
-        }
+        Value::Null if name == "source" => object["reportingComponent"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         Value::Null => default.to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -6,177 +6,186 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+#[cfg(feature = "faces")]
+use super::openapi;
+use crate::access::rbac::authorize_path;
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Kind, version_priority};
-use crate::read::reply::Reply;
-use crate::request::call::Call;
+use crate::model::kind::version_priority;
+use crate::model::{Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::Call;
 use crate::request::format::Format;
-use crate::store::state::State;
+use crate::store::{Registry, Store};
 
-impl State {
-    pub(crate) fn serve_other(
-        &self,
-        call: &Call,
-        path: &str,
-        format: Result<Format>,
-    ) -> Result<Reply> {
-        self.authorize_path(call)?;
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        if !matches!(call.method.as_str(), "GET" | "HEAD") {
-            return Err(Failure::no_such_path());
+pub(crate) fn serve_other(
+    store: &Store,
+    registry: &Registry,
+    call: &Call,
+    path: &str,
+    format: Result<Format>,
+) -> Result<Reply> {
+    authorize_path(store, call)?;
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    if !matches!(call.method.as_str(), "GET" | "HEAD") {
+        return Err(Failure::no_such_path());
+    }
+    // Of these no format is asked.
+    match parts.as_slice() {
+        [check @ ("readyz" | "livez" | "healthz")] => {
+            return Ok(Reply::Text(health(call, check)));
         }
-        // Of these no format is asked.
-        match parts.as_slice() {
-            [check @ ("readyz" | "livez" | "healthz")] => {
-                return Ok(Reply::Text(health(call, check)));
-            }
-            ["readyz" | "livez" | "healthz", "ping"] => return Ok(Reply::Text("ok")),
-            _ => {}
+        ["readyz" | "livez" | "healthz", "ping"] => return Ok(Reply::Text("ok")),
+        _ => {}
+    }
+    let format = format?;
+    match parts.as_slice() {
+        [""] => Ok(Reply::ok(json!({"paths": paths(registry)}))),
+        ["version"] => Ok(Reply::ok(version())),
+        ["api"] if format == Format::Discovery => {
+            Ok(aggregated_discovery(registry, &[String::new()]))
         }
-        let format = format?;
-        match parts.as_slice() {
-            [""] => Ok(Reply::ok(json!({"paths": self.paths()}))),
-            ["version"] => Ok(Reply::ok(version())),
-            ["api"] if format == Format::Discovery => Ok(self.aggregated(&[String::new()])),
-            ["apis"] if format == Format::Discovery => Ok(self.aggregated(&self.groups())),
-            ["api"] => Ok(Reply::ok(json!({
-                "kind": "APIVersions",
-                "versions": ["v1"],
-                "serverAddressByClientCIDRs": [],
-            }))),
-            ["apis"] => {
-                let groups: Vec<Value> = self.groups().iter().map(|g| self.group(g)).collect();
-                Ok(Reply::ok(
-                    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}),
-                ))
-            }
-            ["apis", group] if self.groups().iter().any(|known| known == group) => {
-                let mut found = self.group(group);
-                found["kind"] = "APIGroup".into();
-                found["apiVersion"] = "v1".into();
-                Ok(Reply::ok(found))
-            }
-            ["api", version] => self.resources("", version),
-            ["apis", group, version] => self.resources(group, version),
-            // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
-            #[cfg(feature = "faces")]
-            ["openapi", "v2"] if format == Format::Swagger => Ok(Reply::Text("")),
-            #[cfg(feature = "faces")]
-            ["openapi", "v3"] => Ok(Reply::ok(self.documents())),
-            #[cfg(feature = "faces")]
-            ["openapi", "v3", "api", version] => self.document("", version),
-            #[cfg(feature = "faces")]
-            ["openapi", "v3", "apis", group, version] => self.document(group, version),
-            _ => Err(Failure::no_such_path()),
+        ["apis"] if format == Format::Discovery => {
+            Ok(aggregated_discovery(registry, &groups(registry)))
         }
-    }
-
-    /// Everything in [one answer].
-    ///
-    /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
-    fn aggregated(&self, groups: &[String]) -> Reply {
-        let kinds = |group: &str, version: &str| -> Vec<Value> {
-            let kinds = self.registry.all();
-            kinds
-                .filter(|kind| kind.group == group && kind.version == version)
-                .map(|kind| aggregated(kind))
-                .collect()
-        };
-        let group = |name: &String| {
-            let versions = self.versions(name);
-            let versions = versions.iter().map(|version| {
-                json!({
-                    "version": version,
-                    "resources": kinds(name, version),
-                    "freshness": "Current",
-                })
-            });
-            let metadata = match name.as_str() {
-                "" => json!({}),
-                name => json!({"name": name}),
-            };
-            json!({"metadata": metadata, "versions": versions.collect::<Vec<_>>()})
-        };
-        Reply::ok(json!({
-            "kind": "APIGroupDiscoveryList",
-            "apiVersion": "apidiscovery.k8s.io/v2",
-            "metadata": {},
-            "items": groups.iter().map(group).collect::<Vec<_>>(),
-        }))
-    }
-
-    fn groups(&self) -> Vec<String> {
-        let mut groups: Vec<String> = Vec::new();
-        for kind in self.registry.all() {
-            if !kind.group.is_empty() && !groups.contains(&kind.group) {
-                groups.push(kind.group.clone());
-            }
+        ["api"] => Ok(Reply::ok(json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [],
+        }))),
+        ["apis"] => {
+            let groups: Vec<Value> = groups(registry)
+                .iter()
+                .map(|g| group_object(registry, g))
+                .collect();
+            Ok(Reply::ok(
+                json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}),
+            ))
         }
-        groups
-    }
-
-    /// The versions of a group, sorted by priority.
-    fn versions(&self, group: &str) -> Vec<&str> {
-        let mut versions: Vec<&str> = Vec::new();
-        for kind in self.registry.all().filter(|kind| kind.group == group) {
-            if !versions.contains(&kind.version.as_str()) {
-                versions.push(&kind.version);
-            }
+        ["apis", group] if groups(registry).iter().any(|known| known == group) => {
+            let mut found = group_object(registry, group);
+            found["kind"] = "APIGroup".into();
+            found["apiVersion"] = "v1".into();
+            Ok(Reply::ok(found))
         }
-        versions.sort_by_key(|version| std::cmp::Reverse(version_priority(version)));
-        versions
+        ["api", version] => resources(registry, "", version),
+        ["apis", group, version] => resources(registry, group, version),
+        // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
+        #[cfg(feature = "faces")]
+        ["openapi", "v2"] if format == Format::Swagger => Ok(Reply::Text("")),
+        #[cfg(feature = "faces")]
+        ["openapi", "v3"] => Ok(Reply::ok(openapi::documents(registry))),
+        #[cfg(feature = "faces")]
+        ["openapi", "v3", "api", version] => openapi::document(registry, "", version),
+        #[cfg(feature = "faces")]
+        ["openapi", "v3", "apis", group, version] => openapi::document(registry, group, version),
+        _ => Err(Failure::no_such_path()),
     }
+}
 
-    /// The paths of the server.
-    fn paths(&self) -> Vec<String> {
-        let mut paths: Vec<String> = [
-            "/api",
-            "/apis",
-            "/healthz",
-            "/livez",
-            "/openapi/v3",
-            "/readyz",
-            "/version",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        paths.extend(self.groups().iter().map(|group| format!("/apis/{group}")));
-        let roots = self.registry.all().map(|kind| format!("/{}", root(kind)));
-        paths.extend(roots);
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-
-    fn group(&self, group: &str) -> Value {
-        let versions = self.versions(group);
-        let versions: Vec<Value> = versions
-            .iter()
-            .map(
-                |version| json!({"groupVersion": format!("{group}/{version}"), "version": version}),
-            )
-            .collect();
-        json!({"name": group, "versions": versions, "preferredVersion": versions.first()})
-    }
-
-    fn resources(&self, group: &str, version: &str) -> Result<Reply> {
-        let kinds: Vec<&Arc<Kind>> = self
-            .registry
+/// Everything in [one answer].
+///
+/// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+fn aggregated_discovery(registry: &Registry, groups: &[String]) -> Reply {
+    let kinds = |group: &str, version: &str| -> Vec<Value> {
+        registry
             .all()
             .filter(|kind| kind.group == group && kind.version == version)
-            .collect();
-        let Some(first) = kinds.first() else {
-            return Err(Failure::no_such_path());
+            .map(|kind| aggregated(kind))
+            .collect()
+    };
+    let group = |name: &String| {
+        let versions = versions(registry, name);
+        let versions = versions.iter().map(|version| {
+            json!({
+                "version": version,
+                "resources": kinds(name, version),
+                "freshness": "Current",
+            })
+        });
+        let metadata = match name.as_str() {
+            "" => json!({}),
+            name => json!({"name": name}),
         };
-        let resources: Vec<Value> = kinds.iter().flat_map(|kind| entries(kind)).collect();
-        Ok(Reply::ok(json!({
-            "kind": "APIResourceList",
-            "apiVersion": "v1",
-            "groupVersion": first.api_version(),
-            "resources": resources,
-        })))
+        json!({"metadata": metadata, "versions": versions.collect::<Vec<_>>()})
+    };
+    Reply::ok(json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": groups.iter().map(group).collect::<Vec<_>>(),
+    }))
+}
+
+fn groups(registry: &Registry) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    for kind in registry.all() {
+        if !kind.group.is_empty() && !groups.contains(&kind.group) {
+            groups.push(kind.group.clone());
+        }
     }
+    groups
+}
+
+/// The versions of a group, sorted by priority.
+fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> {
+    let mut versions: Vec<&str> = Vec::new();
+    for kind in registry.all().filter(|kind| kind.group == group) {
+        if !versions.contains(&kind.version.as_str()) {
+            versions.push(&kind.version);
+        }
+    }
+    versions.sort_by_key(|version| std::cmp::Reverse(version_priority(version)));
+    versions
+}
+
+/// The paths of the server.
+fn paths(registry: &Registry) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "/api",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    paths.extend(
+        groups(registry)
+            .iter()
+            .map(|group| format!("/apis/{group}")),
+    );
+    let roots = registry.all().map(|kind| format!("/{}", root(kind)));
+    paths.extend(roots);
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn group_object(registry: &Registry, group: &str) -> Value {
+    let versions: Vec<Value> = versions(registry, group)
+        .iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    json!({"name": group, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn resources(registry: &Registry, group: &str, version: &str) -> Result<Reply> {
+    let kinds: Vec<&Arc<Kind>> = registry
+        .all()
+        .filter(|kind| kind.group == group && kind.version == version)
+        .collect();
+    let Some(first) = kinds.first() else {
+        return Err(Failure::no_such_path());
+    };
+    let resources: Vec<Value> = kinds.iter().flat_map(|kind| entries(kind)).collect();
+    Ok(Reply::ok(json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": first.api_version(),
+        "resources": resources,
+    })))
 }
 
 /// `api/v1` or `apis/GROUP/VERSION`.

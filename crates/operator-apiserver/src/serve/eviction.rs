@@ -5,150 +5,147 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::subresource::body_kind;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::Kind;
+use super::route::serve_own;
+use super::subresource::{body_kind, subresource_body};
+use crate::kinds::resource::DISRUPTION_BUDGETS;
+use crate::model::json::items;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, Target};
-use crate::request::resource::Request;
-use crate::store::state::State;
-use crate::write::delete::Options;
+use crate::model::{Cause, Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::{Call, Request, Target};
+use crate::store::{State, Store, stored};
+use crate::write::delete::{Options, delete_one};
 
 /// The maximum number of pods in `disruptedPods` of a budget.
 const MOST_DISRUPTED: usize = 2000;
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-impl State {
-    pub(crate) fn evict(&mut self, request: &Request<'_>) -> Result<Reply> {
-        let body = Request {
-            kind: &body_kind("policy", "Eviction"),
-            ..*request
-        };
-        let eviction = body.subresource_body()?;
-        let pod_name = &request.path.name;
-        if name(&eviction) != *pod_name {
-            let text = "name in URL does not match name in Eviction object";
-            return Err(Failure::bad_request(text));
-        }
-        let mut options = Options::of(request, &eviction["deleteOptions"])?;
-        options.dry_run |= request.call.is_dry_run();
-        let Some(pod) = self.live(request)? else {
-            return Err(Failure::not_found(request.kind, pod_name));
-        };
-        let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-        // Such a pod is no disruption any more, or not yet.
-        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleting(&pod);
-        if !is_free {
-            let budgets = self.budgets(&pod);
-            if budgets.len() > 1 {
-                let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-                return Ok(Reply::Object {
-                    code: 500,
-                    object: json!({
-                        "kind": "Status",
-                        "apiVersion": "v1",
-                        "metadata": {},
-                        "status": "Failure",
-                        "message": text,
-                        "code": 500,
-                    }),
-                });
-            }
-            if let Some(budget) = budgets.first().filter(|budget| !spares(budget, &pod)) {
-                self.use_budget(budget, pod_name, options.dry_run)?;
-            }
-        }
-        self.delete_evicted(request, pod, &mut options)?;
-        Ok(Reply::created(json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "code": 201,
-        })))
+pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
+    let body = Request {
+        kind: &body_kind("policy", "Eviction"),
+        ..*request
+    };
+    let eviction = subresource_body(&body)?;
+    let pod_name = &request.path.name;
+    if name(&eviction) != *pod_name {
+        let text = "name in URL does not match name in Eviction object";
+        return Err(Failure::bad_request(text));
     }
+    let mut options = Options::of(request, &eviction["deleteOptions"])?;
+    options.dry_run |= request.call.is_dry_run();
+    let Some(pod) = stored::live(state, request)? else {
+        return Err(Failure::not_found(request.kind, pod_name));
+    };
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    // Such a pod is no disruption any more, or not yet.
+    let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleting(&pod);
+    if !is_free {
+        let budgets = budgets(&state.store, &pod);
+        if budgets.len() > 1 {
+            let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            return Ok(Reply::Object {
+                code: 500,
+                object: json!({
+                    "kind": "Status",
+                    "apiVersion": "v1",
+                    "metadata": {},
+                    "status": "Failure",
+                    "message": text,
+                    "code": 500,
+                }),
+            });
+        }
+        if let Some(budget) = budgets.first().filter(|budget| !spares(budget, &pod)) {
+            use_budget(state, budget, pod_name, options.dry_run)?;
+        }
+    }
+    delete_evicted(state, request, pod, &mut options)?;
+    Ok(Reply::created(json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": 201,
+    })))
+}
 
-    fn budgets(&self, pod: &Value) -> Vec<Value> {
-        let labels = &pod["metadata"]["labels"];
-        let namespace = metadata::text(pod, "namespace");
-        let budgets = self
-            .store
-            .of_kind("policy", "poddisruptionbudgets", namespace);
-        let is_meant = |budget: &Value| {
-            let selector = &budget["spec"]["selector"];
-            !selector.is_null() && selects(selector, labels)
-        };
-        let budgets = budgets.filter(|(_, budget)| is_meant(budget));
-        budgets.map(|(_, budget)| Value::clone(budget)).collect()
-    }
+fn budgets(store: &Store, pod: &Value) -> Vec<Value> {
+    let labels = &pod["metadata"]["labels"];
+    let namespace = metadata::text(pod, "namespace");
+    let budgets = store.of_kind(DISRUPTION_BUDGETS, namespace);
+    let is_meant = |budget: &Value| {
+        let selector = &budget["spec"]["selector"];
+        !selector.is_null() && selects(selector, labels)
+    };
+    let budgets = budgets.filter(|(_, budget)| is_meant(budget));
+    budgets.map(|(_, budget)| Value::clone(budget)).collect()
+}
 
-    /// Uses one disruption of a budget, or rejects the eviction.
-    fn use_budget(&mut self, budget: &Value, pod: &str, is_dry_run: bool) -> Result<()> {
-        check_budget(budget)?;
-        if is_dry_run {
-            return Ok(());
-        }
-        let mut budget = budget.clone();
-        let left = number(&budget["status"]["disruptionsAllowed"]) - 1;
-        budget["status"]["disruptionsAllowed"] = left.into();
-        if left == 0 {
-            close(&mut budget);
-        }
-        budget["status"]["disruptedPods"][pod] = metadata::now().into();
-        let namespace = metadata::text(&budget, "namespace");
-        let path = format!(
-            "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{}/status",
-            name(&budget)
-        );
-        let call = Call::own("kube-apiserver", Method::PUT, path, &budget);
-        if let Target::Resource(path) = Target::read(&call.path) {
-            self.serve_own(&call, &path)?;
-        }
-        Ok(())
+/// Uses one disruption of a budget, or rejects the eviction.
+fn use_budget(state: &mut State, budget: &Value, pod: &str, is_dry_run: bool) -> Result<()> {
+    check_budget(budget)?;
+    if is_dry_run {
+        return Ok(());
     }
+    let mut budget = budget.clone();
+    let left = number(&budget["status"]["disruptionsAllowed"]) - 1;
+    budget["status"]["disruptionsAllowed"] = left.into();
+    if left == 0 {
+        close(&mut budget);
+    }
+    budget["status"]["disruptedPods"][pod] = metadata::now().into();
+    let namespace = metadata::text(&budget, "namespace");
+    let path = format!(
+        "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{}/status",
+        name(&budget)
+    );
+    let call = Call::own("kube-apiserver", Method::PUT, path, &budget);
+    if let Target::Resource(path) = Target::read(&call.path) {
+        serve_own(state, &call, &path)?;
+    }
+    Ok(())
+}
 
-    fn delete_evicted(
-        &mut self,
-        request: &Request<'_>,
-        mut pod: Value,
-        options: &mut Options,
-    ) -> Result<()> {
-        let (kind, key) = (request.kind, request.key(&request.path.name));
-        if !options.dry_run {
-            let uid = metadata::text(&pod, "uid");
-            let version = metadata::text(&pod, "resourceVersion");
-            let named = Kind::named("", "Pod");
-            for (wanted, found, field) in [
-                (&options.uid, uid, "UID"),
-                (&options.resource_version, version, "ResourceVersion"),
-            ] {
-                if let Some(wanted) = wanted.as_ref().filter(|it| !it.is_empty() && *it != found) {
-                    let what = match field {
-                        "UID" => "deleted and then recreated",
-                        _ => "modified",
-                    };
-                    let why = format!(
-                        "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The object might have been {what}"
-                    );
-                    return Err(Failure::conflict(&named, &request.path.name, &why));
-                }
-            }
-            let before = pod.clone();
-            mark(&mut pod);
-            if pod != before {
-                let stored = self.put(key.clone(), pod);
-                if options.resource_version.is_some() {
-                    let version = metadata::text(&stored, "resourceVersion");
-                    options.resource_version = Some(version.to_owned());
-                }
+fn delete_evicted(
+    state: &mut State,
+    request: &Request<'_>,
+    mut pod: Value,
+    options: &mut Options,
+) -> Result<()> {
+    let (kind, key) = (request.kind, request.key(&request.path.name));
+    if !options.dry_run {
+        let uid = metadata::text(&pod, "uid");
+        let version = metadata::text(&pod, "resourceVersion");
+        let named = Kind::named(("", "Pod"));
+        for (wanted, found, field) in [
+            (&options.uid, uid, "UID"),
+            (&options.resource_version, version, "ResourceVersion"),
+        ] {
+            if let Some(wanted) = wanted.as_ref().filter(|it| !it.is_empty() && *it != found) {
+                let what = match field {
+                    "UID" => "deleted and then recreated",
+                    _ => "modified",
+                };
+                let why = format!(
+                    "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The object might have been {what}"
+                );
+                return Err(Failure::conflict(&named, &request.path.name, &why));
             }
         }
-        self.delete_one(kind, &key, options)?;
-        Ok(())
+        let before = pod.clone();
+        mark(&mut pod);
+        if pod != before {
+            let stored = state.put(key.clone(), pod);
+            if options.resource_version.is_some() {
+                let version = metadata::text(&stored, "resourceVersion");
+                options.resource_version = Some(version.to_owned());
+            }
+        }
     }
+    delete_one(state, kind, &key, options)?;
+    Ok(())
 }
 
 fn number(value: &Value) -> i64 {
@@ -156,8 +153,7 @@ fn number(value: &Value) -> i64 {
 }
 
 fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
-    let conditions = object["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
+    let mut conditions = items(&object["status"]["conditions"]);
     conditions.find(|condition| condition["type"] == type_)
 }
 
@@ -186,7 +182,7 @@ fn check_budget(budget: &Value) -> Result<()> {
         return Err(Failure::too_many_requests(REFUSED, 10).with_causes(vec![cause(text)]));
     }
     let forbidden = |why: &str| {
-        let kind = Kind::named("policy", "poddisruptionbudget");
+        let kind = Kind::named(("policy", "poddisruptionbudget"));
         let text = format!("{} {name:?} is forbidden: {why}", kind.qualified());
         Err(Failure::forbidden(&kind, name, text))
     };
@@ -203,8 +199,8 @@ fn check_budget(budget: &Value) -> Result<()> {
     if allowed > 0 {
         return Ok(());
     }
-    let closed = condition(budget, "DisruptionAllowed");
-    let closed = closed.filter(|it| it["status"] == "False" && it["message"] != "");
+    let closed = condition(budget, "DisruptionAllowed")
+        .filter(|it| it["status"] == "False" && it["message"] != "");
     let said = |field: &str| closed.map_or("", |it| it[field].as_str().unwrap_or_default());
     let (has, needs) = (
         number(&status["currentHealthy"]),
@@ -261,9 +257,10 @@ fn set_condition(object: &mut Value, mut condition: Value) {
         .iter()
         .position(|known| known["type"] == condition["type"]);
     let known = at.map_or(&Value::Null, |at| &conditions[at]);
-    condition["lastTransitionTime"] = match known["status"] == condition["status"] {
-        true => known["lastTransitionTime"].clone(),
-        false => metadata::now().into(),
+    condition["lastTransitionTime"] = if known["status"] == condition["status"] {
+        known["lastTransitionTime"].clone()
+    } else {
+        metadata::now().into()
     };
     match at {
         Some(at) => conditions[at] = condition,

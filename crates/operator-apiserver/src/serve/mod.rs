@@ -1,12 +1,12 @@
 //! Answers a call while the server holds its lock.
 
-mod account_token;
-mod discovery;
-mod eviction;
+pub(crate) mod account_token;
+pub(crate) mod discovery;
+pub(crate) mod eviction;
 mod method;
 #[cfg(feature = "faces")]
-mod openapi;
+pub(crate) mod openapi;
 mod review;
 pub(crate) mod route;
 pub(crate) mod scale;
-mod subresource;
+pub(crate) mod subresource;

@@ -14,10 +14,9 @@ use serde_json::{Map, Value, json};
 
 use super::discovery::root;
 use crate::model::builtin::{OBJECT_META, builtin};
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Custom, Kind};
-use crate::read::reply::Reply;
-use crate::store::state::State;
+use crate::model::{Custom, Failure, Kind, Result};
+use crate::read::Reply;
+use crate::store::Registry;
 
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
@@ -27,45 +26,43 @@ const API_VERSION: &str = "APIVersion defines the versioned schema of this repre
 const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-impl State {
-    /// The index.
-    pub(crate) fn documents(&self) -> Value {
-        let mut paths = Map::new();
-        for kind in self.registry.all() {
-            let root = root(kind);
-            let url = json!({"serverRelativeURL": format!("/openapi/v3/{root}")});
-            paths.insert(root, url);
-        }
-        json!({"paths": paths})
+/// The index.
+pub(crate) fn documents(registry: &Registry) -> Value {
+    let mut paths = Map::new();
+    for kind in registry.all() {
+        let root = root(kind);
+        let url = json!({"serverRelativeURL": format!("/openapi/v3/{root}")});
+        paths.insert(root, url);
     }
+    json!({"paths": paths})
+}
 
-    /// The document of a group and version.
-    pub(crate) fn document(&self, group: &str, version: &str) -> Result<Reply> {
-        let kinds = self.registry.all();
-        let kinds: Vec<&Arc<Kind>> = kinds
-            .filter(|kind| kind.group == group && kind.version == version)
-            .collect();
-        if kinds.is_empty() {
-            return Err(Failure::no_such_path());
-        }
-        let mut paths = BTreeMap::new();
-        let mut schemas = Schemas::default();
-        for kind in kinds {
-            let type_name = schemas.add(kind);
-            for (path, operations) in operations(kind, &type_name) {
-                paths.insert(path, operations);
-            }
-        }
-        for type_name in [SCALE, STATUS] {
-            schemas.add_recorded(type_name);
-        }
-        Ok(Reply::ok(json!({
-            "openapi": "3.0.0",
-            "info": {"title": "operator-testing", "version": builtin().server},
-            "paths": paths,
-            "components": {"schemas": schemas.0},
-        })))
+/// The document of a group and version.
+pub(crate) fn document(registry: &Registry, group: &str, version: &str) -> Result<Reply> {
+    let kinds: Vec<&Arc<Kind>> = registry
+        .all()
+        .filter(|kind| kind.group == group && kind.version == version)
+        .collect();
+    if kinds.is_empty() {
+        return Err(Failure::no_such_path());
     }
+    let mut paths = BTreeMap::new();
+    let mut schemas = Schemas::default();
+    for kind in kinds {
+        let type_name = schemas.add(kind);
+        for (path, operations) in operations(kind, &type_name) {
+            paths.insert(path, operations);
+        }
+    }
+    for type_name in [SCALE, STATUS] {
+        schemas.add_recorded(type_name);
+    }
+    Ok(Reply::ok(json!({
+        "openapi": "3.0.0",
+        "info": {"title": "operator-testing", "version": builtin().server},
+        "paths": paths,
+        "components": {"schemas": schemas.0},
+    })))
 }
 
 /// The components of a document.
@@ -284,8 +281,7 @@ fn operations(kind: &Kind, type_name: &str) -> Vec<(String, Value)> {
 }
 
 fn path_parameters(path: &str) -> Vec<Value> {
-    let names = ["namespace", "name"].into_iter();
-    names
+    ["namespace", "name"].into_iter()
         .filter(|name| path.contains(&format!("{{{name}}}")))
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect()

@@ -4,16 +4,19 @@
 
 use serde_json::{Value, json};
 
-use crate::access::rbac::Attempt;
+use super::account_token::{ISSUER, owner_of_token};
+use crate::access::rbac::{self, Attempt};
 use crate::apply::{Managers, Operation};
 use crate::decode;
-use crate::model::failure::{Failure, Result};
-use crate::model::metadata;
-use crate::read::reply::Reply;
-use crate::request::call::{ResourcePath, User};
-use crate::request::resource::Request;
-use crate::serve::account_token::ISSUER;
-use crate::store::state::State;
+use crate::kinds::resource::{
+    ACCESS_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_REVIEWS, TOKEN_REVIEWS,
+};
+use crate::model::json::items;
+use crate::model::{Failure, Result, metadata};
+use crate::read::Reply;
+use crate::request::{Request, ResourcePath, User};
+use crate::store::State;
+use crate::write::tracking::{blank, writer_of};
 
 /// The answer, if the kind is a review.
 pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
@@ -21,13 +24,10 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
     if kind.verbs.iter().any(|verb| verb == "get") {
         return None;
     }
-    Some(match (kind.group.as_str(), kind.plural.as_str()) {
-        (
-            "authorization.k8s.io",
-            "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
-        ) => access(state, request),
-        ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
-        ("authentication.k8s.io", "tokenreviews") => who_has_it(state, request),
+    Some(match kind.resource() {
+        SELF_ACCESS_REVIEWS | ACCESS_REVIEWS | LOCAL_ACCESS_REVIEWS => access(state, request),
+        SELF_REVIEWS => who_am_i(request),
+        TOKEN_REVIEWS => who_has_it(state, request),
         _ => Err(Failure::not_implemented(kind.qualified())),
     })
 }
@@ -38,7 +38,7 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     decode::identify(request.kind, &mut review)?;
     let asking = request.call.user.as_ref();
     let user = asking.cloned().unwrap_or_else(User::administrator);
-    let mut answer = request.blank();
+    let mut answer = blank(request);
     metadata::set(&mut answer, "creationTimestamp", metadata::now());
     answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
     Ok(Reply::created(answer))
@@ -46,8 +46,8 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
 
 /// Who sent the fields of a review.
 fn set_managers(request: &Request<'_>, review: &mut Value) {
-    let writer = request.writer(Operation::Update);
-    let managers = writer.update(&request.blank(), review, &Managers::default());
+    let managers =
+        writer_of(request, Operation::Update).update(&blank(request), review, &Managers::default());
     let managers = managers.unwrap_or_default().write_or_null();
     metadata::set(review, "managedFields", managers);
 }
@@ -61,7 +61,7 @@ fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
         let text = "token is required for TokenReview in authentication";
         return Err(Failure::bad_request(text));
     }
-    let status = match state.owner_of_token(token) {
+    let status = match owner_of_token(&state.store, token) {
         Some(owner) => {
             json!({"authenticated": true, "user": owner, "audiences": [ISSUER]})
         }
@@ -77,16 +77,11 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
     decode::identify(request.kind, &mut review)?;
     let spec = &review["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let user = match request.kind.plural.as_str() {
-        "selfsubjectaccessreviews" => request.call.user.clone(),
+    let user = match request.kind.resource() {
+        SELF_ACCESS_REVIEWS => request.call.user.clone(),
         _ => Some(User {
             name: text(&spec["user"]),
-            groups: spec["groups"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(text)
-                .collect(),
+            groups: items(&spec["groups"]).map(text).collect(),
         }),
     };
     let resource = &spec["resourceAttributes"];
@@ -94,7 +89,8 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
     let reason = user.map_or(Some(String::new()), |user| {
         if resource.is_null() {
             let (verb, path) = (text(&path["verb"]), text(&path["path"]));
-            return state.reason(
+            return rbac::reason(
+                &state.store,
                 &user,
                 &Attempt::Path {
                     verb: &verb,
@@ -110,7 +106,8 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
             name: text(&resource["name"]),
             subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
         };
-        state.reason(
+        rbac::reason(
+            &state.store,
             &user,
             &Attempt::Resource {
                 verb: &text(&resource["verb"]),

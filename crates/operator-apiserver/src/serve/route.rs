@@ -1,95 +1,104 @@
 //! Routes a call to its handler.
 
+use super::discovery::serve_other;
+use super::method::check_method;
 use super::review;
+use super::subresource::serve_subresource;
+use crate::access::rbac::authorize;
 use crate::admission::webhook::Admission;
+use crate::admission::webhook::matching::webhook_for;
 use crate::model::builtin::has_group;
-use crate::model::failure::{Failure, Result};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath, Target};
+use crate::model::{Failure, Result};
+use crate::read::{Reply, page, watch};
 use crate::request::format::Format;
-use crate::request::options;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::request::{Call, Request, ResourcePath, Target, options};
+use crate::store::State;
+use crate::write::delete::{self, delete_collection};
+use crate::write::write_object;
 
 /// The result of a call under one lock.
 pub(crate) enum Served {
     Answered(Reply),
     /// Webhooks must be called, without the lock.
-    Asking(Admission),
+    AwaitsWebhooks(Admission),
 }
 
-impl State {
-    pub(crate) fn serve(&mut self, call: &Call, format: Result<Format>) -> Result<Served> {
-        match Target::read(&call.path) {
-            Target::Other(path) => self.serve_other(call, &path, format).map(Served::Answered),
-            Target::Resource(path) => self.serve_resource(call, &path, format),
+pub(crate) fn serve(state: &mut State, call: &Call, format: Result<Format>) -> Result<Served> {
+    match Target::read(&call.path) {
+        Target::Other(path) => {
+            serve_other(&state.store, &state.registry, call, &path, format).map(Served::Answered)
         }
+        Target::Resource(path) => serve_resource(state, call, &path, format),
     }
+}
 
-    /// Serves a call of a component of the cluster, which cannot wait for webhooks.
-    pub(crate) fn serve_own(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
-        match self.serve_resource(call, path, Ok(Format::Whole))? {
-            Served::Answered(reply) => Ok(reply),
-            Served::Asking(admission) => Err(admission.refused()),
-        }
+/// Serves a call of a component of the cluster, which cannot wait for webhooks.
+pub(crate) fn serve_own(state: &mut State, call: &Call, path: &ResourcePath) -> Result<Reply> {
+    match serve_resource(state, call, path, Ok(Format::Whole))? {
+        Served::Answered(reply) => Ok(reply),
+        Served::AwaitsWebhooks(admission) => Err(admission.refused()),
     }
+}
 
-    pub(crate) fn serve_resource(
-        &mut self,
-        call: &Call,
-        path: &ResourcePath,
-        format: Result<Format>,
-    ) -> Result<Served> {
-        let verb = call.verb(path);
-        self.authorize(call, verb, path)?;
-        let Some(kind) = self.registry.kind(&path.group, &path.version, &path.plural) else {
-            return Err(match has_group(&path.group, &path.version) {
-                true => Failure::no_such_resource(),
-                false => Failure::no_such_path(),
-            });
-        };
-        if let Some(text) = kind.custom.as_ref().and_then(|it| it.deprecation.as_ref()) {
-            call.warn(text);
-        }
-        if kind.namespaced && path.namespace.is_empty() && !matches!(verb, "list" | "watch")
-            || !kind.namespaced && !path.namespace.is_empty()
-        {
-            return Err(match (path.name.as_str(), &kind.custom) {
-                ("", None) => Failure::method_not_allowed(),
-                (_, None) => Failure::no_such_resource(),
-                _ => Failure::no_such_path(),
-            });
-        }
-        kind.check_method(verb, path)?;
-        format?;
-        options::check(call, verb)?;
-        let request = Request {
-            call,
-            path,
-            kind: &kind,
-        };
-        if let Some(webhook) = self.webhook_for(&request, verb)? {
-            return Admission::begin(&request, verb, webhook).map(Served::Asking);
-        }
-        let reply = match path.subresource.as_deref() {
-            Some(subresource) => self.serve_subresource(&request, subresource, verb),
-            None => match review::answer(self, &request) {
-                Some(answer) => answer,
-                None => self.serve_object(&request, verb),
-            },
-        };
-        reply.map(Served::Answered)
+pub(crate) fn serve_resource(
+    state: &mut State,
+    call: &Call,
+    path: &ResourcePath,
+    format: Result<Format>,
+) -> Result<Served> {
+    let verb = call.verb(path);
+    authorize(&state.store, call, verb, path)?;
+    let Some(kind) = state
+        .registry
+        .kind(&path.group, &path.version, &path.plural)
+    else {
+        return Err(if has_group(&path.group, &path.version) {
+            Failure::no_such_resource()
+        } else {
+            Failure::no_such_path()
+        });
+    };
+    if let Some(text) = kind.custom.as_ref().and_then(|it| it.deprecation.as_ref()) {
+        call.warn(text);
     }
+    if kind.namespaced && path.namespace.is_empty() && !matches!(verb, "list" | "watch")
+        || !kind.namespaced && !path.namespace.is_empty()
+    {
+        return Err(match (path.name.as_str(), &kind.custom) {
+            ("", None) => Failure::method_not_allowed(),
+            (_, None) => Failure::no_such_resource(),
+            _ => Failure::no_such_path(),
+        });
+    }
+    check_method(&kind, verb, path)?;
+    format?;
+    options::check(call, verb)?;
+    let request = Request {
+        call,
+        path,
+        kind: &kind,
+    };
+    if let Some(webhook) = webhook_for(&state.store, &state.registry, &request, verb)? {
+        return Admission::begin(&request, verb, webhook).map(Served::AwaitsWebhooks);
+    }
+    let reply = match path.subresource.as_deref() {
+        Some(subresource) => serve_subresource(state, &request, subresource, verb),
+        None => match review::answer(state, &request) {
+            Some(answer) => answer,
+            None => serve_object(state, &request, verb),
+        },
+    };
+    reply.map(Served::Answered)
+}
 
-    pub(crate) fn serve_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
-        match verb {
-            "get" => self.get(request),
-            "list" => self.list(request),
-            "watch" => self.watch(request),
-            "create" | "update" | "patch" => self.write_object(request, verb),
-            "delete" => self.delete(request),
-            "deletecollection" => self.delete_collection(request),
-            _ => Err(Failure::method_not_allowed()),
-        }
+pub(crate) fn serve_object(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
+    match verb {
+        "get" => page::get(state, request),
+        "list" => page::list(state, request),
+        "watch" => watch::watch(state, request),
+        "create" | "update" | "patch" => write_object(state, request, verb),
+        "delete" => delete::delete(state, request),
+        "deletecollection" => delete_collection(state, request),
+        _ => Err(Failure::method_not_allowed()),
     }
 }

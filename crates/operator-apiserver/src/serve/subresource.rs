@@ -2,39 +2,43 @@
 
 use serde_json::Value;
 
+use super::account_token::issue_token;
+use super::eviction::evict;
+use super::route::serve_object;
+use super::scale::serve_scale;
 use crate::decode;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
 use crate::model::metadata::text;
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Failure, Kind, Result};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::{State, stored};
+use crate::write::normalize::normalize;
 
-impl State {
-    pub(crate) fn serve_subresource(
-        &mut self,
-        request: &Request<'_>,
-        subresource: &str,
-        verb: &str,
-    ) -> Result<Reply> {
-        let kind = request.kind;
-        if !kind.subresources.contains_key(subresource) {
-            return Err(match kind.custom {
-                Some(_) => Failure::not_found(kind, &request.path.name),
-                None => Failure::no_such_resource(),
-            });
+pub(crate) fn serve_subresource(
+    state: &mut State,
+    request: &Request<'_>,
+    subresource: &str,
+    verb: &str,
+) -> Result<Reply> {
+    let kind = request.kind;
+    if !kind.subresources.contains_key(subresource) {
+        return Err(match kind.custom {
+            Some(_) => Failure::not_found(kind, &request.path.name),
+            None => Failure::no_such_resource(),
+        });
+    }
+    match (subresource, verb) {
+        ("scale", _) => serve_scale(state, request, verb),
+        ("status", _) | ("finalize", "update") => serve_object(state, request, verb),
+        ("eviction", "create") => evict(state, request),
+        ("token", "create") => issue_token(state, request),
+        _ if stored::live(state, request)?.is_none() => {
+            Err(Failure::not_found(kind, &request.path.name))
         }
-        match (subresource, verb) {
-            ("scale", _) => self.serve_scale(request, verb),
-            ("status", _) | ("finalize", "update") => self.serve_object(request, verb),
-            ("eviction", "create") => self.evict(request),
-            ("token", "create") => self.issue_token(request),
-            _ if self.live(request)?.is_none() => Err(Failure::not_found(kind, &request.path.name)),
-            _ => Err(Failure::not_implemented(format!(
-                "{}/{subresource}",
-                kind.qualified()
-            ))),
-        }
+        _ => Err(Failure::not_implemented(format!(
+            "{}/{subresource}",
+            kind.qualified()
+        ))),
     }
 }
 
@@ -54,16 +58,14 @@ pub(crate) fn body_kind(group: &str, kind: &str) -> Kind {
     }
 }
 
-impl Request<'_> {
-    /// The body as an object of the subresource's kind.
-    pub(crate) fn subresource_body(&self) -> Result<Value> {
-        let mut object = self.call.object(self.kind)?;
-        decode::identify(self.kind, &mut object)?;
-        self.normalize(&mut object)?;
-        let namespace = text(&object, "namespace");
-        if !namespace.is_empty() && namespace != self.path.namespace {
-            return Err(Failure::misplaced());
-        }
-        Ok(object)
+/// The body as an object of the subresource's kind.
+pub(crate) fn subresource_body(request: &Request<'_>) -> Result<Value> {
+    let mut object = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut object)?;
+    normalize(request, &mut object)?;
+    let namespace = text(&object, "namespace");
+    if !namespace.is_empty() && namespace != request.path.namespace {
+        return Err(Failure::misplaced());
     }
+    Ok(object)
 }

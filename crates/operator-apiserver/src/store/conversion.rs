@@ -11,11 +11,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::state::State;
 use crate::apply::Convert;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{ConversionWebhook, Crd, Kind};
-use crate::model::metadata;
+use crate::model::kind::ConversionWebhook;
+use crate::model::{Crd, Failure, Kind, Result, metadata};
 
 /// An object and the `apiVersion` to convert it to.
 type Question = (String, String);
@@ -88,23 +86,25 @@ pub(crate) fn unanswered() -> Failure {
 
 /// Converts the objects of a CRD for their field managers.
 struct Converter<'a> {
-    state: &'a State,
+    conversions: &'a Conversions,
     crd: &'a Crd,
 }
 
 impl Convert for Converter<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        let converted = self.state.convert(self.crd, object.clone(), api_version);
-        converted.map_err(|failure| failure.message)
+        self.conversions
+            .convert(self.crd, object.clone(), api_version)
+            .map_err(|failure| failure.message)
     }
 }
 
-impl State {
+impl Conversions {
     /// The conversion of a kind by a webhook, for field managers.
     pub(crate) fn converter<'a>(&'a self, kind: &'a Kind) -> Option<Box<dyn Convert + 'a>> {
         let crd = &*kind.custom.as_ref()?.crd;
         crd.webhook.as_ref()?;
-        Some(Box::new(Converter { state: self, crd }))
+        let conversions = self;
+        Some(Box::new(Converter { conversions, crd }))
     }
 
     /// Converts an object of a CRD to another version, without pruning.
@@ -117,7 +117,7 @@ impl State {
         // Objects are converted as they are stored, without their version.
         let version = object["metadata"]["resourceVersion"].take();
         metadata::set(&mut object, "resourceVersion", Value::Null);
-        let mut converted = self.conversions.find(webhook, object, to)?;
+        let mut converted = self.find(webhook, object, to)?;
         metadata::set(&mut converted, "resourceVersion", version);
         Ok(converted)
     }

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::state::State;
-use crate::model::key::Key;
+use crate::kinds::resource::{
+    AUTHENTICATION, AUTHORIZATION, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES,
+    PRIORITY_CLASSES, RBAC, Resource, SELF_ACCESS_REVIEWS, SELF_REVIEWS, SELF_RULES_REVIEWS,
+    SERVICE_ACCOUNTS, SERVICES,
+};
+use crate::kinds::{namespace, priority_class};
+use crate::model::Key;
 use crate::model::metadata::{self, is_deleting, name};
-use crate::resource::{namespace, priority_class};
-
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The field manager of writes by controllers of the cluster.
 pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
@@ -15,177 +18,162 @@ pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// The service account and the certificates that controllers of a real cluster create, and recreate, in each namespace.
-const IN_EACH_NAMESPACE: [(&str, &str); 2] = [
-    ("serviceaccounts", "default"),
-    ("configmaps", "kube-root-ca.crt"),
+const IN_EACH_NAMESPACE: [(Resource, &str); 2] = [
+    (SERVICE_ACCOUNTS, "default"),
+    (CONFIG_MAPS, "kube-root-ca.crt"),
 ];
 
 /// The namespace that must have an initial object.
 pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
-    let place = (object.plural.as_str(), object.name.as_str());
-    let is_needed = object.group.is_empty() && IN_EACH_NAMESPACE.contains(&place);
-    is_needed.then(|| Key::of_namespace(&object.namespace))
+    let mut needed = IN_EACH_NAMESPACE.iter();
+    let is_needed = needed.any(|(resource, name)| object.is(*resource) && object.name == *name);
+    is_needed.then(|| Key::new(NAMESPACES, "", &object.namespace))
 }
 
-impl State {
-    pub(crate) fn create_namespaces(&mut self) {
-        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-            let mut object = json!({
-                "kind": "Namespace",
-                "apiVersion": "v1",
-                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-            });
-            namespace::prepare(&mut object);
-            self.create_initial(Key::of_namespace(name), object);
-        }
-    }
+/// Creates the objects of a new cluster.
+pub(crate) fn create(state: &mut State) {
+    create_namespaces(state);
+    create_service(state);
+    create_priority_classes(state);
+    create_roles(state);
+}
 
-    /// Stores an initial object of the server.
-    pub(crate) fn create_initial(&mut self, key: Key, mut object: Value) {
-        metadata::set(&mut object, "uid", metadata::uid());
-        metadata::set(&mut object, "creationTimestamp", metadata::now());
-        self.put(key, object);
-    }
-
-    /// Creates the objects that controllers of a real cluster create in a new namespace.
-    pub(crate) fn fill_namespace(&mut self, namespace: &Value) {
-        if is_deleting(namespace) {
-            return;
-        }
-        let namespace = name(namespace).to_owned();
-        for (plural, name) in IN_EACH_NAMESPACE {
-            let (kind, data) = match plural {
-                "configmaps" => ("ConfigMap", Some(json!({"ca.crt": ""}))),
-                _ => ("ServiceAccount", None),
-            };
-            let key = Key {
-                plural: plural.into(),
-                namespace: namespace.clone(),
-                name: name.into(),
-                ..Key::default()
-            };
-            if self.store.find(&key).is_some() {
-                continue;
-            }
-            let metadata = json!({"name": name, "namespace": namespace});
-            let mut object = json!({"kind": kind, "apiVersion": "v1", "metadata": metadata});
-            if let Some(data) = data {
-                object["data"] = data;
-                object["metadata"]["annotations"] =
-                    json!({"kubernetes.io/description": CA_DESCRIPTION});
-                object["metadata"]["managedFields"] = json!([{
-                    "manager": CONTROLLER_MANAGER,
-                    "operation": "Update",
-                    "apiVersion": "v1",
-                    "time": metadata::now(),
-                    "fieldsType": "FieldsV1",
-                    "fieldsV1": {
-                        "f:data": {".": {}, "f:ca.crt": {}},
-                        "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
-                    },
-                }]);
-            }
-            self.create_initial(key, object);
-        }
-    }
-
-    /// The Service by which pods reach the API server.
-    pub(crate) fn create_service(&mut self) {
-        let key = Key {
-            plural: "services".into(),
-            namespace: "default".into(),
-            name: "kubernetes".into(),
-            ..Key::default()
-        };
-        let object = json!({
-            "kind": "Service",
+fn create_namespaces(state: &mut State) {
+    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        let mut object = json!({
+            "kind": "Namespace",
             "apiVersion": "v1",
-            "metadata": {
-                "name": "kubernetes",
-                "namespace": "default",
-                "labels": {"component": "apiserver", "provider": "kubernetes"},
-            },
-            "spec": {
-                "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
-                "clusterIP": "10.0.0.1",
-                "clusterIPs": ["10.0.0.1"],
-                "type": "ClusterIP",
-                "sessionAffinity": "None",
-                "ipFamilies": ["IPv4"],
-                "ipFamilyPolicy": "SingleStack",
-                "internalTrafficPolicy": "Cluster",
-            },
-            "status": {"loadBalancer": {}},
+            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
         });
-        self.create_initial(key, object);
+        namespace::prepare_for_create(&mut object);
+        create_initial(state, Key::new(NAMESPACES, "", name), object);
     }
+}
 
-    pub(crate) fn create_priority_classes(&mut self) {
-        for (name, value, description) in priority_class::SYSTEM {
-            let key = Key {
-                group: priority_class::GROUP.into(),
-                plural: priority_class::PLURAL.into(),
-                namespace: String::new(),
-                name: name.into(),
-            };
-            let class = json!({
-                "kind": "PriorityClass",
+/// Stores an initial object of the server.
+fn create_initial(state: &mut State, key: Key, mut object: Value) {
+    metadata::set(&mut object, "uid", metadata::uid());
+    metadata::set(&mut object, "creationTimestamp", metadata::now());
+    state.put(key, object);
+}
+
+/// Creates the objects that controllers of a real cluster create in a new namespace.
+pub(crate) fn create_in_namespace(state: &mut State, namespace: &Value) {
+    if is_deleting(namespace) {
+        return;
+    }
+    let namespace = name(namespace).to_owned();
+    for (resource, name) in IN_EACH_NAMESPACE {
+        let (kind, data) = match resource {
+            CONFIG_MAPS => ("ConfigMap", Some(json!({"ca.crt": ""}))),
+            _ => ("ServiceAccount", None),
+        };
+        let key = Key::new(resource, &namespace, name);
+        if state.store.find(&key).is_some() {
+            continue;
+        }
+        let metadata = json!({"name": name, "namespace": namespace});
+        let mut object = json!({"kind": kind, "apiVersion": "v1", "metadata": metadata});
+        if let Some(data) = data {
+            object["data"] = data;
+            object["metadata"]["annotations"] =
+                json!({"kubernetes.io/description": CA_DESCRIPTION});
+            object["metadata"]["managedFields"] = json!([{
+                "manager": CONTROLLER_MANAGER,
+                "operation": "Update",
+                "apiVersion": "v1",
+                "time": metadata::now(),
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {
+                    "f:data": {".": {}, "f:ca.crt": {}},
+                    "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+                },
+            }]);
+        }
+        create_initial(state, key, object);
+    }
+}
+
+/// The Service by which pods reach the API server.
+fn create_service(state: &mut State) {
+    let key = Key::new(SERVICES, "default", "kubernetes");
+    let object = json!({
+        "kind": "Service",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
+            "clusterIP": "10.0.0.1",
+            "clusterIPs": ["10.0.0.1"],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+        },
+        "status": {"loadBalancer": {}},
+    });
+    create_initial(state, key, object);
+}
+
+fn create_priority_classes(state: &mut State) {
+    for (name, value, description) in priority_class::SYSTEM {
+        let key = Key::new(PRIORITY_CLASSES, "", name);
+        let class = json!({
+            "kind": "PriorityClass",
+            "apiVersion": "scheduling.k8s.io/v1",
+            "metadata": {"name": name, "generation": 1, "managedFields": [{
+                "manager": "kube-apiserver",
+                "operation": "Update",
                 "apiVersion": "scheduling.k8s.io/v1",
-                "metadata": {"name": name, "generation": 1, "managedFields": [{
-                    "manager": "kube-apiserver",
-                    "operation": "Update",
-                    "apiVersion": "scheduling.k8s.io/v1",
-                    "time": metadata::now(),
-                    "fieldsType": "FieldsV1",
-                    "fieldsV1": {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}},
-                }]},
-                "value": value,
-                "description": description,
-                "preemptionPolicy": "PreemptLowerPriority",
-            });
-            self.create_initial(key, class);
-        }
+                "time": metadata::now(),
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}},
+            }]},
+            "value": value,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        });
+        create_initial(state, key, class);
     }
+}
 
-    /// The roles that every cluster has, as far as operators use them.
-    pub(crate) fn create_roles(&mut self) {
-        let all = json!(["*"]);
-        let anything = json!([
-            {"apiGroups": all, "resources": all, "verbs": all},
-            {"nonResourceURLs": all, "verbs": all},
-        ]);
-        let discovery = json!([{
-            "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"],
-            "verbs": ["get"],
-        }]);
-        let reviews = json!([{
-            "apiGroups": ["authorization.k8s.io"],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-            "verbs": ["create"],
-        }, {
-            "apiGroups": ["authentication.k8s.io"],
-            "resources": ["selfsubjectreviews"],
-            "verbs": ["create"],
-        }]);
-        for (name, rules, subjects) in [
-            ("cluster-admin", anything, "system:masters"),
-            ("system:discovery", discovery, "system:authenticated"),
-            ("system:basic-user", reviews, "system:authenticated"),
-        ] {
-            let object = |kind: &str| json!({"kind": kind, "apiVersion": format!("{RBAC}/v1"), "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}});
-            let key = |plural: &str| Key {
-                group: RBAC.into(),
-                plural: plural.into(),
-                name: name.into(),
-                ..Key::default()
-            };
-            let mut role = object("ClusterRole");
-            role["rules"] = rules;
-            self.create_initial(key("clusterroles"), role);
-            let mut binding = object("ClusterRoleBinding");
-            binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": name});
-            binding["subjects"] = json!([{"kind": "Group", "apiGroup": RBAC, "name": subjects}]);
-            self.create_initial(key("clusterrolebindings"), binding);
-        }
+/// The roles that every cluster has, as far as operators use them.
+fn create_roles(state: &mut State) {
+    let all = json!(["*"]);
+    let anything = json!([
+        {"apiGroups": all, "resources": all, "verbs": all},
+        {"nonResourceURLs": all, "verbs": all},
+    ]);
+    let discovery = json!([{
+        "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"],
+        "verbs": ["get"],
+    }]);
+    let reviews = json!([{
+        "apiGroups": [AUTHORIZATION],
+        "resources": [SELF_ACCESS_REVIEWS.1, SELF_RULES_REVIEWS.1],
+        "verbs": ["create"],
+    }, {
+        "apiGroups": [AUTHENTICATION],
+        "resources": [SELF_REVIEWS.1],
+        "verbs": ["create"],
+    }]);
+    for (name, rules, subjects) in [
+        ("cluster-admin", anything, "system:masters"),
+        ("system:discovery", discovery, "system:authenticated"),
+        ("system:basic-user", reviews, "system:authenticated"),
+    ] {
+        let object = |kind: &str| json!({"kind": kind, "apiVersion": format!("{RBAC}/v1"), "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}});
+        let mut role = object("ClusterRole");
+        role["rules"] = rules;
+        create_initial(state, Key::new(CLUSTER_ROLES, "", name), role);
+        let mut binding = object("ClusterRoleBinding");
+        binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": name});
+        binding["subjects"] = json!([{"kind": "Group", "apiGroup": RBAC, "name": subjects}]);
+        create_initial(state, Key::new(CLUSTER_ROLE_BINDINGS, "", name), binding);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::weight::weight;
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::owners;
 
 /// The kind of a change.
@@ -69,20 +69,12 @@ impl Store {
     /// All objects of a kind, in one namespace, or in all namespaces if it is empty.
     pub fn of_kind<'a>(
         &'a self,
-        group: &'a str,
-        plural: &'a str,
+        resource: (&'a str, &'a str),
         namespace: &'a str,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
-        let first = Key {
-            group: group.to_owned(),
-            plural: plural.to_owned(),
-            namespace: namespace.to_owned(),
-            name: String::new(),
-        };
+        let first = Key::new(resource, namespace, "");
         self.objects.range(first..).take_while(move |(key, _)| {
-            key.group == group
-                && key.plural == plural
-                && (namespace.is_empty() || key.namespace == namespace)
+            key.is(resource) && (namespace.is_empty() || key.namespace == namespace)
         })
     }
 
@@ -91,9 +83,9 @@ impl Store {
     }
 
     /// The objects of a kind at an earlier version that is still in the log.
-    pub fn at_version(&self, version: u64, group: &str, plural: &str) -> BTreeMap<Key, Arc<Value>> {
+    pub fn at_version(&self, version: u64, resource: (&str, &str)) -> BTreeMap<Key, Arc<Value>> {
         let mut objects: BTreeMap<Key, Arc<Value>> = self
-            .of_kind(group, plural, "")
+            .of_kind(resource, "")
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         let later = self
@@ -101,7 +93,7 @@ impl Store {
             .iter()
             .rev()
             .take_while(|event| event.version > version);
-        for event in later.filter(|event| event.key.group == group && event.key.plural == plural) {
+        for event in later.filter(|event| event.key.is(resource)) {
             match &event.previous {
                 Some(previous) => objects.insert(event.key.clone(), previous.clone()),
                 None => objects.remove(&event.key),
@@ -118,8 +110,7 @@ impl Store {
 
     /// The dependents of the object with this uid.
     pub fn owned_by(&self, uid: &str) -> Vec<Key> {
-        let keys = self.owned.get(uid).into_iter().flatten();
-        keys.cloned().collect()
+        self.owned.get(uid).into_iter().flatten().cloned().collect()
     }
 
     /// All objects with an owner.
@@ -236,13 +227,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::resource::CONFIG_MAPS;
 
     fn key(name: &str) -> Key {
-        Key {
-            plural: "configmaps".into(),
-            name: name.into(),
-            ..Key::default()
-        }
+        Key::new(CONFIG_MAPS, "", name)
     }
 
     fn map(bytes: usize) -> Value {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::kinds::crd::{self, RegisteredCrd};
 use crate::model::builtin::builtin;
-use crate::model::key::Key;
-use crate::model::kind::{Crd, Kind, group_version};
 use crate::model::metadata::name;
-use crate::resource::crd::{self, RegisteredCrd};
+use crate::model::{Crd, Key, Kind, group_version};
 
 /// All served kinds.
 #[derive(Clone, Default)]
@@ -41,7 +40,7 @@ impl Registry {
 
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         self.all()
-            .find(|kind| kind.version == version && kind.is(group, plural))
+            .find(|kind| kind.version == version && kind.is((group, plural)))
             .cloned()
     }
 
@@ -60,7 +59,7 @@ impl Registry {
 
     /// Finds a kind by the group and plural under which its objects are stored, in the storage version if that is served.
     pub fn by_key(&self, key: &Key) -> Option<Arc<Kind>> {
-        let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
+        let of_key = || self.all().filter(|kind| kind.is(key.resource()));
         let is_stored = |kind: &&Arc<Kind>| {
             let custom = kind.custom.as_ref();
             custom.is_none_or(|custom| custom.crd.storage == kind.api_version())

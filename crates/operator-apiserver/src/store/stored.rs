@@ -4,116 +4,118 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::conversion::Conversions;
+use super::objects::Store;
 use super::state::State;
 use crate::decode;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::{Crd, Custom, Kind};
+use crate::kinds::strategy;
 use crate::model::metadata::text;
-use crate::request::resource::Request;
-use crate::resource::{event, job};
+use crate::model::{Crd, Custom, Failure, Kind, Result};
+use crate::request::Request;
 
-impl State {
-    /// Converts a stored object to a version of its kind.
-    pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Result<Value> {
-        let mut object = event::from_storage(kind, stored.clone());
-        let Some(custom) = &kind.custom else {
-            if kind.is("batch", "jobs") {
-                job::label_job(&mut object);
-            }
-            return Ok(object);
-        };
-        let api_version = kind.api_version();
-        let stored_in = version_of(stored);
-        // A read gives the defaults of the version that it is stored in, and of no other.
-        if let Some(form) = custom.crd.versions.get(stored_in)
-            && revision(stored) <= form.since
-        {
-            decode::conform(&form.schema, &mut object);
-        }
-        if stored_in != api_version {
-            object = self.convert(&custom.crd, object, &api_version)?;
-            operator_schema::prune(&custom.schema, &mut object);
-        }
-        Ok(object)
+/// Converts a stored object to a version of its kind.
+pub(crate) fn present(conversions: &Conversions, kind: &Kind, stored: &Value) -> Result<Value> {
+    let mut object = stored.clone();
+    let Some(custom) = &kind.custom else {
+        let from_storage = strategy(kind).from_storage;
+        return Ok(from_storage.unwrap_or(|object| object)(object));
+    };
+    let api_version = kind.api_version();
+    let stored_in = version_of(stored);
+    // A read gives the defaults of the version that it is stored in, and of no other.
+    if let Some(form) = custom.crd.versions.get(stored_in)
+        && revision(stored) <= form.since
+    {
+        decode::conform(&form.schema, &mut object);
     }
-
-    /// As above, but without a copy if the stored form is the same.
-    pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
-        let is_shown_so = match &kind.custom {
-            // kinds for which reading adds to the stored form
-            None => !kind.is_new_event() && !kind.is("batch", "jobs"),
-            Some(custom) => {
-                let api_version = kind.api_version();
-                let form = custom.crd.versions.get(&api_version);
-                version_of(stored) == api_version
-                    && form.is_some_and(|form| revision(stored) > form.since)
-            }
-        };
-        match is_shown_so {
-            true => Ok(Item::Stored(stored.clone())),
-            false => self.present(kind, stored).map(Item::Made),
-        }
+    if stored_in != api_version {
+        object = conversions.convert(&custom.crd, object, &api_version)?;
+        operator_schema::prune(&custom.schema, &mut object);
     }
+    Ok(object)
+}
 
-    /// Converts an object of a version of its kind to its stored form, and says whether the real server stores it without all of its
-    /// defaults, which reading then adds.
-    pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<(Value, bool)> {
-        let mut is_less = false;
-        let mut object = event::to_storage(kind, object);
-        if let Some(custom) = &kind.custom {
-            let storage = &custom.crd.storage;
-            let form = custom.crd.versions.get(storage);
-            if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
-                object = self.convert(&custom.crd, object, storage)?;
-                is_less = decode::conform(&form.schema, &mut object);
-            }
+/// As above, but without a copy if the stored form is the same.
+pub(crate) fn item(conversions: &Conversions, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
+    let is_shown_so = match &kind.custom {
+        None => strategy(kind).from_storage.is_none(),
+        Some(custom) => {
+            let api_version = kind.api_version();
+            let form = custom.crd.versions.get(&api_version);
+            version_of(stored) == api_version
+                && form.is_some_and(|form| revision(stored) > form.since)
         }
-        Ok((object, is_less))
+    };
+    if is_shown_so {
+        Ok(Item::Stored(stored.clone()))
+    } else {
+        present(conversions, kind, stored).map(Item::Made)
     }
 }
 
-impl Kind {
-    /// Rejects reading an object that is stored in a version that the CRD no longer has.
-    pub fn check_stored(&self, stored: &Value) -> Result<()> {
-        match self
-            .custom
-            .as_deref()
-            .and_then(|custom| lost(&custom.crd, stored))
-        {
-            Some(version) => Err(Failure::internal(unreadable(version))),
-            None => Ok(()),
+/// Converts an object of a version of its kind to its stored form, and says whether the real server stores it without all of its
+/// defaults, which reading then adds.
+pub(crate) fn to_storage(
+    conversions: &Conversions,
+    kind: &Kind,
+    object: Value,
+) -> Result<(Value, bool)> {
+    let mut is_less = false;
+    let mut object = (strategy(kind).to_storage)(object);
+    if let Some(custom) = &kind.custom {
+        let storage = &custom.crd.storage;
+        let form = custom.crd.versions.get(storage);
+        if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
+            object = conversions.convert(&custom.crd, object, storage)?;
+            is_less = decode::conform(&form.schema, &mut object);
         }
+    }
+    Ok((object, is_less))
+}
+
+/// Rejects reading an object that is stored in a version that the CRD no longer has.
+pub(crate) fn check_stored(kind: &Kind, stored: &Value) -> Result<()> {
+    match kind
+        .custom
+        .as_deref()
+        .and_then(|custom| lost(&custom.crd, stored))
+    {
+        Some(version) => Err(Failure::internal(unreadable(version))),
+        None => Ok(()),
     }
 }
 
-impl State {
-    /// The object of the request's path, in the version of the request.
-    pub(crate) fn live(&self, request: &Request<'_>) -> Result<Option<Value>> {
-        let Some(stored) = self.store.find(&request.key(&request.path.name)) else {
-            return Ok(None);
-        };
-        request.kind.check_stored(&stored)?;
-        self.present(request.kind, &stored).map(Some)
-    }
+/// The object of the request's path, in the version of the request.
+pub(crate) fn live(state: &State, request: &Request<'_>) -> Result<Option<Value>> {
+    let Some(stored) = state.store.find(&request.key(&request.path.name)) else {
+        return Ok(None);
+    };
+    check_stored(request.kind, &stored)?;
+    present(&state.conversions, request.kind, &stored).map(Some)
+}
 
-    /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
-    pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
-        let custom = kind.custom.as_deref();
-        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
-        match lost {
-            Some(lost) => {
-                let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
-                Err(Failure::too_many_requests(text, 1))
-            }
-            None => Ok(()),
+/// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
+pub(crate) fn check_collection(store: &Store, kind: &Kind) -> Result<()> {
+    let custom = kind.custom.as_deref();
+    let lost =
+        custom.and_then(|Custom { crd, .. }| first_lost_version(store, crd, kind.resource()));
+    match lost {
+        Some(lost) => {
+            let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
+            Err(Failure::too_many_requests(text, 1))
         }
+        None => Ok(()),
     }
+}
 
-    /// The first version that stored objects of a CRD have, but the CRD no longer has.
-    pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
-        let mut objects = self.store.of_kind(group, plural, "");
-        objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
-    }
+/// The first version that stored objects of a CRD have, but the CRD no longer has.
+pub(crate) fn first_lost_version(
+    store: &Store,
+    definition: &Crd,
+    resource: (&str, &str),
+) -> Option<String> {
+    let mut objects = store.of_kind(resource, "");
+    objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
 }
 
 /// The failure for a collection with an object in a lost version.

@@ -19,8 +19,8 @@ pub(crate) fn weight(value: &Value) -> usize {
 }
 
 fn of_fields(fields: &Map<String, Value>) -> usize {
-    let fields = fields.iter();
     fields
+        .iter()
         .map(|(name, value)| FIELD + name.len() + weight(value))
         .sum()
 }

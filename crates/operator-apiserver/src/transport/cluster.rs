@@ -3,16 +3,17 @@
 #[cfg(feature = "workloads")]
 use tokio::time::Instant;
 
-use crate::store::state::State;
+use crate::finalize::collect::settle_dependents;
+use crate::store::State;
 #[cfg(feature = "workloads")]
-use crate::workload::{Controllers, Memory, Workloads};
+use crate::workload::{ControllerState, Controllers, Workloads};
 
 /// A server's state, with the workload controllers if they are enabled.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub state: State,
     #[cfg(feature = "workloads")]
-    memory: Option<Memory>,
+    memory: Option<ControllerState>,
 }
 
 impl Cluster {
@@ -29,8 +30,8 @@ impl Cluster {
         #[cfg(feature = "workloads")]
         self.advance();
         let result = act(&mut self.state);
-        if self.state.unsettled {
-            self.state.settle_dependents();
+        if self.state.gc.is_due {
+            settle_dependents(&mut self.state);
         }
         #[cfg(feature = "workloads")]
         if let Some(mut controllers) = self.controllers() {
@@ -44,7 +45,7 @@ impl Cluster {
 impl Cluster {
     /// Enables the workload controllers, which first reconcile all existing objects.
     pub fn start_controllers(&mut self, settings: Workloads) {
-        self.memory = Some(Memory::new(settings));
+        self.memory = Some(ControllerState::new(settings));
         if let Some(mut controllers) = self.controllers() {
             controllers.begin();
         }

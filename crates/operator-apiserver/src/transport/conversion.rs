@@ -3,9 +3,9 @@
 use std::mem;
 
 use super::service::ApiServer;
-use crate::store::conversion::{Conversions, Wanted};
+use crate::store::conversion::Wanted;
 use crate::store::endpoint::Endpoints;
-use crate::store::state::State;
+use crate::store::{Conversions, State};
 use crate::webhook::conversion::convert;
 
 /// The conversions that an attempt lacks.
@@ -59,7 +59,7 @@ fn missing(state: &State, conversions: &mut Conversions) -> Option<Missing> {
     let wanted = conversions.take_wanted();
     (!wanted.is_empty()).then(|| Missing {
         wanted,
-        endpoints: state.endpoints.clone(),
+        endpoints: state.settings.endpoints.clone(),
     })
 }
 

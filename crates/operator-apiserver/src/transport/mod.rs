@@ -6,7 +6,7 @@ mod conversion;
 pub(crate) mod service;
 #[cfg(feature = "faces")]
 mod table;
-mod view;
+pub(crate) mod view;
 mod watch;
 #[cfg(feature = "faces")]
 mod wire;

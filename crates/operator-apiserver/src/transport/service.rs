@@ -22,16 +22,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::cluster::Cluster;
-use super::view::View;
-use super::watch::Tick;
-use crate::model::failure::Failure;
-use crate::model::key::Key;
-use crate::read::reply::Reply;
-use crate::request::call::Call;
+use super::view::{View, view};
+use super::watch::{Tick, lines};
+use crate::model::{Failure, Key};
+use crate::read::Reply;
 use crate::request::format::{Format, JSON};
-use crate::request::warning;
-use crate::serve::route::Served;
-use crate::store::conversion::Conversions;
+use crate::request::{Call, warning};
+use crate::serve::route::{self, Served};
+use crate::store::Conversions;
 use crate::webhook::address::target;
 use crate::webhook::client::{Target, url};
 #[cfg(feature = "workloads")]
@@ -83,7 +81,7 @@ impl ApiServer {
     ///
     /// [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
     pub fn enforce_owner_references(&self) {
-        self.cluster().state.enforces_owner_references = true;
+        self.cluster().state.settings.enforces_owner_references = true;
     }
 
     /// Registers the service that answers the calls to webhooks of a host: that of the `url` of a `clientConfig`, with or without its port,
@@ -96,18 +94,30 @@ impl ApiServer {
         S::Future: Send,
         S::Error: fmt::Display,
     {
-        self.cluster().state.endpoints.insert(host, service);
+        self.cluster()
+            .state
+            .settings
+            .endpoints
+            .insert(host, service);
     }
 
     /// Registers where the webhooks of a host are called, over TLS: `NAME.NAMESPACE.svc` for a Service that this address stands for. The
     /// certificate there must be for the host, and signed by one of `caBundle`.
     pub fn call_webhooks_at(&self, host: &str, address: SocketAddr) {
-        self.cluster().state.endpoints.locate(host, address);
+        self.cluster()
+            .state
+            .settings
+            .endpoints
+            .locate(host, address);
     }
 
     /// Where the webhook of a client configuration is called, if it can be reached from this process.
     pub fn webhook(&self, config: &Value) -> Option<Target> {
-        target(url(config, 5), config, &self.cluster().state.endpoints)
+        target(
+            url(config, 5),
+            config,
+            &self.cluster().state.settings.endpoints,
+        )
     }
 
     /// Ends all watches, as a server does when it shuts down. Clients can continue from the last resource version that they received.
@@ -205,8 +215,8 @@ impl ApiServer {
         let mut conversions = Conversions::awaited();
         let (served, view) = loop {
             let (result, missing) = self.attempt(&mut conversions, |state| {
-                let view = state.view(format_shown, &call);
-                (state.serve(&call, format.clone()), view)
+                let view = view(&state.registry, format_shown, &call);
+                (route::serve(state, &call, format.clone()), view)
             });
             match missing {
                 None => break result,
@@ -216,7 +226,9 @@ impl ApiServer {
         };
         let reply = match served {
             Ok(Served::Answered(reply)) => Ok(reply),
-            Ok(Served::Asking(admission)) => Box::pin(self.admit(&mut call, admission)).await,
+            Ok(Served::AwaitsWebhooks(admission)) => {
+                Box::pin(self.admit(&mut call, admission)).await
+            }
             Err(failure) => Err(failure),
         };
         let mut response = match reply {
@@ -225,7 +237,7 @@ impl ApiServer {
             Ok(Reply::List(list)) => shown(&view, 200, list.into_value()),
             Ok(Reply::Text(text)) => text_response(text, 200, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
-                let lines = subscription.stream(self, view);
+                let lines = lines(subscription, self, view);
                 stream_response(lines)
             }
             Err(failure) => failed(&failure),

@@ -6,16 +6,15 @@ use serde_json::{Value, json};
 use super::table::{self, Header, Rows};
 use crate::decode::go_package;
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::group_version;
 use crate::model::metadata::text;
-use crate::request::call::Call;
+use crate::model::{Failure, Result, group_version};
+use crate::request::Call;
 #[cfg(feature = "faces")]
 use crate::request::call::Target;
 #[cfg(feature = "faces")]
 use crate::request::format::SWAGGER_ANSWER;
 use crate::request::format::{Format, JSON, TEXT};
-use crate::store::state::State;
+use crate::store::Registry;
 
 /// A format, with the information about the objects that it needs.
 pub(crate) struct View {
@@ -27,33 +26,30 @@ pub(crate) struct View {
     header: Header,
 }
 
-impl State {
-    /// The format of the response to a call.
-    #[cfg(feature = "faces")]
-    pub(crate) fn view(&self, format: Format, call: &Call) -> View {
-        let rows = match (format, Target::read(&call.path)) {
-            (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
-                Some("scale") => Some(Rows::Scales),
-                // Other subresources are the object itself.
-                _ => self
-                    .registry
-                    .kind(&path.group, &path.version, &path.plural)
-                    .map(Rows::Objects),
-            },
-            _ => None,
-        };
-        View {
-            format,
-            rows,
-            header: Header::Shown,
-        }
+/// The format of the response to a call.
+#[cfg(feature = "faces")]
+pub(crate) fn view(registry: &Registry, format: Format, call: &Call) -> View {
+    let rows = match (format, Target::read(&call.path)) {
+        (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
+            Some("scale") => Some(Rows::Scales),
+            // Other subresources are the object itself.
+            _ => registry
+                .kind(&path.group, &path.version, &path.plural)
+                .map(Rows::Objects),
+        },
+        _ => None,
+    };
+    View {
+        format,
+        rows,
+        header: Header::Shown,
     }
+}
 
-    /// The format of the response to a call.
-    #[cfg(not(feature = "faces"))]
-    pub(crate) fn view(&self, format: Format, _call: &Call) -> View {
-        View { format }
-    }
+/// The format of the response to a call.
+#[cfg(not(feature = "faces"))]
+pub(crate) fn view(_registry: &Registry, format: Format, _call: &Call) -> View {
+    View { format }
 }
 
 impl View {

@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::service::ApiServer;
 use super::view::View;
-use crate::model::failure::{Failure, Result};
-use crate::read::watch::Subscription;
-use crate::store::conversion::Conversions;
+use crate::model::{Failure, Result};
+use crate::read::watch::{self, Subscription};
+use crate::store::Conversions;
 
 /// The signals for watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,31 +23,29 @@ pub(crate) struct Tick {
     pub epoch: u64,
 }
 
-impl Subscription {
-    /// The stream, which ends after the timeout.
-    pub(crate) fn stream(
-        self: Box<Self>,
-        server: ApiServer,
-        view: View,
-    ) -> impl Stream<Item = Bytes> + Send + 'static {
-        let ticks = server.ticks();
-        let epoch = ticks.borrow().epoch;
-        let deadline = Instant::now() + self.timeout;
-        let watch = Watch {
-            is_over: self.is_refused,
-            bookmark: next_bookmark(deadline).filter(|_| self.bookmarks),
-            subscription: self,
-            server,
-            view,
-            ticks,
-            epoch,
-            deadline,
-        };
-        stream::unfold(watch, |mut watch| async move {
-            let lines = watch.next().await?;
-            Some((lines, watch))
-        })
-    }
+/// The stream of a watch, which ends after the timeout.
+pub(crate) fn lines(
+    subscription: Box<Subscription>,
+    server: ApiServer,
+    view: View,
+) -> impl Stream<Item = Bytes> + Send + 'static {
+    let ticks = server.ticks();
+    let epoch = ticks.borrow().epoch;
+    let deadline = Instant::now() + subscription.timeout;
+    let watch = Watch {
+        is_over: subscription.is_refused,
+        bookmark: next_bookmark(deadline).filter(|_| subscription.bookmarks),
+        subscription,
+        server,
+        view,
+        ticks,
+        epoch,
+        deadline,
+    };
+    stream::unfold(watch, |mut watch| async move {
+        let lines = watch.next().await?;
+        Some((lines, watch))
+    })
 }
 
 /// A running watch.
@@ -130,7 +128,7 @@ impl Watch {
         loop {
             let subscription = &mut self.subscription;
             let (news, missing) = self.server.look(&mut conversions, |state| {
-                (state.news(subscription), state.store.version())
+                (watch::news(state, subscription), state.store.version())
             });
             let Some(missing) = missing else {
                 let (news, newest) = news;

@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::go::types;
 use crate::model::builtin::builtin;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::group_version;
-use crate::request::call::Call;
+use crate::model::{Failure, Result, group_version};
+use crate::request::Call;
 
 const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";

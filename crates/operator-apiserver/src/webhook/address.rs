@@ -51,9 +51,12 @@ fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
         let (authority, cluster) = (authority.clone(), cluster.clone());
         async move {
             let sent = send(cluster, request).await;
-            sent.map_err(|error| match is_refused(&*error) {
-                true => format!("dial tcp {authority}: connect: connection refused"),
-                false => with_sources(&*error),
+            sent.map_err(|error| {
+                if is_refused(&*error) {
+                    format!("dial tcp {authority}: connect: connection refused")
+                } else {
+                    with_sources(&*error)
+                }
             })
         }
     }))

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::go::{go_type, read_json};
-use crate::model::kind::group_version;
+use crate::model::group_version;
 use crate::store::endpoint::Endpoint;
 
 /// The address of a webhook, and the service that answers there.
@@ -31,8 +31,8 @@ pub(crate) async fn post(
         .body(Bytes::from(review.to_string()));
     let unreached = |why: &dyn std::fmt::Display| format!("Post \"{url}\": {why}");
     let request = request.map_err(|error| unreached(&error))?;
-    let response = timeout(limit, endpoint.oneshot(request)).await;
-    let response = response
+    let response = timeout(limit, endpoint.oneshot(request))
+        .await
         .map_err(|_| unreached(&"context deadline exceeded"))?
         .map_err(|error| unreached(&error))?;
     let (code, body) = (response.status().as_u16(), response.body());

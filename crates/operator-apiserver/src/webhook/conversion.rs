@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::address::target;
 use super::client::{post, url};
 use crate::go;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{ConversionWebhook, group_version};
+use crate::kinds::rule::field::{annotations, labels};
+use crate::model::kind::ConversionWebhook;
 use crate::model::metadata::{self, name, text};
-use crate::resource::rule::field::{annotations, labels};
+use crate::model::{Cause, Failure, Result, group_version};
 use crate::store::conversion::Wanted;
 use crate::store::endpoint::Endpoints;
 
@@ -74,9 +74,10 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let expected = format!("{GROUP}/{version}, Kind=ConversionReview");
     let (group, found) = (said(&review["apiVersion"]), said(&review["kind"]));
-    let group = match group.contains('/') {
-        true => group,
-        false => format!("/{group}"),
+    let group = if group.contains('/') {
+        group
+    } else {
+        format!("/{group}")
     };
     let found = format!("{group}, Kind={found}");
     let response = &review["response"];

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::Controllers;
 use super::field::items;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
+use crate::kinds::resource::{EVENTS, PODS, Resource};
 use crate::model::metadata::{self, name, text};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, Target};
+use crate::model::{Failure, Key, Result};
+use crate::read::Reply;
+use crate::request::{Call, Target};
+use crate::serve::route::serve_own;
 
 /// A component of a cluster, with its user agent.
 #[derive(Clone, Copy)]
@@ -26,8 +27,7 @@ impl Controllers<'_> {
     /// Creates an object; a pod only if there are fewer than the maximum.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
-        if object["kind"] == "Pod" && self.state.store.of_kind("", "pods", "").count() >= MOST_PODS
-        {
+        if object["kind"] == "Pod" && self.state.store.of_kind(PODS, "").count() >= MOST_PODS {
             return Err(Failure::forbidden_path(format!(
                 "pods is forbidden: operator-testing runs {MOST_PODS} pods at most"
             )));
@@ -83,9 +83,10 @@ impl Controllers<'_> {
         let (api_version, kind) = (field("apiVersion"), field("kind"));
         let kind = self.state.registry.by_kind(api_version, kind);
         let kind = kind.ok_or_else(Failure::no_such_path)?;
-        let root = match api_version.contains('/') {
-            true => "/apis",
-            false => "/api",
+        let root = if api_version.contains('/') {
+            "/apis"
+        } else {
+            "/api"
         };
         let plural = &kind.plural;
         Ok(match text(object, "namespace") {
@@ -99,7 +100,7 @@ impl Controllers<'_> {
         let Target::Resource(path) = Target::read(&call.path) else {
             return Err(Failure::no_such_path());
         };
-        match self.state.serve_own(&call, &path)? {
+        match serve_own(self.state, &call, &path)? {
             Reply::Object { object, .. } => Ok(object),
             Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
         }
@@ -116,7 +117,7 @@ impl Controllers<'_> {
                 && event["reason"] == reason
                 && event["message"] == message
         };
-        let known = self.state.store.of_kind("", "events", namespace);
+        let known = self.state.store.of_kind(EVENTS, namespace);
         let known = known.map(|(_, event)| event).find(|event| is_known(event));
         let known = known.map(|event| Value::clone(event));
         if let Some(mut event) = known {
@@ -177,19 +178,15 @@ pub(super) fn own(object: &mut Value, reference: Value) {
 pub(super) fn disown(object: &mut Value, owner: &Value) {
     let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
     owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
-    let owners = match owners.is_empty() {
-        true => Value::Null,
-        false => owners.into(),
+    let owners = if owners.is_empty() {
+        Value::Null
+    } else {
+        owners.into()
     };
     metadata::set(object, "ownerReferences", owners);
 }
 
 /// The key of an object.
-pub(super) fn key(group: &str, plural: &str, object: &Value) -> Key {
-    Key {
-        group: group.to_owned(),
-        plural: plural.to_owned(),
-        namespace: text(object, "namespace").to_owned(),
-        name: name(object).to_owned(),
-    }
+pub(super) fn key(resource: Resource, object: &Value) -> Key {
+    Key::new(resource, text(object, "namespace"), name(object))
 }

@@ -9,7 +9,9 @@ use super::actor::CONTROLLERS;
 use super::enqueue::workload_of;
 use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
-use crate::model::key::Key;
+use crate::kinds::resource::{PODS, REPLICA_SETS};
+use crate::model::Key;
+use crate::model::json::entries;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, name, now, text};
 
@@ -37,18 +39,14 @@ impl Controllers<'_> {
 
     fn budget_status(&mut self, key: &Key, budget: &Value) -> Result<Value, String> {
         let selector = &budget["spec"]["selector"];
-        let pods = self.state.store.of_kind("", "pods", &key.namespace);
+        let pods = self.state.store.of_kind(PODS, &key.namespace);
         let is_meant =
             |pod: &Value| !selector.is_null() && selects(selector, &pod["metadata"]["labels"]);
         let pods = pods.filter(|(_, pod)| is_meant(pod));
         let pods: Vec<Value> = pods.map(|(_, pod)| Value::clone(pod)).collect();
         let (expected, desired) = self.expected(budget, &pods)?;
         let mut disrupted = BTreeMap::new();
-        for (pod, since) in budget["status"]["disruptedPods"]
-            .as_object()
-            .into_iter()
-            .flatten()
-        {
+        for (pod, since) in entries(&budget["status"]["disruptedPods"]) {
             let is_there = pods.iter().any(|it| name(it) == pod && !is_deleting(it));
             let left = seconds(since).unwrap_or_default() + DISRUPTED - field::now();
             if is_there && left > 0 {
@@ -98,9 +96,10 @@ impl Controllers<'_> {
         }
         let expected = scales.values().sum();
         let share = |field: &str| deployment::share(&spec[field], expected, true);
-        Ok(match spec["maxUnavailable"].is_null() {
-            true => (expected, share("minAvailable")),
-            false => (expected, (expected - share("maxUnavailable")).max(0)),
+        Ok(if spec["maxUnavailable"].is_null() {
+            (expected, share("minAvailable"))
+        } else {
+            (expected, (expected - share("maxUnavailable")).max(0))
         })
     }
 
@@ -108,7 +107,7 @@ impl Controllers<'_> {
     fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
         let mut owner = owner;
         if let Some(key) =
-            workload_of(self.state, &owner, namespace).filter(|it| it.plural == "replicasets")
+            workload_of(self.state, &owner, namespace).filter(|it| it.is(REPLICA_SETS))
             && let Some(set) = self.state.store.find(&key)
             && let Some(above) = controller(&set)
         {

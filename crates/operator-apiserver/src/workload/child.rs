@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Controllers;
 use super::actor::{CONTROLLERS, disown, own};
 use super::field::{controller, is_controlled_by, reference};
+use crate::kinds::resource::Resource;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, text};
 
@@ -16,11 +17,11 @@ impl Controllers<'_> {
     pub(super) fn claim(
         &mut self,
         owner: &Value,
-        (group, plural): (&str, &str),
+        resource: Resource,
         is_wanted: impl Fn(&Value) -> bool,
     ) -> Vec<Arc<Value>> {
         let namespace = text(owner, "namespace");
-        let all = self.state.store.of_kind(group, plural, namespace);
+        let all = self.state.store.of_kind(resource, namespace);
         let all: Vec<Arc<Value>> = all
             .filter(|(_, object)| is_controlled_by(object, owner) || controller(object).is_none())
             .map(|(_, object)| object.clone())
@@ -28,8 +29,7 @@ impl Controllers<'_> {
         let mut claimed = Vec::new();
         for object in all {
             let is_own = is_controlled_by(&object, owner);
-            let labels = &object["metadata"]["labels"];
-            let is_selected = selects(&owner["spec"]["selector"], labels);
+            let is_selected = selects(&owner["spec"]["selector"], &object["metadata"]["labels"]);
             if is_own == is_selected || is_deleting(owner) || !is_wanted(&object) {
                 if is_own && is_wanted(&object) {
                     claimed.push(object);
@@ -50,11 +50,9 @@ impl Controllers<'_> {
     }
 
     /// The objects of a kind that an object controls.
-    pub(super) fn controlled(&self, owner: &Value, group: &str, plural: &str) -> Vec<Arc<Value>> {
-        let all = self
-            .state
-            .store
-            .of_kind(group, plural, text(owner, "namespace"));
+    pub(super) fn controlled(&self, owner: &Value, resource: Resource) -> Vec<Arc<Value>> {
+        let namespace = text(owner, "namespace");
+        let all = self.state.store.of_kind(resource, namespace);
         let own = all.filter(|(_, object)| is_controlled_by(object, owner));
         own.map(|(_, object)| object.clone()).collect()
     }

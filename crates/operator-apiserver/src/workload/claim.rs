@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::Controllers;
 use super::actor::CONTROLLERS;
 use super::field::is_over;
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::finalize::protection::{self, unprotect};
+use crate::kinds::resource::VOLUMES;
 use crate::model::metadata::{is_deleting, text};
+use crate::model::{Key, Result};
 
 impl Controllers<'_> {
     pub(super) fn sync_claim(&mut self, key: &Key) {
@@ -16,10 +17,10 @@ impl Controllers<'_> {
             return;
         };
         if is_deleting(&claim) {
-            self.state.unprotect(key);
+            unprotect(self.state, key);
             return;
         }
-        let is_used = self.state.users(key).any(|pod| !is_over(pod));
+        let is_used = protection::users(&self.state.store, key).any(|pod| !is_over(pod));
         if is_used && self.memory.settings.has_node && claim["status"]["phase"] == "Pending" {
             // Without a volume the pod waits no longer than any other.
             let _bound = self.bind_claim(&claim);
@@ -34,7 +35,7 @@ impl Controllers<'_> {
                 && claimed["name"] == *claim.name
                 && volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         };
-        let volumes = self.state.store.of_kind("", "persistentvolumes", "");
+        let volumes = self.state.store.of_kind(VOLUMES, "");
         let volumes = volumes.filter(|(_, volume)| is_of(volume));
         let volumes: Vec<Key> = volumes.map(|(key, _)| key.clone()).collect();
         for volume in volumes {

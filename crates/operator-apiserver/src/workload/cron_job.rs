@@ -12,10 +12,9 @@ use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
-use crate::model::clock;
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::JOBS;
 use crate::model::metadata::{is_deleting, name, text};
+use crate::model::{Key, Result, clock};
 
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
@@ -33,14 +32,15 @@ impl Controllers<'_> {
     }
 
     fn step_cron_job(&mut self, key: &Key, cron: Value) -> Result<()> {
-        let mut jobs = copies(self.controlled(&cron, "batch", "jobs"));
+        let mut jobs = copies(self.controlled(&cron, JOBS));
         jobs.sort_by_cached_key(super::field::by_age);
         let mut noted = cron.clone();
         self.note_jobs(&mut noted, &jobs);
         self.forget_jobs(&cron, &jobs);
-        let result = match is_deleting(&cron) || cron["spec"]["suspend"] == true {
-            true => Ok(()),
-            false => self.start_job(key, &mut noted),
+        let result = if is_deleting(&cron) || cron["spec"]["suspend"] == true {
+            Ok(())
+        } else {
+            self.start_job(key, &mut noted)
         };
         let status = noted["status"].take();
         self.write_status(CONTROLLERS, &cron, status)?;
@@ -74,9 +74,10 @@ impl Controllers<'_> {
             self.record_event(COMPONENT, cron, EventText::normal(told.0, &told.1));
         }
         let status = &mut cron["status"];
-        status["active"] = match active.is_empty() {
-            true => Value::Null,
-            false => active.into(),
+        status["active"] = if active.is_empty() {
+            Value::Null
+        } else {
+            active.into()
         };
         let ends = jobs.iter().filter(|job| has_ended(job, "Complete"));
         let ends = ends.filter_map(|job| job["status"]["completionTime"].as_str());
@@ -112,8 +113,8 @@ impl Controllers<'_> {
             time.as_str()
                 .and_then(|time| time.parse::<Timestamp>().ok())
         };
-        let last = read(&cron["status"]["lastScheduleTime"]);
-        let since = last.or_else(|| read(&cron["metadata"]["creationTimestamp"]));
+        let since = read(&cron["status"]["lastScheduleTime"])
+            .or_else(|| read(&cron["metadata"]["creationTimestamp"]));
         let Some(due) = since.and_then(|since| schedule.missed(since, now)) else {
             return Ok(());
         };
@@ -144,11 +145,10 @@ impl Controllers<'_> {
                 return Err(failure);
             }
         };
-        let said = format!("Created job {}", name(&job));
         self.record_event(
             COMPONENT,
             cron,
-            EventText::normal("SuccessfulCreate", &said),
+            EventText::normal("SuccessfulCreate", &format!("Created job {}", name(&job))),
         );
         let mut active = items(&cron["status"], "active").to_vec();
         active.push(json!({
@@ -185,11 +185,10 @@ impl Controllers<'_> {
         of["metadata"]["namespace"] = cron["metadata"]["namespace"].clone();
         let options = json!({"propagationPolicy": "Background"});
         if self.discard(CONTROLLERS, &of, &options).is_ok() {
-            let said = format!("Deleted job {job}");
             self.record_event(
                 COMPONENT,
                 cron,
-                EventText::normal("SuccessfulDelete", &said),
+                EventText::normal("SuccessfulDelete", &format!("Deleted job {job}")),
             );
         }
     }

@@ -10,9 +10,9 @@ use super::field::{
 use super::history::{REVISION, hash, revision_of};
 use super::pod::{fits, target};
 use super::{Controllers, template};
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::{NODES, PODS};
 use crate::model::metadata::is_deleting;
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "daemonset-controller";
 const GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -32,14 +32,14 @@ impl Controllers<'_> {
         }
         let revisions = self.revise(set)?;
         let update = hash(&revisions[revisions.len() - 1]).to_owned();
-        let mut pods = copies(self.claim(set, ("", "pods"), |_| true));
+        let mut pods = copies(self.claim(set, PODS, |_| true));
         pods.sort_by_cached_key(by_age);
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
             self.wake(key, time);
         }
         let shape = template::pod(&set["spec"]["template"], set);
-        let nodes = self.state.store.of_kind("", "nodes", "");
+        let nodes = self.state.store.of_kind(NODES, "");
         let nodes: Vec<(String, bool)> = nodes
             .map(|(key, node)| (key.name.clone(), fits(node, &shape)))
             .collect();

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::Controllers;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS};
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name, text};
+use crate::model::{Key, Result};
 
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGER: &str = "endpointslice.kubernetes.io/managed-by";
@@ -17,10 +17,8 @@ impl Controllers<'_> {
     pub(super) fn sync_service(&mut self, place: &Key) {
         let Some(service) = self.state.store.find(place) else {
             // The slice goes with its owner.
-            self.state.remove(&Key {
-                plural: "endpoints".into(),
-                ..place.clone()
-            });
+            let endpoints = Key::new(ENDPOINTS, &place.namespace, &place.name);
+            self.state.remove(&endpoints);
             return;
         };
         let selector = &service["spec"]["selector"];
@@ -31,7 +29,7 @@ impl Controllers<'_> {
             return;
         }
         let selector = json!({"matchLabels": selector});
-        let pods = self.state.store.of_kind("", "pods", &place.namespace);
+        let pods = self.state.store.of_kind(PODS, &place.namespace);
         let pods = pods.map(|(_, pod)| &**pod).filter(|pod| {
             selects(&selector, &pod["metadata"]["labels"])
                 && !is_over(pod)
@@ -44,7 +42,7 @@ impl Controllers<'_> {
     }
 
     fn keep_slice(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
-        let endpoints = pods.iter().map(|pod| {
+        let endpoints: Value = pods.iter().map(|pod| {
             let (ready, leaving) = (is_ready(pod), is_deleting(pod));
             json!({
                 "addresses": [pod["status"]["podIP"]],
@@ -52,10 +50,9 @@ impl Controllers<'_> {
                 "nodeName": pod["spec"]["nodeName"],
                 "targetRef": target(pod),
             })
-        });
-        let endpoints: Value = endpoints.collect();
+        }).collect();
         let ports = ports(service, pods);
-        let slices = self.controlled(service, "discovery.k8s.io", "endpointslices");
+        let slices = self.controlled(service, ENDPOINT_SLICES);
         let Some(slice) = slices.first() else {
             let mut labels = service["metadata"]["labels"]
                 .as_object()
@@ -87,8 +84,7 @@ impl Controllers<'_> {
     fn keep_endpoints(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
         let addresses = |wanted: bool| -> Vec<Value> {
             let pods = pods.iter().filter(|pod| !is_deleting(pod));
-            let pods = pods.filter(|pod| is_ready(pod) == wanted);
-            let addresses = pods.map(|pod| {
+            let addresses = pods.filter(|pod| is_ready(pod) == wanted).map(|pod| {
                 json!({
                     "ip": pod["status"]["podIP"],
                     "nodeName": pod["spec"]["nodeName"],
@@ -104,14 +100,13 @@ impl Controllers<'_> {
                 subset.insert(field.into(), found.into());
             }
         }
-        let subsets = match subset.is_empty() {
-            true => Value::Null,
-            false => {
-                subset.insert("ports".into(), ports(service, pods));
-                json!([subset])
-            }
+        let subsets = if subset.is_empty() {
+            Value::Null
+        } else {
+            subset.insert("ports".into(), ports(service, pods));
+            json!([subset])
         };
-        let place = key("", "endpoints", service);
+        let place = key(ENDPOINTS, service);
         let known = self.state.store.find(&place);
         let mut endpoints = match &known {
             Some(known) => Value::clone(known),
@@ -149,11 +144,11 @@ fn ports(service: &Value, pods: &[Value]) -> Value {
         let number = match wanted.as_str() {
             None => wanted.clone(),
             Some(_) => {
-                let containers = pods
+                let found = pods
                     .iter()
-                    .flat_map(|pod| items(&pod["spec"], "containers"));
-                let mut named = containers.flat_map(|container| items(container, "ports"));
-                let found = named.find(|found| found["name"] == *wanted)?;
+                    .flat_map(|pod| items(&pod["spec"], "containers"))
+                    .flat_map(|container| items(container, "ports"))
+                    .find(|found| found["name"] == *wanted)?;
                 found["containerPort"].clone()
             }
         };

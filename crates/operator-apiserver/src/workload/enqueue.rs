@@ -6,75 +6,39 @@ use serde_json::Value;
 
 use super::field::controller;
 use super::pod::waits_for;
-use crate::model::key::Key;
+use crate::kinds::pod::claims;
+use crate::kinds::resource::{PODS, Resource, VOLUME_CLAIMS};
+use crate::kinds::strategy::{Controller, Enqueue, strategy, strategy_of};
+use crate::model::Key;
 use crate::model::label::selects;
-use crate::resource::pod::claims;
-use crate::store::state::State;
-
-/// The kinds that control pods, or control their controllers.
-const WORKLOADS: [(&str, &str); 6] = [
-    ("apps", "daemonsets"),
-    ("apps", "deployments"),
-    ("apps", "replicasets"),
-    ("apps", "statefulsets"),
-    ("batch", "cronjobs"),
-    ("batch", "jobs"),
-];
+use crate::store::State;
 
 /// The keys to reconcile after an object was stored or removed.
 pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) -> BTreeSet<Key> {
-    let place = (changed.group.as_str(), changed.plural.as_str());
-    let mut keys = BTreeSet::new();
-    let is_pod = place == ("", "pods");
-    if is_pod || WORKLOADS.contains(&place) {
-        keys.insert(changed.clone());
-        match controller(object) {
-            Some(owner) => keys.extend(workload_of(state, owner, &changed.namespace)),
-            None if is_pod || place == ("apps", "replicasets") => {
-                keys.extend(adopters(state, changed, object));
+    let own = strategy_of(changed.resource());
+    let mut keys: BTreeSet<Key> = own
+        .controller
+        .map(|_| changed.clone())
+        .into_iter()
+        .collect();
+    let namespace = changed.namespace.as_str();
+    for enqueued in own.enqueues {
+        match enqueued {
+            Enqueue::Owner(adopters) => match controller(object) {
+                Some(owner) => keys.extend(workload_of(state, owner, namespace)),
+                None => keys.extend(may_adopt(state, adopters, namespace, object)),
+            },
+            Enqueue::InNamespace(resource) => keys.extend(all(state, *resource, namespace)),
+            Enqueue::All(resource) => keys.extend(all(state, *resource, "")),
+            Enqueue::PodsWithin => keys.extend(all(state, PODS, &changed.name)),
+            Enqueue::Claims => {
+                keys.extend(claims(object).map(|name| Key::new(VOLUME_CLAIMS, namespace, name)));
             }
-            None => {}
-        }
-    }
-    if matches!(
-        place,
-        (
-            "",
-            "persistentvolumeclaims" | "persistentvolumes" | "services"
-        ) | ("policy", "poddisruptionbudgets")
-    ) {
-        keys.insert(changed.clone());
-    }
-    if is_pod || WORKLOADS.contains(&place) {
-        keys.extend(budgets_in(state, &changed.namespace));
-    }
-    if matches!(
-        place,
-        ("", "configmaps" | "persistentvolumeclaims" | "secrets")
-    ) {
-        let pods = state.store.of_kind("", "pods", &changed.namespace);
-        let waiting = pods.filter(|(_, pod)| waits_for(pod, changed));
-        keys.extend(waiting.map(|(key, _)| key.clone()));
-    }
-    if is_pod {
-        let services = state.store.of_kind("", "services", &changed.namespace);
-        keys.extend(services.map(|(key, _)| key.clone()));
-        keys.extend(claims(object).map(|name| Key {
-            plural: "persistentvolumeclaims".into(),
-            name: name.into(),
-            ..changed.clone()
-        }));
-    }
-    if matches!(place, ("", "namespaces" | "nodes")) {
-        let namespace = match place.1 {
-            "namespaces" => changed.name.as_str(),
-            _ => "",
-        };
-        let pods = state.store.of_kind("", "pods", namespace);
-        keys.extend(pods.map(|(key, _)| key.clone()));
-        if place.1 == "nodes" {
-            let sets = state.store.of_kind("apps", "daemonsets", "");
-            keys.extend(sets.map(|(key, _)| key.clone()));
+            Enqueue::WaitingPods => {
+                let pods = state.store.of_kind(PODS, namespace);
+                let waiting = pods.filter(|(_, pod)| waits_for(pod, changed));
+                keys.extend(waiting.map(|(key, _)| key.clone()));
+            }
         }
     }
     keys
@@ -83,34 +47,32 @@ pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) ->
 pub(super) fn workload_of(state: &State, owner: &Value, namespace: &str) -> Option<Key> {
     let field = |name: &str| owner[name].as_str().unwrap_or_default();
     let kind = state.registry.by_kind(field("apiVersion"), field("kind"))?;
-    let place = (kind.group.as_str(), kind.plural.as_str());
-    WORKLOADS.contains(&place).then(|| Key {
-        group: kind.group.clone(),
-        plural: kind.plural.clone(),
-        namespace: namespace.to_owned(),
-        name: field("name").to_owned(),
-    })
+    strategy(&kind)
+        .controller
+        .is_some_and(Controller::is_of_workload)
+        .then(|| Key::new(kind.resource(), namespace, field("name")))
 }
 
-/// The controllers that may adopt an object without a controller.
-fn adopters(state: &State, changed: &Key, object: &Value) -> Vec<Key> {
+/// The workloads of some kinds that select an object without a controller.
+fn may_adopt<'a>(
+    state: &'a State,
+    kinds: &'a [Resource],
+    namespace: &'a str,
+    object: &'a Value,
+) -> impl Iterator<Item = Key> + 'a {
+    let of_kind = |kind: &Resource| state.store.of_kind(*kind, namespace);
+    let workloads = kinds.iter().flat_map(of_kind);
     let labels = &object["metadata"]["labels"];
-    let kinds: &[&str] = match changed.plural.as_str() {
-        "pods" => &["daemonsets", "replicasets", "statefulsets"],
-        _ => &["deployments"],
-    };
-    let jobs = state.store.of_kind("batch", "jobs", &changed.namespace);
-    let jobs = jobs.filter(|_| changed.plural == "pods");
-    let of_kind = |plural: &&'static str| state.store.of_kind("apps", plural, &changed.namespace);
-    let workloads = kinds.iter().flat_map(of_kind).chain(jobs);
     let adopters = workloads.filter(|(_, workload)| selects(&workload["spec"]["selector"], labels));
-    adopters.map(|(key, _)| key.clone()).collect()
+    adopters.map(|(key, _)| key.clone())
 }
 
-/// The budgets that a change of a pod, or of a controller of pods, may affect.
-pub(super) fn budgets_in(state: &State, namespace: &str) -> Vec<Key> {
-    let budgets = state
-        .store
-        .of_kind("policy", "poddisruptionbudgets", namespace);
-    budgets.map(|(key, _)| key.clone()).collect()
+/// All objects of a kind in a namespace, or in all namespaces if it is empty.
+fn all<'a>(
+    state: &'a State,
+    resource: Resource,
+    namespace: &'a str,
+) -> impl Iterator<Item = Key> + 'a {
+    let objects = state.store.of_kind(resource, namespace);
+    objects.map(|(key, _)| key.clone())
 }

@@ -6,7 +6,8 @@ use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{number, reference};
 use super::{Controllers, template};
-use crate::model::failure::Result;
+use crate::kinds::resource::CONTROLLER_REVISIONS;
+use crate::model::Result;
 use crate::model::metadata::{name, text};
 
 /// The label of a pod with the revision of its template.
@@ -15,7 +16,7 @@ pub(super) const REVISION: &str = "controller-revision-hash";
 impl Controllers<'_> {
     /// The revisions of a workload, newest last. The revision of its template is created if it is new.
     pub(super) fn revise(&mut self, owner: &Value) -> Result<Vec<Value>> {
-        let mut revisions = copies(self.controlled(owner, "apps", "controllerrevisions"));
+        let mut revisions = copies(self.controlled(owner, CONTROLLER_REVISIONS));
         revisions.sort_by_cached_key(|revision| number(&revision["revision"]));
         let data = data(owner);
         let latest = revisions.last().map_or(0, |last| number(&last["revision"]));
@@ -40,8 +41,8 @@ impl Controllers<'_> {
     /// Deletes the oldest unused revisions beyond the limit.
     pub(super) fn forget_revisions(&mut self, owner: &Value, revisions: &[Value], live: &[&str]) {
         let limit = number(&owner["spec"]["revisionHistoryLimit"]);
-        let dead = revisions.iter();
-        let dead: Vec<&Value> = dead
+        let dead: Vec<&Value> = revisions
+            .iter()
             .filter(|revision| !live.contains(&name(revision)) && !live.contains(&hash(revision)))
             .collect();
         let surplus = dead
@@ -64,9 +65,10 @@ fn data(owner: &Value) -> Value {
 fn revision(owner: &Value, data: &Value, number: i64) -> Value {
     let is_daemon = owner["kind"] == "DaemonSet";
     let hash = template::hash(data, 0);
-    let label = match is_daemon {
-        true => REVISION,
-        false => "controller.kubernetes.io/hash",
+    let label = if is_daemon {
+        REVISION
+    } else {
+        "controller.kubernetes.io/hash"
     };
     let mut labels = owner["spec"]["template"]["metadata"]["labels"].clone();
     labels[label] = hash.as_str().into();

@@ -36,13 +36,15 @@ use tokio::time::Instant;
 use self::enqueue::keys_to_reconcile;
 use self::pod::Step;
 use self::timer::Timers;
-use crate::model::clock;
-use crate::model::key::Key;
-use crate::store::state::State;
+use crate::finalize::collect::settle_dependents;
+use crate::finalize::protection::unprotect;
+use crate::kinds::strategy::{Controller, strategy_of};
+use crate::model::{Key, clock};
+use crate::store::State;
 
 /// The state that the controllers keep between passes.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ControllerState {
     settings: Workloads,
     timers: Timers,
     /// The next step of each pod, by uid.
@@ -55,7 +57,7 @@ pub(crate) struct Memory {
     addresses: u32,
 }
 
-impl Memory {
+impl ControllerState {
     /// The initial state.
     pub fn new(settings: Workloads) -> Self {
         Self {
@@ -77,7 +79,7 @@ impl Memory {
 /// The controllers, with the state of the server, whose clients they are.
 pub(crate) struct Controllers<'a> {
     pub state: &'a mut State,
-    pub memory: &'a mut Memory,
+    pub memory: &'a mut ControllerState,
 }
 
 impl Controllers<'_> {
@@ -133,26 +135,26 @@ impl Controllers<'_> {
         loop {
             match self.state.queue.pop_first() {
                 Some(key) => self.reconcile(&key, false),
-                None if self.state.unsettled => self.state.settle_dependents(),
+                None if self.state.gc.is_due => settle_dependents(self.state),
                 None => return,
             }
         }
     }
 
     fn reconcile(&mut self, key: &Key, is_due: bool) {
-        match (key.group.as_str(), key.plural.as_str()) {
-            ("", "pods") => self.run_pod(key, is_due),
-            ("apps", "replicasets") => self.sync_replica_set(key),
-            ("", "persistentvolumeclaims") => self.sync_claim(key),
-            ("", "persistentvolumes") => self.state.unprotect(key),
-            ("", "services") => self.sync_service(key),
-            ("batch", "cronjobs") => self.sync_cron_job(key),
-            ("batch", "jobs") => self.sync_job(key),
-            ("apps", "daemonsets") => self.sync_daemon_set(key),
-            ("apps", "statefulsets") => self.sync_stateful_set(key),
-            ("apps", "deployments") => self.sync_deployment(key),
-            ("policy", "poddisruptionbudgets") => self.sync_budget(key),
-            _ => {}
+        match strategy_of(key.resource()).controller {
+            Some(Controller::Budget) => self.sync_budget(key),
+            Some(Controller::Claim) => self.sync_claim(key),
+            Some(Controller::CronJob) => self.sync_cron_job(key),
+            Some(Controller::DaemonSet) => self.sync_daemon_set(key),
+            Some(Controller::Deployment) => self.sync_deployment(key),
+            Some(Controller::Job) => self.sync_job(key),
+            Some(Controller::Pod) => self.run_pod(key, is_due),
+            Some(Controller::ReplicaSet) => self.sync_replica_set(key),
+            Some(Controller::Service) => self.sync_service(key),
+            Some(Controller::StatefulSet) => self.sync_stateful_set(key),
+            Some(Controller::Volume) => unprotect(self.state, key),
+            None => {}
         }
     }
 

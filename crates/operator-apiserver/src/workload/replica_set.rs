@@ -10,10 +10,10 @@ use super::field::{
     number, until_available,
 };
 use super::{Controllers, template};
-use crate::model::failure::Failure;
-use crate::model::key::Key;
+use crate::kinds::resource::PODS;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, now, text};
+use crate::model::{Failure, Key};
 
 const COMPONENT: &str = "replicaset-controller";
 
@@ -25,12 +25,13 @@ impl Controllers<'_> {
         let Some(set) = self.state.store.find(key) else {
             return;
         };
-        let pods = self.claim(&set, ("", "pods"), is_active);
-        let failure = match is_deleting(&set) {
-            true => None,
-            false => self.scale_pods(&set, &pods).err(),
+        let pods = self.claim(&set, PODS, is_active);
+        let failure = if is_deleting(&set) {
+            None
+        } else {
+            self.scale_pods(&set, &pods).err()
         };
-        let owned = self.controlled(&set, "", "pods");
+        let owned = self.controlled(&set, PODS);
         let is_leaving = |pod: &&Arc<Value>| is_deleting(pod) && !is_over(pod);
         let terminating = owned.iter().filter(is_leaving).count();
         let wait = number(&set["spec"]["minReadySeconds"]);

@@ -112,9 +112,10 @@ impl Schedule {
         let in_week = self
             .weekdays
             .contains(&day.weekday().to_sunday_zero_offset());
-        let fits = match self.is_either {
-            true => in_month || in_week,
-            false => in_month && in_week,
+        let fits = if self.is_either {
+            in_month || in_week
+        } else {
+            in_month && in_week
         };
         fits && self.months.contains(&day.month())
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::field::reference;
-use crate::model::failure::Result;
+use crate::model::Result;
 use crate::model::metadata::name;
 
 /// The label that distinguishes the pods of a Deployment's ReplicaSets.
@@ -38,11 +38,10 @@ impl Controllers<'_> {
         self.note_made(owner, made.is_ok());
         match made {
             Ok(pod) => {
-                let message = format!("Created pod: {}", name(&pod));
                 self.record_event(
                     component,
                     owner,
-                    EventText::normal("SuccessfulCreate", &message),
+                    EventText::normal("SuccessfulCreate", &format!("Created pod: {}", name(&pod))),
                 );
                 Ok(pod)
             }
@@ -61,11 +60,10 @@ impl Controllers<'_> {
     /// Deletes a pod, and emits an event.
     pub(super) fn drop_pod(&mut self, component: &str, owner: &Value, pod: &Value) {
         if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
-            let message = format!("Deleted pod: {}", name(pod));
             self.record_event(
                 component,
                 owner,
-                EventText::normal("SuccessfulDelete", &message),
+                EventText::normal("SuccessfulDelete", &format!("Deleted pod: {}", name(pod))),
             );
         }
     }

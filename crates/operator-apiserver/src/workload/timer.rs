@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::Instant;
 
-use crate::model::key::Key;
+use crate::model::Key;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {

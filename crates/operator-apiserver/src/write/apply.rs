@@ -4,149 +4,148 @@
 
 use serde_json::Value;
 
+use super::normalize::normalize;
 use super::patch::check_names;
 use super::rule::{check_given_version, check_number};
-use super::tracking::writer;
-use super::{Base, Draft, Prepared, last_applied, take_version};
+use super::tracking::{blank, writer};
+use super::{Base, Draft, Prepared, draft, last_applied, take_version};
+use crate::access::rbac::authorize_create_on_apply;
+use crate::admission::crd::check_crd;
 use crate::apply::{
     Conflict, Managers, Operation, Refusal, Repeats, Writer, node, undeclared, without_managers,
 };
-use crate::decode::Lost;
+use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
 use crate::go::go_type;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::group_version;
+use crate::kinds::strategy;
 use crate::model::metadata::{self, name, text};
-use crate::request::resource::Request;
-use crate::resource::strategy::creates;
-use crate::store::state::State;
+use crate::model::{Cause, Failure, Result, group_version};
+use crate::request::Request;
+use crate::store::{Conversions, State, stored};
 
 /// The manager of fields that existed before the first apply.
 const FIRST: &str = "before-first-apply";
 
-impl State {
-    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Prepared> {
-        let kind = request.kind;
-        check_manager(request)?;
-        let live = self.live(request)?;
-        let subresource = request.path.subresource.as_deref();
-        if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
-            return Err(Failure::not_found(kind, &request.path.name));
+pub(super) fn apply(state: &State, request: &Request<'_>) -> Result<Prepared> {
+    let kind = request.kind;
+    check_manager(request)?;
+    let live = stored::live(state, request)?;
+    let subresource = request.path.subresource.as_deref();
+    if live.is_none() && subresource.is_some() && !strategy(kind).creates(subresource) {
+        return Err(Failure::not_found(kind, &request.path.name));
+    }
+    if live.is_none() {
+        check_crd(&state.store, kind, &request.path.name)?;
+    }
+    let mut draft = applied(state, request, live.as_ref())?;
+    if kind.namespaced {
+        let namespace = request.path.namespace.as_str();
+        metadata::set(&mut draft.object, "namespace", namespace);
+    }
+    match live {
+        Some(live) => {
+            check_given_version(kind, &draft.object)?;
+            Ok(Prepared::new(Base::Live(live), draft))
         }
-        if live.is_none() {
-            self.check_crd(kind, &request.path.name)?;
-        }
-        let mut draft = self.applied(request, live.as_ref())?;
-        if kind.namespaced {
-            let namespace = request.path.namespace.as_str();
-            metadata::set(&mut draft.object, "namespace", namespace);
-        }
-        match live {
-            Some(live) => {
-                check_given_version(kind, &draft.object)?;
-                Ok(Prepared::new(Base::Live(live), draft))
-            }
-            None => {
-                check_number(&draft.object)?;
-                let sent_version = take_version(&mut draft.object);
-                Ok(Prepared::new(Base::Absent { sent_version }, draft))
-            }
+        None => {
+            check_number(&draft.object)?;
+            let sent_version = take_version(&mut draft.object);
+            Ok(Prepared::new(Base::Absent { sent_version }, draft))
         }
     }
+}
 
-    /// Computes the result of an apply from the live object, if there is one.
-    pub(crate) fn applied(&self, request: &Request<'_>, live: Option<&Value>) -> Result<Draft> {
-        let kind = request.kind;
-        let mut applied = yaml(&request.call.body)?;
-        let sent = applied.clone();
-        check_applied(request, &applied)?;
-        if let Some(what) = undeclared(&applied, node(kind), Repeats::Refused) {
-            return Err(Failure::internal(format!(
-                "failed to create typed patch object {}: {what}",
-                kind.printed(text(&applied, "namespace"), name(&applied))
-            )));
-        }
-        if live.is_none() {
-            self.authorize_create_on_apply(request)?;
-        }
-        if applied.pointer("/metadata/creationTimestamp") == Some(&Value::Null) {
-            metadata::set(&mut applied, "creationTimestamp", Value::Null);
-        }
-        let (mut object, managers) = self.merge(request, live, &applied, &sent)?;
-        // What only changes its managers is not decoded.
-        let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
-        let lost = match is_same && self.converter(kind).is_some() {
-            true => Lost::default(),
-            false => request.normalize(&mut object)?,
-        };
-        let uid = text(&applied, "uid");
-        if live.is_none() && !uid.is_empty() {
-            let why = format!(
-                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            );
-            return Err(Failure::conflict(kind, &request.path.name, &why));
-        }
-        check_names(request, &mut object)?;
-        Ok(Draft {
-            object,
-            managers,
-            lost,
-        })
+/// Computes the result of an apply from the live object, if there is one.
+pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>) -> Result<Draft> {
+    let kind = request.kind;
+    let mut applied = yaml(&request.call.body)?;
+    let sent = applied.clone();
+    check_applied(request, &applied)?;
+    if let Some(what) = undeclared(&applied, node(kind), Repeats::Refused) {
+        return Err(Failure::internal(format!(
+            "failed to create typed patch object {}: {what}",
+            kind.printed(text(&applied, "namespace"), name(&applied))
+        )));
     }
+    if live.is_none() {
+        authorize_create_on_apply(&state.store, request)?;
+    }
+    if applied.pointer("/metadata/creationTimestamp") == Some(&Value::Null) {
+        metadata::set(&mut applied, "creationTimestamp", Value::Null);
+    }
+    let (mut object, managers) = merge(&state.conversions, request, live, &applied, &sent)?;
+    // What only changes its managers is not decoded.
+    let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
+    let dropped = if is_same && state.conversions.converter(kind).is_some() {
+        DroppedFields::default()
+    } else {
+        normalize(request, &mut object)?
+    };
+    let uid = text(&applied, "uid");
+    if live.is_none() && !uid.is_empty() {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(Failure::conflict(kind, &request.path.name, &why));
+    }
+    check_names(request, &mut object)?;
+    Ok(Draft {
+        object,
+        managers,
+        dropped,
+    })
+}
 
-    /// Merges the applied object into the live one, and determines the owners of its fields.
-    fn merge(
-        &self,
-        request: &Request<'_>,
-        live: Option<&Value>,
-        applied: &Value,
-        sent: &Value,
-    ) -> Result<(Value, Managers)> {
-        let kind = request.kind;
-        let printed = |object: &Value| kind.printed(text(object, "namespace"), name(object));
-        let base = live.cloned().unwrap_or_else(|| request.blank());
-        let bare = without_managers(&base);
-        let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
-        let subresource = request.path.subresource.as_deref();
-        if live.is_some() && before.0.is_empty() {
-            // Fields that had no managers are tracked from now on, if they have types.
-            let first = Writer {
-                converter: self.converter(kind),
-                ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
-            };
-            let tracked = first.update(&request.blank(), &bare, &before);
-            before = tracked.map_err(|what| {
-                Failure::internal(format!(
-                    "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
-                    printed(&bare)
-                ))
-            })?;
+/// Merges the applied object into the live one, and determines the owners of its fields.
+fn merge(
+    conversions: &Conversions,
+    request: &Request<'_>,
+    live: Option<&Value>,
+    applied: &Value,
+    sent: &Value,
+) -> Result<(Value, Managers)> {
+    let kind = request.kind;
+    let printed = |object: &Value| kind.printed(text(object, "namespace"), name(object));
+    let base = live.cloned().unwrap_or_else(|| blank(request));
+    let bare = without_managers(&base);
+    let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+    let subresource = request.path.subresource.as_deref();
+    if live.is_some() && before.0.is_empty() {
+        // Fields that had no managers are tracked from now on, if they have types.
+        let tracked = Writer {
+            converter: conversions.converter(kind),
+            ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
         }
-        if let Some(what) = undeclared(&bare, node(kind), Repeats::Allowed) {
-            return Err(Failure::internal(format!(
-                "failed to create typed live object {}: {what}",
+        .update(&blank(request), &bare, &before);
+        before = tracked.map_err(|what| {
+            Failure::internal(format!(
+                "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
                 printed(&bare)
-            )));
-        }
-        let writer = self.writer(request, Operation::Apply);
-        let force = request.call.flag("force");
-        let applied_to = writer.apply(&bare, applied, &before, force);
-        let (mut object, managers) = match applied_to {
-            Err(Refusal::Conflicts(found)) => {
-                match last_applied::disallowed(&writer, &bare, found) {
-                    open if open.is_empty() => writer.apply(&bare, applied, &before, true),
-                    open => Err(Refusal::Conflicts(open)),
-                }
-            }
-            other => other,
-        }
-        .map_err(|refusal| match refusal {
-            Refusal::Conflicts(conflicts) => conflict(conflicts),
-            Refusal::Failed(why) => Failure::internal(why),
+            ))
         })?;
-        last_applied::update(&writer, &mut object, sent);
-        Ok((object, managers))
     }
+    if let Some(what) = undeclared(&bare, node(kind), Repeats::Allowed) {
+        return Err(Failure::internal(format!(
+            "failed to create typed live object {}: {what}",
+            printed(&bare)
+        )));
+    }
+    let writer = draft::writer(conversions, request, Operation::Apply);
+    let force = request.call.flag("force");
+    let applied_to = writer.apply(&bare, applied, &before, force);
+    let (mut object, managers) = match applied_to {
+        Err(Refusal::Conflicts(found)) => match last_applied::disallowed(&writer, &bare, found) {
+            open if open.is_empty() => writer.apply(&bare, applied, &before, true),
+            open => Err(Refusal::Conflicts(open)),
+        },
+        other => other,
+    }
+    .map_err(|refusal| match refusal {
+        Refusal::Conflicts(conflicts) => conflict(conflicts),
+        Refusal::Failed(why) => Failure::internal(why),
+    })?;
+    last_applied::update(&writer, &mut object, sent);
+    Ok((object, managers))
 }
 
 /// Checks that an apply names its field manager.

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::delete::holds;
+use super::normalize::drop_applied_nulls;
 use super::{Base, Checked};
-use crate::decode::Lost;
+use crate::decode::DroppedFields;
 use crate::go;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::kinds::resource::JOBS;
 use crate::model::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::read::Reply;
+use crate::request::Request;
 use crate::store::conversion::unanswered;
-use crate::store::state::State;
+use crate::store::stored::{self, check_stored, to_storage};
+use crate::store::{State, Store};
 
 /// An object to be stored.
 struct Form {
@@ -22,148 +24,153 @@ struct Form {
     /// The stored object in the version of the request.
     shown: Value,
     /// Whether the stored form has fields that reading drops.
-    is_untidy: bool,
+    stores_unknown_fields: bool,
 }
 
-impl State {
-    /// Checks that the live object has not changed since the draft. A dry run checks only once, and a `POST` not at all.
-    pub(crate) fn is_current(&self, request: &Request<'_>, checked: &Checked) -> bool {
-        let version = |object: &Value| text(object, "resourceVersion").to_owned();
-        let stored = || self.store.find(&checked.key);
-        request.call.is_dry_run()
-            || match &checked.base {
-                Base::New => true,
-                Base::Absent { .. } => stored().is_none(),
-                Base::Live(live) => stored().is_some_and(|it| version(&it) == version(live)),
-            }
-    }
+/// Checks that the live object has not changed since the draft. A dry run checks only once, and a `POST` not at all.
+pub(crate) fn is_current(store: &Store, request: &Request<'_>, checked: &Checked) -> bool {
+    let version = |object: &Value| text(object, "resourceVersion").to_owned();
+    let stored = || store.find(&checked.key);
+    request.call.is_dry_run()
+        || match &checked.base {
+            Base::New => true,
+            Base::Absent { .. } => stored().is_none(),
+            Base::Live(live) => stored().is_some_and(|it| version(&it) == version(live)),
+        }
+}
 
-    pub(crate) fn commit(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
-        if self.conversions.is_waiting() {
-            // The field managers could not be converted.
-            return Err(unanswered());
-        }
-        match checked.base {
-            Base::Live(_) => self.commit_update(request, checked),
-            Base::New | Base::Absent { .. } => self.commit_new(request, checked),
-        }
+pub(crate) fn commit(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
+    if state.conversions.is_waiting() {
+        // The field managers could not be converted.
+        return Err(unanswered());
     }
+    match checked.base {
+        Base::Live(_) => commit_update(state, request, checked),
+        Base::New | Base::Absent { .. } => commit_new(state, request, checked),
+    }
+}
 
-    fn commit_new(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
-        let kind = request.kind;
-        let Checked {
-            key,
-            base,
-            mut object,
-            lost,
-            ..
-        } = checked;
-        let version = go::parse_uint(text(&object, "resourceVersion"));
-        if version.is_ok_and(|version| version != 0) && !request.call.is_dry_run() {
-            return Err(Failure::internal(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
+fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
+    let kind = request.kind;
+    let Checked {
+        key,
+        base,
+        mut object,
+        dropped,
+        ..
+    } = checked;
+    let version = go::parse_uint(text(&object, "resourceVersion"));
+    if version.is_ok_and(|version| version != 0) && !request.call.is_dry_run() {
+        return Err(Failure::internal(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    if !request.call.is_dry_run() {
+        metadata::set(&mut object, "resourceVersion", Value::Null);
+    }
+    let form = stored_form(state, request, object)?;
+    let object = &form.shown;
+    // In a dry run, an unreadable object counts as absent.
+    let is_seen =
+        |live: &Arc<Value>| !request.call.is_dry_run() || check_stored(kind, live).is_ok();
+    if let Some(live) = state.store.find(&key).filter(is_seen) {
+        let (name, start) = (name(object), text(object, "generateName"));
+        return Err(if is_deleting(&live) {
+            Failure::still_exists(kind, name, start)
+        } else {
+            Failure::already_exists(kind, name, start)
+        });
+    }
+    let mut object = store_form(state, request, key, form, dropped);
+    if let (true, Base::Absent { sent_version }) = (request.call.is_dry_run(), base) {
+        metadata::set(&mut object, "resourceVersion", sent_version);
+    }
+    Ok(Reply::created(object))
+}
+
+fn commit_update(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
+    let kind = request.kind;
+    let Checked {
+        key,
+        base,
+        mut object,
+        dropped,
+        has_empty_rules,
+    } = checked;
+    let live = base.live().unwrap_or(&Value::Null);
+    if is_out_of_time(live) && finalizers(&object).is_empty() && !holds(kind, &object) {
         if !request.call.is_dry_run() {
-            metadata::set(&mut object, "resourceVersion", Value::Null);
+            state.remove(&key);
         }
-        let form = self.form(request, object)?;
-        let object = &form.shown;
-        // In a dry run, an unreadable object counts as absent.
-        let is_seen =
-            |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
-        if let Some(live) = self.store.find(&key).filter(is_seen) {
-            let (name, start) = (name(object), text(object, "generateName"));
-            return Err(match is_deleting(&live) {
-                true => Failure::still_exists(kind, name, start),
-                false => Failure::already_exists(kind, name, start),
-            });
+        if has_empty_rules {
+            // If nothing is stored, the response contains the object as it was sent.
+            object["rules"] = json!([]);
         }
-        let mut object = self.keep(request, key, form, lost);
-        if let (true, Base::Absent { sent_version }) = (request.call.is_dry_run(), base) {
-            metadata::set(&mut object, "resourceVersion", sent_version);
-        }
-        Ok(Reply::created(object))
+        return Ok(Reply::ok(object));
     }
-
-    fn commit_update(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
-        let kind = request.kind;
-        let Checked {
-            key,
-            base,
-            mut object,
-            lost,
-            has_empty_rules,
-        } = checked;
-        let live = base.live().unwrap_or(&Value::Null);
-        if is_out_of_time(live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
-            if !request.call.is_dry_run() {
-                self.remove(&key);
-            }
-            if has_empty_rules {
-                // If nothing is stored, the response contains the object as it was sent.
-                object["rules"] = json!([]);
-            }
-            return Ok(Reply::ok(object));
-        }
-        if object == *live && !self.is_read_otherwise(kind, &key, &lost) {
-            return Ok(Reply::ok(object));
-        }
-        let form = self.form(request, object)?;
-        Ok(Reply::ok(self.keep(request, key, form, lost)))
+    if object == *live && !is_read_otherwise(state, kind, &key, &dropped) {
+        return Ok(Reply::ok(object));
     }
+    let form = stored_form(state, request, object)?;
+    Ok(Reply::ok(store_form(state, request, key, form, dropped)))
+}
 
-    /// Converts an object to the form that is stored, and back to the version of the request.
-    fn form(&self, request: &Request<'_>, mut object: Value) -> Result<Form> {
-        let kind = request.kind;
-        let is_dry_run = request.call.is_dry_run();
-        let is_untidy = !is_dry_run && request.tidy(&mut object);
-        if is_dry_run && kind.custom.is_none() {
-            return Ok(Form {
-                stored: Value::Null,
-                shown: object,
-                is_untidy,
-            });
+/// Converts an object to the form that is stored, and back to the version of the request.
+fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Result<Form> {
+    let kind = request.kind;
+    let is_dry_run = request.call.is_dry_run();
+    let stores_unknown_fields = !is_dry_run && drop_applied_nulls(request, &mut object);
+    if is_dry_run && kind.custom.is_none() {
+        return Ok(Form {
+            stored: Value::Null,
+            shown: object,
+            stores_unknown_fields,
+        });
+    }
+    let (mut stored, is_less) = to_storage(&state.conversions, kind, object)?;
+    if !is_dry_run {
+        let version = state.store.next_version().to_string();
+        stored["metadata"]["resourceVersion"] = version.into();
+    }
+    let shown = stored::present(&state.conversions, kind, &stored)?;
+    Ok(Form {
+        stored,
+        shown,
+        stores_unknown_fields: stores_unknown_fields || is_less && !is_dry_run,
+    })
+}
+
+/// Stores an object, unless the request is a dry run. Returns it in the version of the request.
+fn store_form(
+    state: &mut State,
+    request: &Request<'_>,
+    key: Key,
+    form: Form,
+    dropped: DroppedFields,
+) -> Value {
+    if !request.call.is_dry_run() {
+        state.put(key.clone(), form.stored);
+        if form.stores_unknown_fields || dropped.stores_unknown_fields {
+            state.stores_unknown_fields.insert(key);
         }
-        let (mut stored, is_less) = self.to_storage(kind, object)?;
-        if !is_dry_run {
-            let version = self.store.next_version().to_string();
-            stored["metadata"]["resourceVersion"] = version.into();
-        }
-        let shown = self.present(kind, &stored)?;
-        Ok(Form {
-            stored,
-            shown,
-            is_untidy: is_untidy || is_less && !is_dry_run,
+    }
+    form.shown
+}
+
+/// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its
+/// template, an object with fields that reading drops, or one in a version that is not the storage version any more.
+fn is_read_otherwise(state: &State, kind: &Kind, key: &Key, dropped: &DroppedFields) -> bool {
+    let stored = state.store.find(key);
+    let is_job = kind.is(JOBS);
+    let crd = kind.custom.as_ref().map(|custom| &custom.crd);
+    let storage = crd.map(|crd| &*crd.storage);
+    // The conversion of another version drops what reading drops.
+    let is_converted = crd.is_some_and(|crd| crd.webhook.is_some())
+        && storage.is_some_and(|storage| storage != kind.api_version());
+    state.stores_unknown_fields.contains(key) && !is_converted
+        || dropped.stores_unknown_fields
+        || stored.is_some_and(|stored| {
+            is_job && stored["metadata"]["labels"].is_null()
+                || storage.is_some_and(|storage| stored["apiVersion"] != storage)
         })
-    }
-
-    /// Stores an object, unless the request is a dry run. Returns it in the version of the request.
-    fn keep(&mut self, request: &Request<'_>, key: Key, form: Form, lost: Lost) -> Value {
-        if !request.call.is_dry_run() {
-            self.put(key.clone(), form.stored);
-            if form.is_untidy || lost.is_untidy {
-                self.untidy.insert(key);
-            }
-        }
-        form.shown
-    }
-
-    /// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its
-    /// template, an object with fields that reading drops, or one in a version that is not the storage version any more.
-    fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
-        let stored = self.store.find(key);
-        let is_job = kind.is("batch", "jobs");
-        let crd = kind.custom.as_ref().map(|custom| &custom.crd);
-        let storage = crd.map(|crd| &*crd.storage);
-        // The conversion of another version drops what reading drops.
-        let is_converted = crd.is_some_and(|crd| crd.webhook.is_some())
-            && storage.is_some_and(|storage| storage != kind.api_version());
-        self.untidy.contains(key) && !is_converted
-            || lost.is_untidy
-            || stored.is_some_and(|stored| {
-                is_job && stored["metadata"]["labels"].is_null()
-                    || storage.is_some_and(|storage| stored["apiVersion"] != storage)
-            })
-    }
 }

@@ -2,127 +2,126 @@
 
 use serde_json::Value;
 
+use super::normalize::normalize;
 use super::rule::{check_given_version, check_number, check_place};
-use super::tracking::is_reset;
+use super::tracking::{blank, is_reset, writer_of};
 use super::{Base, Draft, Prepared, take_version};
+use crate::admission::crd::check_crd;
 use crate::apply::{Managers, Operation, Writer, without_managers};
-use crate::decode::{self, Lost};
-use crate::model::failure::{Failure, Result};
+use crate::decode::{self, DroppedFields};
+use crate::kinds::strategy;
 use crate::model::metadata::{self, name, text};
-use crate::request::resource::Request;
-use crate::resource::strategy::creates;
-use crate::store::state::State;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::{Conversions, State, stored};
 
-impl State {
-    /// `POST`.
-    pub(super) fn create(&mut self, request: &Request<'_>) -> Result<Prepared> {
-        let kind = request.kind;
-        let mut object = request.call.object(request.kind)?;
-        self.check_crd(kind, name(&object))?;
-        decode::identify(kind, &mut object)?;
-        let lost = request.normalize(&mut object)?;
-        check_place(request, &mut object)?;
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            metadata::set(&mut object, field, Value::Null);
-        }
-        let writer = self.writer(request, Operation::Update);
-        let given = Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default();
-        let managers = writer
-            .update(&request.blank(), &without_managers(&object), &given)
-            .unwrap_or_default();
-        let draft = Draft {
-            object,
-            managers,
-            lost,
-        };
-        Ok(Prepared::new(Base::New, draft))
+/// `POST`.
+pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
+    let kind = request.kind;
+    let mut object = request.call.object(request.kind)?;
+    check_crd(&state.store, kind, name(&object))?;
+    decode::identify(kind, &mut object)?;
+    let dropped = normalize(request, &mut object)?;
+    check_place(request, &mut object)?;
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata::set(&mut object, field, Value::Null);
     }
-
-    /// `PUT`.
-    pub(super) fn replace(&mut self, request: &Request<'_>) -> Result<Prepared> {
-        let kind = request.kind;
-        let mut object = request.call.object(request.kind)?;
-        decode::identify(kind, &mut object)?;
-        let lost = request.normalize(&mut object)?;
-        check_place(request, &mut object)?;
-        match name(&object) {
-            "" => {
-                return Err(Failure::nameless(&request.path.name));
-            }
-            found if found != request.path.name => {
-                return Err(Failure::bad_request(format!(
-                    "the name of the object ({found}) does not match the name on the URL ({})",
-                    request.path.name
-                )));
-            }
-            _ => {}
-        }
-        let Some(live) = self.live(request)? else {
-            if creates(kind, request.path.subresource.as_deref()) {
-                check_identity(request, &object, "")?;
-                check_number(&object)?;
-                let sent_version = take_version(&mut object);
-                let writer = self.writer(request, Operation::Update);
-                let managers = writer
-                    .update(&request.blank(), &object, &Managers::default())
-                    .unwrap_or_default();
-                let draft = Draft {
-                    object,
-                    managers,
-                    lost,
-                };
-                return Ok(Prepared::new(Base::Absent { sent_version }, draft));
-            }
-            return Err(Failure::not_found(kind, &request.path.name));
-        };
-        check_identity(request, &object, text(&live, "uid"))?;
-        check_given_version(kind, &object)?;
-        Ok(self.updated(request, live, object, lost))
-    }
+    let writer = writer(&state.conversions, request, Operation::Update);
+    let given = Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default();
+    let managers = writer
+        .update(&blank(request), &without_managers(&object), &given)
+        .unwrap_or_default();
+    let draft = Draft {
+        object,
+        managers,
+        dropped,
+    };
+    Ok(Prepared::new(Base::New, draft))
 }
 
-impl State {
-    /// The new object, on behalf of a manager that updates it.
-    pub(crate) fn updated(
-        &self,
-        request: &Request<'_>,
-        live: Value,
-        object: Value,
-        lost: Lost,
-    ) -> Prepared {
-        let sent = &object["metadata"]["managedFields"];
-        let is_whole = request.path.subresource.is_none();
-        let before = match Managers::read(sent) {
-            Some(sent) if is_whole && !sent.0.is_empty() => sent,
-            _ if is_whole && is_reset(request.kind, sent) => Managers::default(),
-            _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
-        };
-        let writer = self.writer(request, Operation::Update);
-        let (bare_live, bare) = (without_managers(&live), without_managers(&object));
-        // Fields without a manager have none until the first apply.
-        let managers = match before.0.is_empty() {
-            true => before,
-            // An object that does not conform to the schemas of its versions is no longer tracked.
-            false => writer
-                .update(&bare_live, &bare, &before)
-                .unwrap_or_default(),
-        };
-        let draft = Draft {
-            object,
-            managers,
-            lost,
-        };
-        Prepared::new(Base::Live(live), draft)
+/// `PUT`.
+pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> {
+    let kind = request.kind;
+    let mut object = request.call.object(request.kind)?;
+    decode::identify(kind, &mut object)?;
+    let dropped = normalize(request, &mut object)?;
+    check_place(request, &mut object)?;
+    match name(&object) {
+        "" => {
+            return Err(Failure::nameless(&request.path.name));
+        }
+        found if found != request.path.name => {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({found}) does not match the name on the URL ({})",
+                request.path.name
+            )));
+        }
+        _ => {}
     }
+    let Some(live) = stored::live(state, request)? else {
+        if strategy(kind).creates(request.path.subresource.as_deref()) {
+            check_identity(request, &object, "")?;
+            check_number(&object)?;
+            let sent_version = take_version(&mut object);
+            let managers = writer(&state.conversions, request, Operation::Update)
+                .update(&blank(request), &object, &Managers::default())
+                .unwrap_or_default();
+            let draft = Draft {
+                object,
+                managers,
+                dropped,
+            };
+            return Ok(Prepared::new(Base::Absent { sent_version }, draft));
+        }
+        return Err(Failure::not_found(kind, &request.path.name));
+    };
+    check_identity(request, &object, text(&live, "uid"))?;
+    check_given_version(kind, &object)?;
+    Ok(updated(&state.conversions, request, live, object, dropped))
 }
 
-impl State {
-    /// The manager of a request, to which managers of other versions are converted by the webhook of the kind.
-    pub(crate) fn writer<'a>(&'a self, request: &Request<'a>, operation: Operation) -> Writer<'a> {
-        Writer {
-            converter: self.converter(request.kind),
-            ..request.writer(operation)
-        }
+/// The new object, on behalf of a manager that updates it.
+pub(crate) fn updated(
+    conversions: &Conversions,
+    request: &Request<'_>,
+    live: Value,
+    object: Value,
+    dropped: DroppedFields,
+) -> Prepared {
+    let sent = &object["metadata"]["managedFields"];
+    let is_whole = request.path.subresource.is_none();
+    let before = match Managers::read(sent) {
+        Some(sent) if is_whole && !sent.0.is_empty() => sent,
+        _ if is_whole && is_reset(request.kind, sent) => Managers::default(),
+        _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
+    };
+    let writer = writer(conversions, request, Operation::Update);
+    let (bare_live, bare) = (without_managers(&live), without_managers(&object));
+    // Fields without a manager have none until the first apply.
+    let managers = match before.0.is_empty() {
+        true => before,
+        // An object that does not conform to the schemas of its versions is no longer tracked.
+        false => writer
+            .update(&bare_live, &bare, &before)
+            .unwrap_or_default(),
+    };
+    let draft = Draft {
+        object,
+        managers,
+        dropped,
+    };
+    Prepared::new(Base::Live(live), draft)
+}
+
+/// The manager of a request, to which managers of other versions are converted by the webhook of the kind.
+pub(crate) fn writer<'a>(
+    conversions: &'a Conversions,
+    request: &Request<'a>,
+    operation: Operation,
+) -> Writer<'a> {
+    Writer {
+        converter: conversions.converter(request.kind),
+        ..writer_of(request, operation)
     }
 }
 
@@ -133,13 +132,28 @@ pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) 
         return Ok(());
     }
     let name = &request.path.name;
-    let key = request.key(name).in_etcd(request.kind);
+    let key = in_etcd(request.kind, &request.key(name));
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
-        match request.call.is_dry_run() {
-            true => key.trim_start_matches("/registry"),
-            false => &key,
+        if request.call.is_dry_run() {
+            key.trim_start_matches("/registry")
+        } else {
+            &key
         },
     );
     Err(Failure::conflict(request.kind, name, &why))
+}
+
+/// The key under which the real server stores an object.
+fn in_etcd(kind: &Kind, key: &Key) -> String {
+    let group = match kind.custom {
+        Some(_) => format!("{}/", key.group),
+        None => String::new(),
+    };
+    let namespace = match key.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("{namespace}/"),
+    };
+    let (plural, folder, name) = (&key.plural, strategy(kind).etcd_folder, &key.name);
+    format!("/registry/{group}{plural}/{folder}{namespace}{name}")
 }

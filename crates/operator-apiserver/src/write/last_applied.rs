@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
 use crate::go;
+use crate::kinds::rule::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 use crate::model::metadata;
-use crate::resource::rule::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

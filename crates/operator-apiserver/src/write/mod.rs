@@ -13,14 +13,14 @@
 //! [registry]: https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go
 
 pub(crate) mod apply;
-mod check;
-mod commit;
+pub(crate) mod check;
+pub(crate) mod commit;
 pub(crate) mod delete;
-mod draft;
+pub(crate) mod draft;
 mod last_applied;
-mod normalize;
+pub(crate) mod normalize;
 pub(crate) mod patch;
-mod prepare;
+pub(crate) mod prepare;
 pub(crate) mod rule;
 pub(crate) mod tracking;
 
@@ -28,21 +28,19 @@ pub(crate) use self::draft::check_identity;
 
 use serde_json::Value;
 
+use self::check::check_prepared;
 use crate::apply::Managers;
-use crate::decode::{self, Lost};
-use crate::model::failure::Result;
-use crate::model::key::Key;
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::decode::{self, DroppedFields};
+use crate::model::{Key, Kind, Result, metadata};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::State;
 
 /// An object to be stored, with its field managers.
 pub(crate) struct Draft {
     pub object: Value,
     pub managers: Managers,
-    pub lost: Lost,
+    pub dropped: DroppedFields,
 }
 
 /// The basis of a draft, besides the request.
@@ -70,7 +68,7 @@ pub(crate) struct Checked {
     pub key: Key,
     pub base: Base,
     pub object: Value,
-    lost: Lost,
+    dropped: DroppedFields,
     /// Whether the list of rules was empty; an empty list is not stored.
     has_empty_rules: bool,
 }
@@ -109,25 +107,27 @@ pub(crate) fn take_version(object: &mut Value) -> Value {
     version
 }
 
-impl State {
-    /// Runs all stages of a request that calls no webhook.
-    pub(crate) fn write_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
-        let prepared = self.prepare(request, verb)?;
-        self.finish(request, prepared)
-    }
+/// Runs all stages of a request that calls no webhook.
+pub(crate) fn write_object(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
+    let prepared = prepare(state, request, verb)?;
+    finish(state, request, prepared)
+}
 
-    /// Runs the stages after the first.
-    pub(crate) fn finish(&mut self, request: &Request<'_>, prepared: Prepared) -> Result<Reply> {
-        let checked = self.check_prepared(request, prepared)?;
-        self.commit(request, checked)
-    }
+/// Runs the stages after the first.
+pub(crate) fn finish(
+    state: &mut State,
+    request: &Request<'_>,
+    prepared: Prepared,
+) -> Result<Reply> {
+    let checked = check_prepared(state, request, prepared)?;
+    commit::commit(state, request, checked)
+}
 
-    /// The first stage: computes the new object from the request and the live object.
-    pub(crate) fn prepare(&mut self, request: &Request<'_>, verb: &str) -> Result<Prepared> {
-        match verb {
-            "create" => self.create(request),
-            "update" => self.replace(request),
-            _ => self.patch(request),
-        }
+/// The first stage: computes the new object from the request and the live object.
+pub(crate) fn prepare(state: &State, request: &Request<'_>, verb: &str) -> Result<Prepared> {
+    match verb {
+        "create" => draft::create(state, request),
+        "update" => draft::replace(state, request),
+        _ => patch::patch(state, request),
     }
 }

@@ -3,163 +3,173 @@
 use serde_json::Value;
 
 use crate::decode::duplicate::duplicates;
-use crate::decode::{self, Lost, Normalized, body};
+use crate::decode::{self, DroppedFields, Normalized, body};
 use crate::go::{self, Undecodable};
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::kinds::strategy;
+use crate::model::json::entries;
 use crate::model::metadata::{name, text};
+use crate::model::{Failure, Kind, Result};
 use crate::patch;
-use crate::request::resource::Request;
+use crate::request::Request;
 
-impl Request<'_> {
-    /// Checks types, sets defaults and prunes. Returns the dropped fields. With [`fieldValidation=Strict`] an unknown field is rejected
-    /// instead.
-    ///
-    /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    pub(crate) fn normalize(&self, object: &mut Value) -> Result<Lost> {
-        self.normalize_patched(object, &Value::Null)
+/// Checks types, sets defaults and prunes. Returns the dropped fields. With [`fieldValidation=Strict`] an unknown field is rejected
+/// instead.
+///
+/// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
+pub(crate) fn normalize(request: &Request<'_>, object: &mut Value) -> Result<DroppedFields> {
+    normalize_patched(request, object, &Value::Null)
+}
+
+/// As above, for the result of a patch.
+pub(crate) fn normalize_patched(
+    request: &Request<'_>,
+    object: &mut Value,
+    patch: &Value,
+) -> Result<DroppedFields> {
+    let mut sent = object.clone();
+    let is_applied = request.call.content_type == patch::APPLY;
+    let mut decoded = decode::normalize(request.kind, object);
+    if decoded.is_err() && is_applied && request.kind.custom.is_some() {
+        decode::drop_malformed(&mut sent);
+        object.clone_from(&sent);
+        decoded = decode::normalize(request.kind, object);
     }
-
-    /// As above, for the result of a patch.
-    pub(crate) fn normalize_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
-        let mut sent = object.clone();
-        let is_applied = self.call.content_type == patch::APPLY;
-        let mut decoded = decode::normalize(self.kind, object);
-        if decoded.is_err() && is_applied && self.kind.custom.is_some() {
-            decode::drop_malformed(&mut sent);
-            object.clone_from(&sent);
-            decoded = decode::normalize(self.kind, object);
-        }
-        let Normalized {
-            unknown: dropped,
-            is_less,
-            is_tidied,
-        } = decoded.map_err(|wrong| self.undecodable(&sent, patch, wrong))?;
-        if self.kind.custom.is_some() && is_applied {
-            decode::keep_nulls(&sent, object);
-        }
-        let is_untidy = match self.kind.custom {
-            // Applied objects are not decoded.
-            Some(_) => is_applied && is_tidied,
-            None => self.has_null_bytes(&sent, object),
-        };
-        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
-            || self.call.content_type == patch::MERGE;
-        let twice = match is_whole {
-            true => duplicates(&self.call.body),
-            false => Vec::new(),
-        };
-        // For a built-in kind, an unknown field is reported only once.
-        let is_told = |path: &&String| {
-            self.kind.custom.is_some()
-                || self.call.content_type == patch::MERGE
-                || !dropped.contains(path)
-        };
-        let twice = twice
-            .iter()
-            .filter(is_told)
-            .map(|path| format!("duplicate field {path:?}"));
-        let mut unknown: Vec<String> = twice.collect();
-        if !is_applied {
-            // Invalid fields of an apply are rejected by the schema for ownership, which has more fields.
-            unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
-        }
-        self.report_unknown(&unknown, &sent, patch)?;
-        if is_applied && is_less {
-            // In YAML there is no point in a whole number.
-            decode::round(&mut sent);
-        }
-        let sent = is_less.then_some(sent);
-        Ok(Lost { sent, is_untidy })
+    let Normalized {
+        unknown: dropped,
+        is_less,
+        is_tidied,
+    } = decoded.map_err(|wrong| undecodable(request, &sent, patch, wrong))?;
+    if request.kind.custom.is_some() && is_applied {
+        decode::keep_nulls(&sent, object);
     }
-
-    /// Warns about unknown or duplicate fields, or rejects them, depending on the field validation that the client requests.
-    pub(crate) fn report_unknown(
-        &self,
-        unknown: &[String],
-        object: &Value,
-        patch: &Value,
-    ) -> Result<()> {
-        match self.call.param("fieldValidation") {
-            "Ignore" => {}
-            "Strict" if !unknown.is_empty() => {
-                let wrong = format!("strict decoding error: {}", unknown.join(", "));
-                return Err(match self.call.method {
-                    http::Method::PATCH => {
-                        Failure::invalid_patch(&self.shown(object, patch), &wrong)
-                    }
-                    _ => self.undecoded(&wrong),
-                });
-            }
-            _ => unknown.iter().for_each(|text| self.call.warn(text)),
-        }
-        Ok(())
+    let stores_unknown_fields = match request.kind.custom {
+        // Applied objects are not decoded.
+        Some(_) => is_applied && is_tidied,
+        None => has_null_bytes(request, &sent, object),
+    };
+    let is_whole = matches!(request.call.method, http::Method::POST | http::Method::PUT)
+        || request.call.content_type == patch::MERGE;
+    let twice = if is_whole {
+        duplicates(&request.call.body)
+    } else {
+        Vec::new()
+    };
+    // For a built-in kind, an unknown field is reported only once.
+    let is_told = |path: &&String| {
+        request.kind.custom.is_some()
+            || request.call.content_type == patch::MERGE
+            || !dropped.contains(path)
+    };
+    let mut unknown: Vec<String> = twice
+        .iter()
+        .filter(is_told)
+        .map(|path| format!("duplicate field {path:?}"))
+        .collect();
+    if !is_applied {
+        // Invalid fields of an apply are rejected by the schema for ownership, which has more fields.
+        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
     }
-
-    /// Removes nulls of an apply from a custom object to be stored, which its schema permits in untyped values. The real server keeps them
-    /// until the object is read. Returns whether there was one.
-    pub(crate) fn tidy(&self, object: &mut Value) -> bool {
-        let Some(custom) = &self.kind.custom else {
-            return false;
-        };
-        if self.call.content_type != patch::APPLY {
-            return false;
-        }
-        let kept = object.clone();
-        operator_schema::apply_defaults(&custom.schema, object);
-        *object != kept
+    report_unknown(request, &unknown, &sent, patch)?;
+    if is_applied && is_less {
+        // In YAML there is no point in a whole number.
+        decode::round(&mut sent);
     }
+    let sent = is_less.then_some(sent);
+    Ok(DroppedFields {
+        sent,
+        stores_unknown_fields,
+    })
+}
 
-    /// Whether a field of bytes was sent as null, and not given elsewhere.
-    fn has_null_bytes(&self, sent: &Value, object: &Value) -> bool {
-        let field = match self.kind.plural.as_str() {
-            "secrets" => "data",
-            "configmaps" => "binaryData",
-            _ => return false,
-        };
-        let mut sent = sent[field].as_object().into_iter().flatten();
-        sent.any(|(key, value)| value.is_null() && object[field][key] == "")
-    }
-
-    fn undecoded(&self, wrong: &str) -> Failure {
-        let Kind { kind, version, .. } = self.kind;
-        Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
-        ))
-    }
-
-    /// The failure for an object whose fields have wrong types.
-    fn undecodable(&self, object: &Value, patch: &Value, wrong: Undecodable) -> Failure {
-        if self.call.method != http::Method::PATCH {
-            return self.undecoded(&wrong.decoded);
+/// Warns about unknown or duplicate fields, or rejects them, depending on the field validation that the client requests.
+pub(crate) fn report_unknown(
+    request: &Request<'_>,
+    unknown: &[String],
+    object: &Value,
+    patch: &Value,
+) -> Result<()> {
+    match request.call.param("fieldValidation") {
+        "Ignore" => {}
+        "Strict" if !unknown.is_empty() => {
+            let wrong = format!("strict decoding error: {}", unknown.join(", "));
+            return Err(match request.call.method {
+                http::Method::PATCH => {
+                    Failure::invalid_patch(&shown(request, object, patch), &wrong)
+                }
+                _ => undecoded(request, &wrong),
+            });
         }
-        match self.call.content_type.as_str() {
-            patch::STRATEGIC => {
-                Failure::invalid_patch(&self.shown(object, patch), &wrong.converted)
-            }
-            patch::APPLY => {
-                let sent = body::yaml(&self.call.body).unwrap_or_default();
-                let printed = self.kind.printed(text(&sent, "namespace"), name(&sent));
-                let Kind {
-                    kind,
-                    group,
-                    version,
-                    ..
-                } = self.kind;
-                Failure::internal(format!(
-                    "failed to convert new object {printed} to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
-                    wrong.converted
-                ))
-            }
-            _ => Failure::invalid_patch(&self.shown(object, patch), &wrong.decoded),
-        }
+        _ => unknown.iter().for_each(|text| request.call.warn(text)),
     }
+    Ok(())
+}
 
-    /// The failure for a patch: for the whole result, or for the strategic patch itself.
-    fn shown(&self, object: &Value, patch: &Value) -> String {
-        match self.call.content_type.as_str() {
-            patch::STRATEGIC => go::printed(patch),
-            _ => go::sorted(object).to_string(),
+/// Removes nulls of an apply from a custom object to be stored, which its schema permits in untyped values. The real server keeps them
+/// until the object is read. Returns whether there was one.
+pub(crate) fn drop_applied_nulls(request: &Request<'_>, object: &mut Value) -> bool {
+    let Some(custom) = &request.kind.custom else {
+        return false;
+    };
+    if request.call.content_type != patch::APPLY {
+        return false;
+    }
+    let kept = object.clone();
+    operator_schema::apply_defaults(&custom.schema, object);
+    *object != kept
+}
+
+/// Whether a field of bytes was sent as null, and not given elsewhere.
+fn has_null_bytes(request: &Request<'_>, sent: &Value, object: &Value) -> bool {
+    let Some(field) = strategy(request.kind).bytes else {
+        return false;
+    };
+    let mut sent = entries(&sent[field]);
+    sent.any(|(key, value)| value.is_null() && object[field][key] == "")
+}
+
+fn undecoded(request: &Request<'_>, wrong: &str) -> Failure {
+    let Kind { kind, version, .. } = request.kind;
+    Failure::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
+    ))
+}
+
+/// The failure for an object whose fields have wrong types.
+fn undecodable(
+    request: &Request<'_>,
+    object: &Value,
+    patch: &Value,
+    wrong: Undecodable,
+) -> Failure {
+    if request.call.method != http::Method::PATCH {
+        return undecoded(request, &wrong.decoded);
+    }
+    match request.call.content_type.as_str() {
+        patch::STRATEGIC => {
+            Failure::invalid_patch(&shown(request, object, patch), &wrong.converted)
         }
+        patch::APPLY => {
+            let sent = body::yaml(&request.call.body).unwrap_or_default();
+            let printed = request.kind.printed(text(&sent, "namespace"), name(&sent));
+            let Kind {
+                kind,
+                group,
+                version,
+                ..
+            } = request.kind;
+            Failure::internal(format!(
+                "failed to convert new object {printed} to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
+                wrong.converted
+            ))
+        }
+        _ => Failure::invalid_patch(&shown(request, object, patch), &wrong.decoded),
+    }
+}
+
+/// The failure for a patch: for the whole result, or for the strategic patch itself.
+fn shown(request: &Request<'_>, object: &Value, patch: &Value) -> String {
+    match request.call.content_type.as_str() {
+        patch::STRATEGIC => go::printed(patch),
+        _ => go::sorted(object).to_string(),
     }
 }

@@ -2,95 +2,96 @@
 
 use serde_json::Value;
 
-use super::Prepared;
+use super::normalize::{normalize_patched, report_unknown};
 use super::rule::check_given_version;
+use super::{Prepared, apply, draft};
 use crate::apply::node;
-use crate::decode::{self, Lost, body};
+use crate::decode::{self, DroppedFields, body};
 use crate::go::{self, go_type, sorted};
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{Kind, group_version};
+use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
+use crate::model::{Cause, Failure, Kind, Result, group_version};
 use crate::patch::{
     APPLY, JSON, MERGE, STRATEGIC, apply_operations, check_operations, merge_strategically, merged,
 };
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::request::Request;
+use crate::store::{State, stored};
 
-impl State {
-    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Prepared> {
-        let kind = request.kind;
-        let content_type = request.call.content_type.as_str();
-        if content_type == APPLY {
-            return self.apply(request);
-        }
-        check_media(request)?;
-        let live = self
-            .live(request)?
-            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let (object, lost) = request.patched(&live)?;
-        check_given_version(kind, &object)?;
-        Ok(self.updated(request, live, object, lost))
+pub(crate) fn patch(state: &State, request: &Request<'_>) -> Result<Prepared> {
+    let kind = request.kind;
+    let content_type = request.call.content_type.as_str();
+    if content_type == APPLY {
+        return apply::apply(state, request);
     }
+    check_media(request)?;
+    let live = stored::live(state, request)?
+        .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+    let (object, dropped) = patched(request, &live)?;
+    check_given_version(kind, &object)?;
+    Ok(draft::updated(
+        &state.conversions,
+        request,
+        live,
+        object,
+        dropped,
+    ))
 }
 
-impl Request<'_> {
-    /// Computes the result of a patch other than an apply, as an object of the request's kind.
-    pub(crate) fn patched(&self, live: &Value) -> Result<(Value, Lost)> {
-        let (kind, content_type) = (self.kind, self.call.content_type.as_str());
-        let mut patch = body::patch(&self.call.body)?;
-        let mut object = match content_type {
-            JSON => patched_by_operations(self, live, patch.clone())?,
-            STRATEGIC => merge_strategically(live, &mut patch, node(kind))?,
-            _ => merged(live, &patch)?,
-        };
-        if content_type != STRATEGIC
-            && let Some(wrong) = body::kind_error(&object)
+/// Computes the result of a patch other than an apply, as an object of the request's kind.
+pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, DroppedFields)> {
+    let (kind, content_type) = (request.kind, request.call.content_type.as_str());
+    let mut patch = body::patch(&request.call.body)?;
+    let mut object = match content_type {
+        JSON => patched_by_operations(request, live, patch.clone())?,
+        STRATEGIC => merge_strategically(live, &mut patch, node(kind))?,
+        _ => merged(live, &patch)?,
+    };
+    if content_type != STRATEGIC
+        && let Some(wrong) = body::kind_error(&object)
+    {
+        let shown = go::sorted(&object).to_string();
+        let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
+        return Err(Failure::invalid_patch(&shown, &wrong));
+    }
+    match content_type {
+        // Go's type of the object is that of the live one, whatever the patch says.
+        STRATEGIC => decode::name(kind, &mut object),
+        _ if kind.custom.is_none()
+            && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
         {
-            let shown = go::sorted(&object).to_string();
-            let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
-            return Err(Failure::invalid_patch(&shown, &wrong));
+            return Err(unversioned(request, &object, &patch));
         }
-        match content_type {
-            // Go's type of the object is that of the live one, whatever the patch says.
-            STRATEGIC => decode::name(kind, &mut object),
-            _ if kind.custom.is_none()
-                && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
-            {
-                return Err(self.unversioned(&object, &patch));
-            }
-            _ => identify(kind, &mut object)?,
-        }
-        let lost = self.normalize_patched(&mut object, &patch)?;
-        check_names(self, &mut object)?;
-        Ok((object, lost))
+        _ => identify(kind, &mut object)?,
     }
+    let dropped = normalize_patched(request, &mut object, &patch)?;
+    check_names(request, &mut object)?;
+    Ok((object, dropped))
+}
 
-    /// The failure for a built-in object that lost its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
-    /// known fields, so that it has no name.
-    fn unversioned(&self, object: &Value, patch: &Value) -> Failure {
-        let Kind { kind, group, .. } = self.kind;
-        let found = object["kind"].as_str().unwrap_or_default();
-        if !found.is_empty() && found != kind {
-            return Failure::invalid_patch(
-                &go::sorted(object).to_string(),
-                &format!(
-                    "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
-                ),
-            );
-        }
-        let fields = object.as_object().into_iter().flatten();
-        let unknown = fields
-            .map(|(name, _)| name.as_str())
-            .filter(|name| !["kind", "apiVersion"].contains(name));
-        let mut unknown: Vec<String> = unknown
-            .map(|name| format!("unknown field {name:?}"))
-            .collect();
-        unknown.sort();
-        let reported = self.report_unknown(&unknown, object, patch);
-        reported
-            .err()
-            .unwrap_or_else(|| Failure::nameless(&self.path.name))
+/// The failure for a built-in object that dropped its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
+/// known fields, so that it has no name.
+fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure {
+    let Kind { kind, group, .. } = request.kind;
+    let found = object["kind"].as_str().unwrap_or_default();
+    if !found.is_empty() && found != kind {
+        return Failure::invalid_patch(
+            &go::sorted(object).to_string(),
+            &format!(
+                "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
+            ),
+        );
     }
+    let fields = entries(object);
+    let unknown = fields
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !["kind", "apiVersion"].contains(name));
+    let mut unknown: Vec<String> = unknown
+        .map(|name| format!("unknown field {name:?}"))
+        .collect();
+    unknown.sort();
+    report_unknown(request, &unknown, object, patch)
+        .err()
+        .unwrap_or_else(|| Failure::nameless(&request.path.name))
 }
 
 /// Whether the kind supports this type of patch; applies are handled elsewhere.
@@ -98,8 +99,7 @@ pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
     let is_custom = request.kind.custom.is_some();
     let content_type = request.call.content_type.as_str();
     if request.call.query.contains_key("force") {
-        let why = "may not be specified for non-apply patch";
-        let cause = Cause::forbidden("force", why);
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(Failure::invalid_options("PatchOptions", vec![cause]));
     }
     match content_type {

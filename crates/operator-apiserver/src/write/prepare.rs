@@ -2,68 +2,65 @@
 
 use serde_json::Value;
 
-use crate::model::failure::{Cause, Result};
-use crate::model::kind::Kind;
-use crate::request::resource::Request;
-use crate::resource::{claim, crd, custom, node, prepare, service, validate, volume};
-use crate::store::state::State;
+use crate::admission::pod::admit_pod;
+use crate::kinds::resource::PODS;
+use crate::kinds::{custom, strategy};
+use crate::model::{Cause, Kind, Result};
+use crate::request::Request;
+use crate::store::{State, Store};
 
-impl State {
-    pub(crate) fn before_create(
-        &mut self,
-        request: &Request<'_>,
-        object: &mut Value,
-    ) -> Result<()> {
-        let kind = request.kind;
-        if kind.is("", "services") && request.path.subresource.is_none() {
-            if !request.call.is_dry_run() {
-                service::check_owner(kind, object)?;
-            }
-            service::allocate(&mut self.allocated, kind, None, object)?;
-        }
-        prepare::begin(kind, object);
-        self.admit_by_plugins(request, object)?;
-        prepare::complete(kind, object);
+pub(crate) fn before_create(
+    state: &mut State,
+    request: &Request<'_>,
+    object: &mut Value,
+) -> Result<()> {
+    let kind = request.kind;
+    if request.path.subresource.is_none() {
+        let dry_run = request.call.is_dry_run();
+        (strategy(kind).allocate)(&mut state.allocations, (kind, dry_run), None, object)?;
+    }
+    (strategy(kind).prepare_for_create)(object);
+    (strategy(kind).drop_disabled_fields)(&Value::Null, object);
+    admit_by_plugins(&state.store, request, object)?;
+    (strategy(kind).after_admission)(object);
+    Ok(())
+}
+
+/// Applies the changes of admission plugins to a new object. They may run twice: before webhooks, and after webhooks changed the
+/// object.
+pub(crate) fn admit_by_plugins(
+    store: &Store,
+    request: &Request<'_>,
+    object: &mut Value,
+) -> Result<()> {
+    (strategy(request.kind).admit)(object);
+    if request.kind.is(PODS) {
+        admit_pod(store, request, object)
+    } else {
         Ok(())
     }
+}
 
-    /// Applies the changes of admission plugins to a new object. They may run twice: before webhooks, and after webhooks changed the
-    /// object.
-    pub(crate) fn admit_by_plugins(&self, request: &Request<'_>, object: &mut Value) -> Result<()> {
-        match (request.kind.group.as_str(), request.kind.plural.as_str()) {
-            ("", "persistentvolumeclaims") => claim::admit(object),
-            ("", "persistentvolumes") => volume::admit(object),
-            ("", "nodes") => node::admit(object),
-            ("", "pods") => self.admit_pod(request, object)?,
-            _ => {}
-        }
-        Ok(())
+pub(crate) fn before_update(
+    state: &mut State,
+    kind: &Kind,
+    subresource: Option<&str>,
+    live: &Value,
+    object: &mut Value,
+) -> Result<()> {
+    if subresource.is_none() {
+        (strategy(kind).drop_disabled_fields)(live, object);
     }
+    (strategy(kind).prepare_for_update)(subresource, live, object);
+    (strategy(kind).allocate)(&mut state.allocations, (kind, false), Some(live), object)
+}
 
-    pub(crate) fn before_update(
-        &mut self,
-        kind: &Kind,
-        subresource: Option<&str>,
-        live: &Value,
-        object: &mut Value,
-    ) -> Result<()> {
-        prepare::change(kind, subresource, live, object);
-        if kind.is("", "services") {
-            service::allocate(&mut self.allocated, kind, Some(live), object)?;
-        }
-        Ok(())
+/// The violations of the rules of a kind.
+pub(crate) fn kind_violations(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    if let Some(custom) = &kind.custom {
+        return custom::violations(custom, live, object);
     }
-
-    pub(crate) fn kind_violations(
-        &self,
-        kind: &Kind,
-        live: Option<&Value>,
-        object: &Value,
-    ) -> Vec<Cause> {
-        match &kind.custom {
-            Some(custom) => custom::violations(custom, live, object),
-            None if crd::is_crd(kind) => crd::violations(live, object),
-            None => validate::violations(kind, live, object),
-        }
-    }
+    let mut causes = Vec::new();
+    (strategy(kind).validate)(live, object, &mut causes);
+    causes
 }

@@ -2,53 +2,49 @@
 
 use serde_json::Value;
 
+use super::prepare::kind_violations;
 use crate::go;
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::Kind;
+use crate::kinds::rule::metadata as metadata_rules;
+use crate::kinds::{custom, strategy};
 use crate::model::metadata::{self, is_deleting, name, text};
-use crate::request::resource::Request;
-use crate::resource::rule::metadata as metadata_rules;
-use crate::resource::strategy::needs_version;
-use crate::resource::{crd, custom};
-use crate::store::state::State;
+use crate::model::{Cause, Failure, Kind, Result};
+use crate::request::Request;
 
-impl State {
-    pub(crate) fn check_changed(
-        &self,
-        kind: &Kind,
-        subresource: Option<&str>,
-        live: &Value,
-        object: &Value,
-        immutable: Vec<Cause>,
-    ) -> Result<()> {
-        let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
-        causes.extend(match (subresource, &kind.custom) {
-            (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
-            // Not even that the versions which are stored are there.
-            (Some("status"), None) if crd::is_crd(kind) => Vec::new(),
-            _ => self.kind_violations(kind, Some(live), object),
-        });
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(live), causes)),
-        }
+pub(crate) fn check_changed(
+    kind: &Kind,
+    subresource: Option<&str>,
+    live: &Value,
+    object: &Value,
+    immutable: Vec<Cause>,
+) -> Result<()> {
+    let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
+    causes.extend(match (subresource, &kind.custom) {
+        (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
+        (Some("status"), None) if !strategy(kind).validates_status => Vec::new(),
+        _ => kind_violations(kind, Some(live), object),
+    });
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid(kind, name(live), causes))
     }
+}
 
-    /// Rejects an object that violates a rule of its kind.
-    pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
-        let mut causes = metadata_rules::of_new(kind, object);
-        let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
-        match &kind.custom {
-            // Rules are asked of objects in which nothing is absent or too long.
-            Some(custom) if is_incomplete && custom::has_rules(custom) => {
-                causes.extend(custom::violations_without_rules(custom, object));
-            }
-            _ => causes.extend(self.kind_violations(kind, None, object)),
+/// Rejects an object that violates a rule of its kind.
+pub(crate) fn check(kind: &Kind, object: &Value) -> Result<()> {
+    let mut causes = metadata_rules::of_new(kind, object);
+    let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
+    match &kind.custom {
+        // Rules are asked of objects in which nothing is absent or too long.
+        Some(custom) if is_incomplete && custom::has_rules(custom) => {
+            causes.extend(custom::violations_without_rules(custom, object));
         }
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(object), causes)),
-        }
+        _ => causes.extend(kind_violations(kind, None, object)),
+    }
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::invalid(kind, name(object), causes))
     }
 }
 
@@ -78,7 +74,9 @@ pub(crate) fn check_number(object: &Value) -> Result<()> {
 
 /// Checks that an update names the version on which it is based, for kinds that require this.
 pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
-    if matches!(text(object, "resourceVersion"), "" | "0") && needs_version(kind) {
+    if matches!(text(object, "resourceVersion"), "" | "0")
+        && !strategy(kind).allows_unconditional_update
+    {
         let cause = Cause::invalid(
             "metadata.resourceVersion",
             "Invalid value: 0: must be specified for an update",

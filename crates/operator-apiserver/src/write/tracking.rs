@@ -4,27 +4,24 @@ use serde_json::{Value, json};
 
 use crate::apply::{ManagerId, Operation, Versions, Writer, node};
 use crate::go::zero;
-use crate::model::kind::Kind;
-use crate::model::metadata;
-use crate::request::resource::Request;
-use crate::resource::strategy::ignored;
+use crate::kinds::reset::reset_fields;
+use crate::model::{Kind, metadata};
+use crate::request::Request;
 
-impl<'a> Request<'a> {
-    /// An empty object of the kind.
-    pub(crate) fn blank(&self) -> Value {
-        let mut object = match (&self.kind.custom, &self.kind.type_name) {
-            (None, Some(type_name)) => zero::object(type_name),
-            _ => json!({}),
-        };
-        object["apiVersion"] = self.kind.api_version().into();
-        object["kind"] = self.kind.kind.as_str().into();
-        object
-    }
+/// An empty object of the kind.
+pub(crate) fn blank(request: &Request<'_>) -> Value {
+    let mut object = match (&request.kind.custom, &request.kind.type_name) {
+        (None, Some(type_name)) => zero::object(type_name),
+        _ => json!({}),
+    };
+    object["apiVersion"] = request.kind.api_version().into();
+    object["kind"] = request.kind.kind.as_str().into();
+    object
+}
 
-    pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
-        let subresource = self.path.subresource.as_deref();
-        writer(self.kind, self.call.manager(), operation, subresource)
-    }
+pub(crate) fn writer_of<'a>(request: &Request<'a>, operation: Operation) -> Writer<'a> {
+    let subresource = request.path.subresource.as_deref();
+    writer(request.kind, request.call.manager(), operation, subresource)
 }
 
 /// A field manager that writes objects of a kind.
@@ -52,7 +49,7 @@ pub(crate) fn writer<'a>(
             Some(custom) => Versions::Custom(&custom.crd.versions),
             None => Versions::BuiltIn(kind, node(kind)),
         },
-        ignored: ignored(kind, subresource),
+        ignored: reset_fields(kind, subresource),
         time: Some(metadata::now()),
         converter: None,
     }

@@ -29,12 +29,11 @@ impl Crd {
     ///
     /// If the file cannot be read or has no such CRD, with the path.
     pub fn read(path: &Path, name: &str) -> Self {
-        let text = std::fs::read_to_string(path);
-        let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let objects = documents(&text);
-        let objects = objects.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let mut objects = objects.iter();
-        let crd = objects.find(|it| it["metadata"]["name"] == name);
+        let text = std::fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let objects =
+            documents(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let crd = objects.iter().find(|it| it["metadata"]["name"] == name);
         Self::of(crd.unwrap_or_else(|| panic!("{} has no CRD {name}", path.display())))
     }
 

@@ -95,45 +95,45 @@ impl ConversionProof<'_> {
 
     /// Whether the example is such a case in another version at least.
     fn shows(&self, declared: &Declared, version: &str, example: &Value) -> bool {
-        let mut others = self
-            .crd
+        self.crd
             .versions
             .iter()
-            .filter(|other| other.name != version);
-        others.any(|other| {
-            let returned = self.there_and_back(example, &other.name);
-            let returned = match (declared.kind, returned) {
-                (Kind::Inexpressible, Err(error)) => {
-                    return names(&declared.field, version, &error);
+            .filter(|other| other.name != version)
+            .any(|other| {
+                let returned = self.there_and_back(example, &other.name);
+                let returned = match (declared.kind, returned) {
+                    (Kind::Inexpressible, Err(error)) => {
+                        return names(&declared.field, version, &error);
+                    }
+                    (Kind::Inexpressible, Ok(_)) | (_, Err(_)) => return false,
+                    (_, Ok(returned)) => returned,
+                };
+                let changes = differences(example, &returned);
+                let mut changes = changes.iter().filter(|it| {
+                    declared.field.leads_to(&it.path) || is_above(&it.path, &declared.field)
+                });
+                if changes.next().is_none() {
+                    return false;
                 }
-                (Kind::Inexpressible, Ok(_)) | (_, Err(_)) => return false,
-                (_, Ok(returned)) => returned,
-            };
-            let changes = differences(example, &returned);
-            let mut changes = changes.iter().filter(|it| {
-                declared.field.leads_to(&it.path) || is_above(&it.path, &declared.field)
-            });
-            if changes.next().is_none() {
-                return false;
-            }
-            declared.kind == Kind::Lossy || {
-                let again = self.there_and_back(&returned, &other.name);
-                let value = declared.field.values(&returned);
-                !value.is_empty() && again.is_ok_and(|again| declared.field.values(&again) == value)
-            }
-        })
+                declared.kind == Kind::Lossy || {
+                    let again = self.there_and_back(&returned, &other.name);
+                    let value = declared.field.values(&returned);
+                    !value.is_empty()
+                        && again.is_ok_and(|again| declared.field.values(&again) == value)
+                }
+            })
     }
 
     /// Whether an error is about a value that is declared as inexpressible.
     pub(super) fn is_declared(&self, error: &str) -> bool {
-        let inexpressible = self
-            .declared
+        self.declared
             .iter()
-            .filter(|it| it.kind == Kind::Inexpressible);
-        inexpressible.into_iter().any(|declared| {
-            let version = self.crd.version_of(&declared.example);
-            version.is_some_and(|version| names(&declared.field, &version.name, error))
-        })
+            .filter(|it| it.kind == Kind::Inexpressible)
+            .into_iter()
+            .any(|declared| {
+                let version = self.crd.version_of(&declared.example);
+                version.is_some_and(|version| names(&declared.field, &version.name, error))
+            })
     }
 
     /// An object without the fields of its version that may come back changed.

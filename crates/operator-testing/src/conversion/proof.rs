@@ -114,12 +114,11 @@ impl<'a> ConversionProof<'a> {
         for from in &self.crd.versions {
             let objects = self.crd.objects(from, COVERING);
             if objects.is_empty() {
-                let what = "no valid object was found, so nothing is proven";
                 report.add(
                     &from.name,
                     "schema",
                     "empty",
-                    what,
+                    "no valid object was found, so nothing is proven",
                     "simplify its rules and patterns",
                 );
             }

@@ -70,8 +70,8 @@ fn event(before: Option<&Value>, after: &Value) -> Option<Event> {
 fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
     let mut changes = vec![];
     let finalizers = |object: &Value| -> Vec<String> {
-        let names = object["metadata"]["finalizers"].as_array();
-        names
+        object["metadata"]["finalizers"]
+            .as_array()
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
@@ -87,17 +87,16 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
                 differ(part, &before[part], &after[part], &mut fields);
             }
             for part in ["labels", "annotations", "ownerReferences", "finalizers"] {
-                let path = format!("metadata.{part}");
                 differ(
-                    &path,
+                    &format!("metadata.{part}"),
                     &before["metadata"][part],
                     &after["metadata"][part],
                     &mut fields,
                 );
             }
             let kinds = |object: &Value| -> Vec<String> {
-                let all = object["status"]["conditions"].as_array();
-                let kinds = all
+                let kinds = object["status"]["conditions"]
+                    .as_array()
                     .into_iter()
                     .flatten()
                     .filter_map(|it| it["type"].as_str());

@@ -157,8 +157,7 @@ impl Cluster {
     pub async fn conversion_webhook(&self, crd: &str) -> Option<Value> {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let crds: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-        let mut crd = crds.get_opt(crd).await.ok().flatten()?;
-        let conversion = crd.data["spec"]["conversion"].take();
+        let conversion = crds.get_opt(crd).await.ok().flatten()?.data["spec"]["conversion"].take();
         (conversion["strategy"] == "Webhook").then_some(conversion)
     }
 

@@ -61,8 +61,7 @@ impl Conversions {
 /// Replaces the service of a webhook by the URL of the operator.
 pub fn redirect(webhook: &mut Value, url: &str, bundle: Option<&Value>) {
     let path = webhook["clientConfig"]["service"]["path"].as_str();
-    let url = format!("{url}{}", path.unwrap_or_default());
-    webhook["clientConfig"] = json!({"url": url});
+    webhook["clientConfig"] = json!({"url": format!("{url}{}", path.unwrap_or_default())});
     if let Some(bundle) = bundle {
         webhook["clientConfig"]["caBundle"] = bundle.clone();
     }

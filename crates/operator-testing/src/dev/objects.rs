@@ -28,9 +28,10 @@ pub enum Scope {
 pub async fn follow(client: Client, resource: Resource, scope: Scope, output: Output) {
     let is_core = resource.group.is_empty();
     let api_resource = ApiResource {
-        api_version: match is_core {
-            true => resource.version.clone(),
-            false => format!("{}/{}", resource.group, resource.version),
+        api_version: if is_core {
+            resource.version.clone()
+        } else {
+            format!("{}/{}", resource.group, resource.version)
         },
         group: resource.group,
         version: resource.version,
@@ -110,9 +111,10 @@ impl Known {
                 let before = before.or_else(|| self.objects.remove(&path));
                 let is_old = self.is_first && is_listed && matches!(self.scope, Scope::Of(_));
                 let is_made = before.is_none() && is_of_each_namespace(&after);
-                let events = match is_old || is_made {
-                    true => vec![],
-                    false => events_of(before.as_ref(), &after, is_event),
+                let events = if is_old || is_made {
+                    vec![]
+                } else {
+                    events_of(before.as_ref(), &after, is_event)
                 };
                 self.objects.insert(path, after);
                 return events;

@@ -51,8 +51,8 @@ where
 /// The message of a `Status`, or the text of any other body.
 fn message(body: &[u8]) -> String {
     let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let message = status
+    status
         .as_ref()
-        .and_then(|status| status["message"].as_str());
-    message.map_or_else(|| String::from_utf8_lossy(body).into_owned(), str::to_owned)
+        .and_then(|status| status["message"].as_str())
+        .map_or_else(|| String::from_utf8_lossy(body).into_owned(), str::to_owned)
 }

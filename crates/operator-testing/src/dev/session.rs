@@ -30,13 +30,12 @@ pub async fn run(
         options,
     } = *start;
     let namespace = project.namespaces.first().map(String::as_str);
-    let cluster = match options.cluster {
-        true => {
-            let service = options.webhook_url.as_ref().map(|_| project.name.as_str());
-            let context = options.context.clone();
-            Cluster::current(context, namespace, service, &folder, output).await?
-        }
-        false => Cluster::in_memory(&project.name, namespace, &folder, output).await?,
+    let cluster = if options.cluster {
+        let service = options.webhook_url.as_ref().map(|_| project.name.as_str());
+        let context = options.context.clone();
+        Cluster::current(context, namespace, service, &folder, output).await?
+    } else {
+        Cluster::in_memory(&project.name, namespace, &folder, output).await?
     };
     let mut session = Session {
         root,
@@ -193,10 +192,9 @@ impl Session {
     async fn apply_spec(&self, path: &str, conversions: &Conversions) {
         let file = self.root.join(path);
         let change = |object: &mut DynamicObject| conversions.add_to(object);
-        let applied = self
-            .cluster
-            .apply_changed(path, &file, change, &self.output);
-        applied.await;
+        self.cluster
+            .apply_changed(path, &file, change, &self.output)
+            .await;
     }
 
     /// Reports whether and how the user's cluster calls the operator.
@@ -225,10 +223,9 @@ impl Session {
             let file = self.root.join(path);
             if file.exists() {
                 let change = |object: &mut DynamicObject| webhooks.redirect(object);
-                let applied = self
-                    .cluster
-                    .apply_changed(path, &file, change, &self.output);
-                applied.await;
+                self.cluster
+                    .apply_changed(path, &file, change, &self.output)
+                    .await;
             }
         }
     }
@@ -280,15 +277,14 @@ impl Session {
     /// Watches the kinds of the project, the kinds that they own and watch, and events; stops all other watches.
     fn follow(&mut self) {
         let mut kinds = self.project.kinds.clone();
-        let scope = match self.cluster.is_own {
-            true => Scope::All,
-            false => {
-                let own = kinds.iter().take(self.project.own);
-                Scope::Of(
-                    own.map(|kind| format!("{}/{}", kind.group, kind.kind))
-                        .collect(),
-                )
-            }
+        let scope = if self.cluster.is_own {
+            Scope::All
+        } else {
+            let own = kinds.iter().take(self.project.own);
+            Scope::Of(
+                own.map(|kind| format!("{}/{}", kind.group, kind.kind))
+                    .collect(),
+            )
         };
         kinds.push(Resource {
             group: String::new(),
@@ -343,9 +339,10 @@ impl Session {
             }
             Instruction::Changed(paths) => {
                 for path in paths.iter().filter(|path| self.is_applied(path)) {
-                    match self.project.specs.contains(path) {
-                        true => self.apply_spec(path, &self.conversions().await).await,
-                        false => self.apply(path, &self.root.join(path)).await,
+                    if self.project.specs.contains(path) {
+                        self.apply_spec(path, &self.conversions().await).await
+                    } else {
+                        self.apply(path, &self.root.join(path)).await
                     }
                 }
                 // once their CRDs are there

@@ -19,10 +19,8 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::Value;
 use tokio::{net::TcpStream, time::sleep};
 
-use super::{
-    DevError,
-    conversions::{Conversions, redirect},
-};
+use super::DevError;
+use super::conversions::{Conversions, redirect};
 
 /// The configurations of webhooks in a project; `webhook/` has other files, which are of use only in a cluster.
 pub const CONFIGURATIONS: [&str; 2] = [

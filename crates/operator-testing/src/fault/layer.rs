@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,8 +22,7 @@ use super::answer::{
     until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server, lock};
 
 /// How long the server refuses connections while it restarts.
 const RESTART_TIME: Duration = Duration::from_secs(3);
@@ -94,7 +93,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     /// The faults that have not applied to a request yet.
@@ -334,9 +333,10 @@ where
                 }
                 return Ok(answer);
             }
-            Ok(match is_watch {
-                true => answer.map(|body| until_cut(body, cut)),
-                false => answer,
+            Ok(if is_watch {
+                answer.map(|body| until_cut(body, cut))
+            } else {
+                answer
             })
         })
     }

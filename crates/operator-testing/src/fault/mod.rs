@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 pub(crate) use self::layer::{Faults, LEASE, is_of_webhook, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
-use crate::request_log::Request;
+use crate::Request;
 
 /// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,8 +157,8 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let entry = ALL.iter().find(|(_, name)| *name == text);
-        entry
+        ALL.iter()
+            .find(|(_, name)| *name == text)
             .map(|(fault, _)| *fault)
             .ok_or_else(|| format!("`{text}` is not a fault"))
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Fault;
-use crate::request_log::Request;
+use crate::Request;
 
 /// The number of pairs of faults to try.
 const PAIRS: usize = 24;
@@ -86,8 +86,7 @@ fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
 
 fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
     let faults = |requests: &[Request]| -> Vec<(usize, Fault)> {
-        let numbered = requests.iter().enumerate();
-        let faults = numbered.flat_map(|(number, request)| {
+        let faults = requests.iter().enumerate().flat_map(|(number, request)| {
             Fault::of(request).iter().map(move |fault| (number, *fault))
         });
         faults.collect()

@@ -3,8 +3,8 @@
 use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
+use crate::Request;
 use crate::fault::{Fault, Schedule, bounded, seed};
-use crate::request_log::Request;
 
 /// How many similar requests get a fault, because the lease is renewed forever.
 const LIKE: usize = 2;

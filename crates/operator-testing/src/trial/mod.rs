@@ -9,26 +9,24 @@ mod stage;
 mod start;
 mod state;
 mod success;
+mod threads;
 mod undesired;
 mod webhook;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-use crate::declared::Declared;
 
 use self::run::{Run, RunOptions, Scenario, failure_report};
 use self::stage::Stage;
 use self::start::Operator;
-pub use self::start::{Start, StartWithProvider};
 use self::state::differences;
 use self::undesired::parsed;
+use crate::declared::Declared;
 use crate::fault::{Schedule, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
+
+pub use self::start::{Start, StartWithProvider};
 
 /// How long an operator must not write anything to count as settled, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
@@ -189,8 +187,7 @@ impl Trial {
     #[must_use]
     pub fn declares(mut self, declared: &[&str]) -> Self {
         let read = declared.iter().map(|text| {
-            let read = serde_json::from_str(text);
-            read.unwrap_or_else(|error| panic!("a declaration: {error}"))
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("a declaration: {error}"))
         });
         self.declared.extend(read);
         self
@@ -253,13 +250,16 @@ impl Trial {
         let stage = Stage::new(self);
         for sample in &self.samples {
             let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
-            let schedules = |again: &Run| match stage.is_real() {
-                true => sampled(&baseline.requests, seed()),
-                false => schedules(
-                    &baseline.requests,
-                    &again.requests[..again.requests_before_deletion],
-                    seed(),
-                ),
+            let schedules = |again: &Run| {
+                if stage.is_real() {
+                    sampled(&baseline.requests, seed())
+                } else {
+                    schedules(
+                        &baseline.requests,
+                        &again.requests[..again.requests_before_deletion],
+                        seed(),
+                    )
+                }
             };
             self.run_schedules(
                 &stage,
@@ -304,10 +304,7 @@ impl Trial {
             schedule,
             scenario,
             rest: stage.rest(self.rest),
-            min_duration: match is_silent {
-                true => LONG,
-                false => [Duration::ZERO; 2],
-            },
+            min_duration: if is_silent { LONG } else { [Duration::ZERO; 2] },
         }
     }
 
@@ -358,28 +355,10 @@ impl Trial {
             return;
         }
         let schedules = schedules(&again);
-        let next = AtomicUsize::new(0);
-        let failures = Mutex::new(BTreeSet::new());
-        let threads = match stage.is_real() {
-            true => 1,
-            false => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let (Some(failure), _) = run_with(schedule) {
-                            let mut failures =
-                                failures.lock().unwrap_or_else(PoisonError::into_inner);
-                            failures.insert(failure);
-                        }
-                    }
-                });
-            }
-        });
-        let failures = failures
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let threads = if stage.is_real() { 1 } else { threads::all() };
+        let run = |schedule: &Schedule| run_with(schedule).0.into_iter().collect();
+        let mut failures = threads::failures(threads, &schedules, &run);
+        failures.dedup();
         let mut shown: Vec<String> = failures.iter().take(5).cloned().collect();
         let rest = failures.len() - shown.len();
         if rest > 0 {

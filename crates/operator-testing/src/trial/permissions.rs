@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
+use crate::Request;
 use crate::declared::{Declared, Table, edits};
 use crate::fault::{Fault, Schedule};
 use crate::fixture::one_object;
 use crate::install::documents;
 use crate::kustomization::kustomization;
 use crate::permission::{Permission, UnusedPermissions};
-use crate::request_log::Request;
 
 /// Runs that use the remaining permissions: the operator reports an object that cannot be decoded in an event, repeats a failed write, and
 /// checks whether an object exists after a write to a deleted object.
@@ -178,9 +178,10 @@ fn report(
         return;
     };
     let edits = edits(unused, declared);
-    let edits = match edits.is_empty() {
-        true => "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
-        false => edits.join("\n"),
+    let edits = if edits.is_empty() {
+        "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned()
+    } else {
+        edits.join("\n")
     };
     panic!(
         "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n{}",

@@ -1,9 +1,6 @@
 //! Tests an operator whose provider fails: after any fault in a call, there must be one thing for each object, and none after its deletion.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -16,13 +13,11 @@ use super::stage::Stage;
 use super::start::StartWithProvider;
 use super::state::settled_state;
 use super::success::Phase;
-use super::{Sample, Trial};
+use super::{Sample, Trial, threads};
 use crate::fault::{Faults, Schedule};
 use crate::install::documents;
-use crate::outcome::Outcomes;
-use crate::provider::{ProviderFault, ProviderFaults, ProviderSchedule};
-use crate::server::Server;
-use crate::webhook_calls::WebhookCalls;
+use crate::provider::{ProviderFault, ProviderSchedule};
+use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
 const DURATION: Duration = Duration::from_secs(300);
@@ -237,24 +232,7 @@ fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
 
 /// Runs all schedules, and panics with those that fail.
 pub(super) fn check<S: Sync>(schedules: &[S], run: &(dyn Fn(&S) -> Vec<String> + Sync)) {
-    let next = AtomicUsize::new(0);
-    let failures = Mutex::new(vec![]);
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let failed = run(schedule);
-                    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-                    failures.extend(failed);
-                }
-            });
-        }
-    });
-    let mut failures = failures
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    failures.sort();
+    let failures = threads::failures(threads::all(), schedules, run);
     let shown: Vec<_> = failures.iter().take(5).map(String::as_str).collect();
     assert!(
         failures.is_empty(),
@@ -353,9 +331,10 @@ fn objects(state: &Value) -> BTreeMap<String, String> {
             let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
             format!("{}={} ({})", text("type"), text("status"), text("reason"))
         });
-        let deleting = match object["metadata"]["deletionTimestamp"].is_null() {
-            true => "present",
-            false => "being deleted",
+        let deleting = if object["metadata"]["deletionTimestamp"].is_null() {
+            "present"
+        } else {
+            "being deleted"
         };
         let words: Vec<String> = [deleting.to_owned()]
             .into_iter()

@@ -14,8 +14,7 @@ use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
-use crate::request_log::Request;
-use crate::server::Server;
+use crate::{Request, Server};
 
 /// How often the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;
@@ -161,9 +160,12 @@ impl Trial {
         expect_ok(server.install_patiently(sample).await);
         let [with, without] = options.min_duration;
         let (mut states, mut requests_before_deletion) = (vec![], 0);
-        let succeeded = async |phase: Phase| match reports {
-            true => self.succeeded(server, options.sample, phase).await,
-            false => Ok(()),
+        let succeeded = async |phase: Phase| {
+            if reports {
+                self.succeeded(server, options.sample, phase).await
+            } else {
+                Ok(())
+            }
         };
         // A regular reconciliation may meet a fault while the results are read: then the retry is awaited. In real time a retry may also
         // come after the rest, which is shorter than the pauses between the retries of a watch.
@@ -271,24 +273,24 @@ pub(super) async fn check_events(server: &Server, before: &Objects) -> Result<()
         "UnownableChild",
     ];
     let objects = server.objects().await;
-    let mut new_objects = objects
+    objects
         .iter()
-        .filter(|(path, _)| !before.contains_key(*path));
-    let problem = new_objects.find_map(|(_, event)| {
-        let reason = event["reason"].as_str()?;
-        let of = |old: &str, new: &str| match &event[old] {
-            Value::Null => event[new].clone(),
-            found => found.clone(),
-        };
-        let (about, note) = (of("involvedObject", "regarding"), of("message", "note"));
-        let is_meant = event["type"] == "Warning" && REASONS.contains(&reason);
-        is_meant.then(|| {
-            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
-            format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
+        .filter(|(path, _)| !before.contains_key(*path))
+        .find_map(|(_, event)| {
+            let reason = event["reason"].as_str()?;
+            let of = |old: &str, new: &str| match &event[old] {
+                Value::Null => event[new].clone(),
+                found => found.clone(),
+            };
+            let (about, note) = (of("involvedObject", "regarding"), of("message", "note"));
+            let is_meant = event["type"] == "Warning" && REASONS.contains(&reason);
+            is_meant.then(|| {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
+                format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
+            })
         })
-    });
-    problem.map_or(Ok(()), Err)
+        .map_or(Ok(()), Err)
 }
 
 fn uid(of: &Value) -> Option<&str> {
@@ -432,13 +434,13 @@ fn repeated(requests: &[Request], question: &str) -> String {
 }
 
 pub(super) fn failure_report(schedule: &Schedule, run: &Run, why: &str) -> String {
-    let injected = schedule
+    let injected: Vec<String> = schedule
         .0
         .iter()
         .map(|(number, fault)| match run.requests.get(*number) {
             Some(request) => format!("{fault} at request {number}, {request}"),
             None => format!("{fault} at request {number}, which was not made"),
-        });
-    let injected: Vec<String> = injected.collect();
+        })
+        .collect();
     format!("FAULTS=\"{schedule}\": {}\n  {why}", injected.join("; "))
 }

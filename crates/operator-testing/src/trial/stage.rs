@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::Trial;
+use crate::Server;
 use crate::fixture::one_object;
 use crate::real::Real;
-use crate::server::Server;
 use operator_apiserver::ApiServer;
 
 /// A server with the manifests and namespaces of a trial, but without its samples.

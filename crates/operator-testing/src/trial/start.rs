@@ -7,10 +7,7 @@ use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use crate::outcome::Outcomes;
-use crate::provider::ProviderFaults;
-use crate::server::Server;
-use crate::webhook_calls::WebhookCalls;
+use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
 
 /// A function that starts an operator. It takes a [`Client`], the [`Outcomes`] to which the operator reports, and the [`WebhookCalls`] with
 /// which it registers its webhooks; or only the first, or the first two of these.

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::request_log::{MESSAGES, Request};
-use crate::server::Server;
+use crate::request_log::MESSAGES;
+use crate::{Request, Server};
 
 /// By `GROUP/PLURAL/NAMESPACE/NAME`.
 pub(super) type Objects = BTreeMap<String, Arc<Value>>;
@@ -22,17 +22,18 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
     let written = written(faults);
     let counts = |path: &str| {
         let resource = resource_of(path);
-        match server.is_real() {
-            true => written.contains(&resource),
-            false => !MESSAGES.contains(&&*resource.1),
+        if server.is_real() {
+            written.contains(&resource)
+        } else {
+            !MESSAGES.contains(&&*resource.1)
         }
     };
     let gone = before.keys().filter(|path| !objects.contains_key(*path));
     let gone = gone.map(|path| (path.clone(), Value::Null));
     let new = objects
         .iter()
-        .filter(|(path, object)| is_new(before, path, object));
-    let new = new.map(|(path, object)| (path.clone(), masked(object)));
+        .filter(|(path, object)| is_new(before, path, object))
+        .map(|(path, object)| (path.clone(), masked(object)));
     let mut objects: Vec<(String, Value)> =
         new.chain(gone).filter(|(path, _)| counts(path)).collect();
     // sorts paths that differ only in a uid by their values
@@ -58,9 +59,9 @@ fn prefix(object: &Value) -> Option<&str> {
 fn numbered(others: &Map<String, Value>, path: &str, prefix: &str) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut numbers = 1..;
-    let mut paths = std::iter::from_fn(|| Some(format!("{folder}/{prefix}<{}>", numbers.next()?)));
-    let free = paths.find(|path| !others.contains_key(path));
-    free.unwrap_or_else(|| path.to_owned())
+    std::iter::from_fn(|| Some(format!("{folder}/{prefix}<{}>", numbers.next()?)))
+        .find(|path| !others.contains_key(path))
+        .unwrap_or_else(|| path.to_owned())
 }
 
 /// The new objects that the operator created and that another object controls.
@@ -72,11 +73,11 @@ pub(super) async fn created_children(
     let objects = server.objects().await;
     let written = written(faults);
     let is_controlled = |object: &Value| {
-        let mut owners = object["metadata"]["ownerReferences"]
+        object["metadata"]["ownerReferences"]
             .as_array()
             .into_iter()
-            .flatten();
-        owners.any(|owner| owner["controller"] == true)
+            .flatten()
+            .any(|owner| owner["controller"] == true)
     };
     let made = objects.into_iter().filter(|(path, object)| {
         // objects that existed before belong to others
@@ -101,8 +102,7 @@ fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
 
 /// Group and plural of all objects that the operator wrote, except for events and leases.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
-    let requests = faults.requests();
-    let written = requests.into_iter().filter(Request::is_work);
+    let written = faults.requests().into_iter().filter(Request::is_work);
     written
         .map(|request| (request.group, request.resource))
         .collect()
@@ -194,8 +194,7 @@ fn mask_times_and_uids(value: &mut Value) {
 fn free(others: &Map<String, Value>, key: String) -> String {
     let numbered = (2..).map(|number| format!("{key} ({number})"));
     let mut keys = std::iter::once(key.clone()).chain(numbered);
-    let free = keys.find(|key| !others.contains_key(key));
-    free.unwrap_or(key)
+    keys.find(|key| !others.contains_key(key)).unwrap_or(key)
 }
 
 /// Writes `<uid>` for each UUID in a text.
@@ -216,8 +215,7 @@ pub(super) fn mask_uids(text: &str) -> Cow<'_, str> {
 }
 
 fn is_uuid(text: &str) -> bool {
-    let mut bytes = text.bytes().enumerate();
-    bytes.all(|(index, byte)| match index {
+    text.bytes().enumerate().all(|(index, byte)| match index {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     })

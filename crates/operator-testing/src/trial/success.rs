@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{Sample, Trial};
 use crate::install::documents;
-use crate::outcome::{ObjectKey, Outcome, Outcomes};
-use crate::server::Server;
+use crate::outcome::{ObjectKey, Outcome};
+use crate::{Outcomes, Server};
 
 const MISSING: &str =
     "if the sample refers to an object that does not exist, add that object to tests/fixtures/";
@@ -91,9 +91,10 @@ impl Trial {
                 }
             }
         }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(problems.join("\n  ")),
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.join("\n  "))
         }
     }
 }
@@ -138,9 +139,10 @@ fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
             "is declared to fail with `{expected}`, but {}",
             indented(&outcome)
         )),
-        (Some(error), None) => Some(match outcome.succeeded == 0 && !error.contains("help:") {
-            true => format!("{}\n      help: {MISSING}", indented(&outcome)),
-            false => indented(&outcome),
+        (Some(error), None) => Some(if outcome.succeeded == 0 && !error.contains("help:") {
+            format!("{}\n      help: {MISSING}", indented(&outcome))
+        } else {
+            indented(&outcome)
         }),
     }
 }

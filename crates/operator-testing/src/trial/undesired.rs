@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Trial;
-use crate::server::Server;
+use crate::Server;
 
 /// The suffix of the names of the copies.
 const SUFFIX: &str = "-undesired";
@@ -61,12 +61,13 @@ impl Trial {
             })
         };
         let remaining: Vec<String> = placed.iter().filter(remains).map(named).collect();
-        match remaining.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
+        if remaining.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
                 "these objects remain, although the sample controls them and does not desire them:\n  {}\nhelp: a controller that `Controllers::add_declarative` adds deletes them, unless `desired` returns children that it only found in `observed`; if objects of the kind should remain, add it to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
                 remaining.join("\n  ")
-            )),
+            ))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The service in front of the operator's webhooks, which numbers the calls and injects the faults of a schedule.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
 use super::{WebhookFault, WebhookSchedule};
+use crate::lock;
 
 type Webhook = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;
 
@@ -76,7 +77,7 @@ impl WebhookFaults {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     /// The service with faults in front of it.

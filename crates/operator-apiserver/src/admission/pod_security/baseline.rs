@@ -176,9 +176,10 @@ pub(crate) fn privileged(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
 }
 
 pub(crate) fn proc_mount(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
-    match pod.has_own_users(minor) {
-        true => None,
-        false => masked_proc(pod),
+    if pod.has_own_users(minor) {
+        None
+    } else {
+        masked_proc(pod)
     }
 }
 
@@ -306,8 +307,8 @@ pub(crate) fn sysctls(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         _ => None,
     };
     let names = items(&pod.spec["securityContext"]["sysctls"]).iter();
-    let names = names.map(|sysctl| text(&sysctl["name"]));
     let names: Vec<&str> = names
+        .map(|sysctl| text(&sysctl["name"]))
         .filter(|name| since(name).is_none_or(|since| minor < since))
         .collect();
     if names.is_empty() {

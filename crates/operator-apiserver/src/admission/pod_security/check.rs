@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::policy::{Level, LevelVersion};
 use super::{baseline, restricted};
+use crate::model::json::entries;
 
 /// The newest version with different checks; all later versions have the same ones.
 const NEWEST: u32 = 35;
@@ -131,8 +132,7 @@ impl<'a> Pod<'a> {
     }
 
     pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let annotations = self.metadata["annotations"].as_object();
-        let annotations = annotations.into_iter().flatten();
+        let annotations = entries(&self.metadata["annotations"]);
         annotations.map(|(name, value)| (name.as_str(), text(value)))
     }
 

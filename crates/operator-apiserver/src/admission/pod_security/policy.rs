@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::model::failure::Cause;
+use crate::model::Cause;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -62,9 +62,8 @@ impl Policy {
         let [enforce, _, warn] = ["enforce", "audit", "warn"].map(|mode| {
             let label = |suffix: &str| format!("pod-security.kubernetes.io/{mode}{suffix}");
             let mut wrong = |label: String, value: &str, why: &str| {
-                let field = format!("metadata.labels[{label}]");
                 causes.push(Cause::invalid(
-                    field,
+                    format!("metadata.labels[{label}]"),
                     format!("Invalid value: {value:?}: {why}"),
                 ));
             };

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::baseline::{added, forbidden_seccomp, masked_proc};
 use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
+use crate::model::json::entries;
 
 /// Whether a check does not apply to pods for Windows, as from version 1.25 on.
 fn spares(pod: &Pod<'_>, minor: u32) -> bool {
@@ -68,7 +69,7 @@ pub(crate) fn volumes(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     let mut types = BTreeSet::new();
     let mut names = Vec::new();
     for volume in items(&pod.spec["volumes"]) {
-        let fields = volume.as_object().into_iter().flatten();
+        let fields = entries(volume);
         let mut sources = fields.filter(|(name, source)| *name != "name" && !source.is_null());
         let source = sources.next().map_or("unknown", |(name, _)| name);
         if !ALLOWED.contains(&source) {

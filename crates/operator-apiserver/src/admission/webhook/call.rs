@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::hook::Hook;
 use super::review::{Attributes, Unreadable, Verdict, read};
-use crate::model::failure::Failure;
-use crate::model::metadata;
+use crate::model::{Failure, metadata};
 use crate::webhook::client::post;
 
 /// The reason why a call has no result.
@@ -48,8 +47,7 @@ async fn call(
     let review = attributes.review(&uid, object);
     let answer = post(target, "kube-apiserver-admission", hook.timeout, &review).await;
     let answer = answer.map_err(|why| Missing::Failed(format!("failed to call webhook: {why}")))?;
-    let verdict = read(&hook.name, &uid, is_mutating, &answer);
-    verdict.map_err(|unreadable| {
+    read(&hook.name, &uid, is_mutating, &answer).map_err(|unreadable| {
         Missing::Failed(match unreadable {
             Unreadable::Undecodable(why) => format!("failed to call webhook: {why}"),
             Unreadable::Invalid(why) => format!("received invalid webhook response: {why}"),

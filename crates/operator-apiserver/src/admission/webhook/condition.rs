@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::hook::Hook;
 use super::review::Attributes;
-use crate::model::failure::{Failure, Result};
+use crate::model::{Failure, Result};
 
 impl Hook {
     /// Whether all conditions are true. One that is false decides also if another fails.

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use super::hook::Hook;
 use super::mutate::Mutated;
 use super::review::Attributes;
-use crate::decode::{self, Lost};
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::decode::{self, DroppedFields};
+use crate::model::{Failure, Kind, Result};
 use crate::store::conversion::Wanted;
 use crate::store::endpoint::Endpoints;
 use crate::webhook::conversion::convert;
@@ -93,7 +92,7 @@ impl Hook {
         };
         let mut seen = Mutated {
             object: object.into_owned(),
-            lost: None,
+            dropped: None,
         };
         let is_changed = seen.patch(&equivalent.kind, operations)?;
         if is_changed {
@@ -101,8 +100,8 @@ impl Hook {
                 .convert(&seen.object, &kind.api_version())
                 .await?;
             // The objects of a kind are never undecodable, as both versions are custom.
-            let _normalized = decode::complete(kind, &mut mutated.object);
-            mutated.lost = Some(Lost::default());
+            let _normalized = decode::normalize_mutated(kind, &mut mutated.object);
+            mutated.dropped = Some(DroppedFields::default());
         }
         Ok(is_changed)
     }

@@ -6,135 +6,162 @@ use super::equivalent::Equivalent;
 use super::hook::Hook;
 use super::list;
 use super::rule::{fits, has};
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::kinds::resource::{
+    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, MUTATING_WEBHOOKS, NAMESPACES,
+    Resource, VALIDATING_WEBHOOKS,
+};
 use crate::model::label::selects;
 use crate::model::metadata::name;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Failure, Key, Kind, Result};
+use crate::request::Request;
+use crate::store::{Registry, State, Store};
 
-const GROUP: &str = "admissionregistration.k8s.io";
-pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
-pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
-
-impl State {
-    /// The first webhook that a write needs, for messages: one whose rules match, or the one that converts the kind. Rejects requests that
-    /// need policies.
-    pub(crate) fn webhook_for(&self, request: &Request<'_>, verb: &str) -> Result<Option<String>> {
-        let operations: &[&str] = match verb {
-            "create" => &["CREATE"],
-            "update" => &["UPDATE"],
-            // An apply may do either.
-            "patch" => &["CREATE", "UPDATE"],
-            "delete" | "deletecollection" => &["DELETE"],
-            _ => &[],
-        };
-        if operations.is_empty() || request.kind.group == GROUP {
-            return Ok(None);
+/// The first webhook that a write needs, for messages: one whose rules match, or the one that converts the kind. Rejects requests that
+/// need policies.
+pub(crate) fn webhook_for(
+    store: &Store,
+    registry: &Registry,
+    request: &Request<'_>,
+    verb: &str,
+) -> Result<Option<String>> {
+    let operations: &[&str] = match verb {
+        "create" => &["CREATE"],
+        "update" => &["UPDATE"],
+        // An apply may do either.
+        "patch" => &["CREATE", "UPDATE"],
+        "delete" | "deletecollection" => &["DELETE"],
+        _ => &[],
+    };
+    if operations.is_empty() || request.kind.group == ADMISSION {
+        return Ok(None);
+    }
+    refuse_policies(store, registry, request, operations)?;
+    for resource in [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS] {
+        let configurations = store.of_kind(resource, "");
+        let matching = configurations
+            .flat_map(|(_, found)| list(found, "webhooks"))
+            .find(|it| matches(store, registry, it, "rules", request, operations));
+        if let Some(webhook) = matching {
+            let name = webhook["name"].as_str().unwrap_or_default();
+            return Ok(Some(format!("the admission webhook {name}")));
         }
-        self.refuse_policies(request, operations)?;
-        for plural in [MUTATING, VALIDATING] {
-            let configurations = self.store.of_kind(GROUP, plural, "");
-            let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
-            let matching = webhooks.find(|it| self.matches(it, "rules", request, operations));
-            if let Some(webhook) = matching {
-                let name = webhook["name"].as_str().unwrap_or_default();
-                return Ok(Some(format!("the admission webhook {name}")));
+    }
+    let custom = request.kind.custom.as_ref();
+    let is_converted = custom.is_some_and(|custom| custom.is_converted);
+    let name = request.kind.qualified();
+    Ok(is_converted.then(|| format!("the conversion webhook of {name}")))
+}
+
+fn refuse_policies(
+    store: &Store,
+    registry: &Registry,
+    request: &Request<'_>,
+    operations: &[&str],
+) -> Result<()> {
+    let bindings = store.of_kind(ADMISSION_POLICY_BINDINGS, "");
+    for (_, binding) in bindings {
+        let policies = store.of_kind(ADMISSION_POLICIES, "");
+        let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
+        let matching = bound.find(|(_, policy)| {
+            matches(
+                store,
+                registry,
+                &policy["spec"]["matchConstraints"],
+                "resourceRules",
+                request,
+                operations,
+            )
+        });
+        if let Some((_, policy)) = matching {
+            let what = format!("the validating admission policy {}", name(policy));
+            return Err(Failure::not_implemented(what));
+        }
+    }
+    Ok(())
+}
+
+/// The mutating or validating webhooks for an operation, in the order of their calls: by the names of their configurations.
+pub(crate) fn hooks(
+    state: &State,
+    request: &Request<'_>,
+    resource: Resource,
+    operation: &str,
+) -> Vec<Hook> {
+    let mut hooks = Vec::new();
+    for (key, configuration) in state.store.of_kind(resource, "") {
+        for webhook in list(configuration, "webhooks") {
+            if matches(
+                &state.store,
+                &state.registry,
+                webhook,
+                "rules",
+                request,
+                &[operation],
+            ) {
+                let equivalent = equivalent(state, request, webhook, operation);
+                hooks.push(Hook::new(
+                    &key.name,
+                    webhook,
+                    equivalent,
+                    &state.settings.endpoints,
+                ));
             }
         }
-        let custom = request.kind.custom.as_ref();
-        let is_converted = custom.is_some_and(|custom| custom.is_converted);
-        let name = request.kind.qualified();
-        Ok(is_converted.then(|| format!("the conversion webhook of {name}")))
     }
+    hooks
+}
 
-    fn refuse_policies(&self, request: &Request<'_>, operations: &[&str]) -> Result<()> {
-        let bindings = self
-            .store
-            .of_kind(GROUP, "validatingadmissionpolicybindings", "");
-        for (_, binding) in bindings {
-            let policies = self.store.of_kind(GROUP, "validatingadmissionpolicies", "");
-            let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
-            let matching = bound.find(|(_, policy)| {
-                let constraints = &policy["spec"]["matchConstraints"];
-                self.matches(constraints, "resourceRules", request, operations)
-            });
-            if let Some((_, policy)) = matching {
-                let what = format!("the validating admission policy {}", name(policy));
-                return Err(Failure::not_implemented(what));
-            }
-        }
-        Ok(())
+/// The version of the kind that the first matching rule of a webhook names, if none names that of the request.
+fn equivalent(
+    state: &State,
+    request: &Request<'_>,
+    webhook: &Value,
+    operation: &str,
+) -> Option<Equivalent> {
+    let rules = list(webhook, "rules").iter();
+    let kind = request.kind;
+    let is_named = |rule: &Value, kind: &Kind| fits(rule, request, kind, &[operation]);
+    if rules.clone().any(|rule| is_named(rule, kind)) {
+        return None;
     }
+    let kind = rules.clone().find_map(|rule| {
+        let others = state.registry.all();
+        let mut others = others.filter(|other| other.is(kind.resource()));
+        others.find(|other| is_named(rule, other))
+    })?;
+    Some(Equivalent {
+        kind: kind.clone(),
+        endpoints: state.settings.endpoints.clone(),
+    })
+}
 
-    /// The mutating or validating webhooks for an operation, in the order of their calls: by the names of their configurations.
-    pub(crate) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
-        let mut hooks = Vec::new();
-        for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
-            for webhook in list(configuration, "webhooks") {
-                if self.matches(webhook, "rules", request, &[operation]) {
-                    let equivalent = self.equivalent(request, webhook, operation);
-                    hooks.push(Hook::new(&key.name, webhook, equivalent, &self.endpoints));
-                }
-            }
-        }
-        hooks
-    }
+/// Whether rules match the request. Object selectors and conditions are assumed to match.
+fn matches(
+    store: &Store,
+    registry: &Registry,
+    matcher: &Value,
+    rules: &str,
+    request: &Request<'_>,
+    operations: &[&str],
+) -> bool {
+    let kind = request.kind;
+    let is_exact = matcher["matchPolicy"] == "Exact";
+    // By default, the rules of other versions of a kind count, too.
+    let of_other_version = |rule: &Value| {
+        let mut others = registry.all();
+        !is_exact
+            && has(rule, "apiGroups", &kind.group)
+            && others
+                .any(|other| other.is(kind.resource()) && fits(rule, request, other, operations))
+    };
+    let mut rules = list(matcher, rules).iter();
+    rules.any(|rule| fits(rule, request, kind, operations) || of_other_version(rule))
+        && namespace_labels(store, request)
+            .is_none_or(|labels| selects(&matcher["namespaceSelector"], &labels))
+}
 
-    /// The version of the kind that the first matching rule of a webhook names, if none names that of the request.
-    fn equivalent(
-        &self,
-        request: &Request<'_>,
-        webhook: &Value,
-        operation: &str,
-    ) -> Option<Equivalent> {
-        let rules = list(webhook, "rules").iter();
-        let kind = request.kind;
-        let is_named = |rule: &Value, kind: &Kind| fits(rule, request, kind, &[operation]);
-        if rules.clone().any(|rule| is_named(rule, kind)) {
-            return None;
-        }
-        let kind = rules.clone().find_map(|rule| {
-            let others = self.registry.all();
-            let mut others = others.filter(|other| other.is(&kind.group, &kind.plural));
-            others.find(|other| is_named(rule, other))
-        })?;
-        Some(Equivalent {
-            kind: kind.clone(),
-            endpoints: self.endpoints.clone(),
-        })
-    }
-
-    /// Whether rules match the request. Object selectors and conditions are assumed to match.
-    fn matches(
-        &self,
-        matcher: &Value,
-        rules: &str,
-        request: &Request<'_>,
-        operations: &[&str],
-    ) -> bool {
-        let kind = request.kind;
-        let is_exact = matcher["matchPolicy"] == "Exact";
-        // By default, the rules of other versions of a kind count, too.
-        let of_other_version = |rule: &Value| {
-            let mut others = self.registry.all();
-            !is_exact
-                && has(rule, "apiGroups", &kind.group)
-                && others.any(|other| {
-                    other.is(&kind.group, &kind.plural) && fits(rule, request, other, operations)
-                })
-        };
-        let mut rules = list(matcher, rules).iter();
-        rules.any(|rule| fits(rule, request, kind, operations) || of_other_version(rule))
-            && self
-                .namespace_labels(request)
-                .is_none_or(|labels| selects(&matcher["namespaceSelector"], &labels))
-    }
-
-    /// The labels of the namespace of a request; `None` for a request without a namespace.
-    pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
-        let own = self.store.find(&Key::of_namespace(&request.path.namespace));
-        own.map(|namespace| namespace["metadata"]["labels"].clone())
-    }
+/// The labels of the namespace of a request; `None` for a request without a namespace.
+pub(crate) fn namespace_labels(store: &Store, request: &Request<'_>) -> Option<Value> {
+    let own = store.find(&Key::new(NAMESPACES, "", &request.path.namespace));
+    own.map(|namespace| namespace["metadata"]["labels"].clone())
 }

@@ -11,7 +11,7 @@ mod call;
 mod condition;
 mod equivalent;
 mod hook;
-mod matching;
+pub(crate) mod matching;
 pub(crate) mod mutate;
 pub(crate) mod question;
 pub(crate) mod review;
@@ -20,9 +20,8 @@ mod validate;
 
 use serde_json::Value;
 
-use crate::model::failure::{Failure, Result};
-use crate::request::call::ResourcePath;
-use crate::request::resource::Request;
+use crate::model::{Failure, Result};
+use crate::request::{Request, ResourcePath};
 
 /// A request for which webhooks must be called.
 pub(crate) struct Admission {
@@ -58,8 +57,7 @@ impl Admission {
 
     /// The failure for the server's own controllers, which act while the server is locked.
     pub fn refused(self) -> Failure {
-        let what = format!("{} for requests of controllers", self.webhook);
-        Failure::not_implemented(what)
+        Failure::not_implemented(format!("{} for requests of controllers", self.webhook))
     }
 }
 

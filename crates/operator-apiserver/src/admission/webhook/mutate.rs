@@ -9,17 +9,16 @@ use serde_json::Value;
 use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
-use crate::decode::{self, Lost};
+use crate::decode::{self, DroppedFields};
 use crate::go::sorted;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::model::{Failure, Kind, Result};
 use crate::patch;
 
 /// An object that webhooks change.
 pub(crate) struct Mutated {
     pub object: Value,
     /// The fields that are dropped from it, if it was changed.
-    pub lost: Option<Lost>,
+    pub dropped: Option<DroppedFields>,
 }
 
 /// Calls all webhooks, and then again those with `reinvocationPolicy: IfNeeded` after which another webhook changed the object.
@@ -30,7 +29,10 @@ pub(crate) async fn mutate(
     object: Value,
     warnings: &mut Vec<String>,
 ) -> Result<Mutated> {
-    let mut mutated = Mutated { object, lost: None };
+    let mut mutated = Mutated {
+        object,
+        dropped: None,
+    };
     let mut invoked: BTreeSet<&str> = BTreeSet::new();
     let mut reinvoked: BTreeSet<&str> = BTreeSet::new();
     for round in 0..2 {
@@ -103,19 +105,19 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
 impl Mutated {
     /// Applies a patch. Returns whether it changed the object.
     pub(super) fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
-        let object = patch::apply_or_explain(&self.object, operations);
-        let mut object = object.map_err(|why| Failure::broken(&why))?;
+        let mut object = patch::apply_or_explain(&self.object, operations)
+            .map_err(|why| Failure::broken(&why))?;
         identify(kind, &mut object)?;
         let sent = object.clone();
-        let normalized = decode::complete(kind, &mut object);
-        let normalized = normalized.map_err(|wrong| Failure::broken(&wrong.decoded))?;
+        let normalized = decode::normalize_mutated(kind, &mut object)
+            .map_err(|wrong| Failure::broken(&wrong.decoded))?;
         if object == self.object {
             return Ok(false);
         }
         self.object = object;
-        self.lost = Some(Lost {
+        self.dropped = Some(DroppedFields {
             sent: normalized.is_less.then_some(sent),
-            is_untidy: false,
+            stores_unknown_fields: false,
         });
         Ok(true)
     }

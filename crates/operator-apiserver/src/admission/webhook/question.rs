@@ -3,16 +3,15 @@
 use serde_json::Value;
 
 use super::hook::Hook;
-use super::matching::{MUTATING, VALIDATING};
+use super::matching::{self, namespace_labels};
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
-use crate::model::failure::Result;
-use crate::model::kind::Kind;
+use crate::kinds::resource::{MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS};
 use crate::model::metadata::name;
-use crate::request::call::Call;
-use crate::request::resource::Request;
-use crate::store::state::State;
+use crate::model::{Kind, Result};
+use crate::request::{Call, Request};
+use crate::store::State;
 
 /// The webhooks whose rules match a request.
 pub(crate) struct Question {
@@ -22,22 +21,21 @@ pub(crate) struct Question {
     validating: Vec<Hook>,
 }
 
-impl State {
-    pub(crate) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
-        let operation = subject.operation;
-        let labels = match request.kind.is("", "namespaces") {
-            true => {
-                let old = subject.old.as_ref();
-                old.map(|namespace| namespace["metadata"]["labels"].clone())
-            }
-            false => self.namespace_labels(request),
-        };
-        Question {
-            kind: request.kind.clone(),
-            attributes: Attributes::new(request, subject, labels),
-            mutating: self.hooks(request, MUTATING, operation),
-            validating: self.hooks(request, VALIDATING, operation),
-        }
+pub(crate) fn question(state: &State, request: &Request<'_>, subject: Subject) -> Question {
+    let operation = subject.operation;
+    let labels = if request.kind.is(NAMESPACES) {
+        subject
+            .old
+            .as_ref()
+            .map(|namespace| namespace["metadata"]["labels"].clone())
+    } else {
+        namespace_labels(&state.store, request)
+    };
+    Question {
+        kind: request.kind.clone(),
+        attributes: Attributes::new(request, subject, labels),
+        mutating: matching::hooks(state, request, MUTATING_WEBHOOKS, operation),
+        validating: matching::hooks(state, request, VALIDATING_WEBHOOKS, operation),
     }
 }
 
@@ -64,8 +62,8 @@ impl Question {
             &self.kind,
             object,
             &mut warnings,
-        );
-        let mutated = mutated.await;
+        )
+        .await;
         warnings.iter().for_each(|warning| call.warn(warning));
         mutated
     }

@@ -7,10 +7,10 @@ use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
 use crate::go::{go_type, read_json};
-use crate::model::failure::Failure;
-use crate::model::kind::Kind;
-use crate::request::call::User;
-use crate::request::resource::Request;
+use crate::kinds::resource::NAMESPACES;
+use crate::model::json::{entries, items};
+use crate::model::{Failure, Kind};
+use crate::request::{Request, User};
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 
@@ -67,9 +67,10 @@ impl Attributes {
             "requestKind": group_kind,
             "requestResource": resource,
         });
-        let namespace = match kind.is("", "namespaces") {
-            true => subject.name.as_str(),
-            false => path.namespace.as_str(),
+        let namespace = if kind.is(NAMESPACES) {
+            subject.name.as_str()
+        } else {
+            path.namespace.as_str()
         };
         let subresource = path.subresource.as_deref().unwrap_or_default();
         for (field, text) in [
@@ -124,7 +125,7 @@ impl Attributes {
     pub fn forbidden(&self, why: &str) -> Failure {
         let resource = &self.request["resource"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let kind = Kind::named(&text(&resource["group"]), &text(&resource["resource"]));
+        let kind = Kind::named((&text(&resource["group"]), &text(&resource["resource"])));
         let name = text(&self.request["name"]);
         let message = format!("{} {name:?} is forbidden: {why}", kind.qualified());
         Failure::forbidden(&kind, &name, message)
@@ -133,15 +134,15 @@ impl Attributes {
     /// Whether the request writes a namespace, so that selectors match the labels in the request.
     pub fn is_of_namespace(&self) -> bool {
         let resource = &self.request["resource"];
-        resource["resource"] == "namespaces"
-            && resource["group"] == ""
+        resource["resource"] == NAMESPACES.1
+            && resource["group"] == NAMESPACES.0
             && self.request.get("subResource").is_none()
     }
 
     /// The AdmissionReview to send.
     pub fn review(&self, uid: &str, object: Option<&Value>) -> Value {
         let mut request = json!({"uid": uid});
-        for (name, value) in self.request.as_object().into_iter().flatten() {
+        for (name, value) in entries(&self.request) {
             request[name] = value.clone();
         }
         request["object"] = object.cloned().unwrap_or_default();
@@ -160,7 +161,7 @@ pub(crate) fn read(
     let response = &review["response"];
     let patch = decode(response).map_err(Unreadable::Undecodable)?;
     check(review, uid, is_mutating, &patch).map_err(Unreadable::Invalid)?;
-    let warnings = response["warnings"].as_array().into_iter().flatten();
+    let warnings = items(&response["warnings"]);
     let warnings = warnings.map(|it| it.as_str().unwrap_or_default().to_owned());
     let warnings = warnings.collect();
     if response["allowed"] != true {

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::list;
-use crate::model::kind::Kind;
-use crate::request::resource::Request;
+use crate::model::Kind;
+use crate::request::Request;
 
 /// Whether a rule matches one of the operations on the resource of the request, as if the request were in the version of `kind`.
 pub(crate) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
-use crate::model::failure::Result;
+use crate::model::Result;
 
 /// Calls all webhooks at once, and waits for all of them. The first denial counts.
 pub(crate) async fn validate(

@@ -1,7 +1,7 @@
 //! Failures because the object is not in the state that the request expects.
 
 use super::{Cause, Failure};
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     /// An object with this name exists already; a generated name counts as well.

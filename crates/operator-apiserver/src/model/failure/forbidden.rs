@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Failure;
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     #[cfg(feature = "faces")]

@@ -1,7 +1,7 @@
 //! Failures because the object, or the options of the request, violate a rule.
 
 use super::{Cause, Failure};
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     /// The object violates rules of its kind; each violation is a cause.
@@ -23,9 +23,9 @@ impl Failure {
             group => format!("{}.{group}", kind.kind),
         };
         // The details have the kind in the place of the resource.
-        let failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
-            .about(&Kind::named(group, &kind.kind), name);
-        failure.with_causes(causes)
+        Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
+            .about(&Kind::named((group, &kind.kind)), name)
+            .with_causes(causes)
     }
 
     /// As [`Self::invalid`], for checks of the storage, which names the resource instead of the kind.

@@ -1,18 +1,13 @@
 //! Failures because the path leads to nothing, or does not support the method.
 
 use super::Failure;
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 impl Failure {
     /// The object does not exist.
     pub fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} not found", kind.qualified());
         Self::new(404, "NotFound", message).about(kind, name)
-    }
-
-    pub fn no_namespace(name: &str) -> Self {
-        let kind = Kind::named("", "namespaces");
-        Self::not_found(&kind, name)
     }
 
     /// The path does not exist, for example because its kind is not registered.

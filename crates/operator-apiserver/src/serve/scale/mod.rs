@@ -9,16 +9,20 @@ use serde_json::Value;
 use self::parent::Parent;
 use crate::apply::{Managers, Operation, without_managers};
 use crate::decode::{self, body};
-use crate::model::failure::{Cause, Failure, Result};
-use crate::model::kind::{Kind, Scale};
+use crate::kinds::strategy;
+use crate::model::kind::Scale;
+use crate::model::label_text::selector;
 use crate::model::metadata::{self, text};
+use crate::model::{Cause, Failure, Kind, Result};
 use crate::patch;
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::store::state::State;
-use crate::write::apply::check_manager;
-use crate::write::patch::{check_media, check_names};
-use crate::write::{Base, Draft, Prepared, check_identity};
+use crate::read::Reply;
+use crate::request::Request;
+use crate::store::{State, stored};
+use crate::write::apply::{self, check_manager};
+use crate::write::normalize::normalize;
+use crate::write::patch::{check_media, check_names, patched};
+use crate::write::tracking::writer_of;
+use crate::write::{self, Base, Draft, Prepared, check_identity};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
@@ -37,142 +41,139 @@ pub(crate) struct ScaleDraft {
     managers: Managers,
 }
 
-impl State {
-    pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
-        let kind = request.kind;
-        if verb == "get" {
-            let paths = paths(kind)?;
-            let live = self.scalable(request)?;
-            if !has_replicas(kind, &live, &paths) {
-                let path = &paths.spec_replicas_path;
-                let text = format!("the spec replicas field {path:?} does not exist");
-                return Err(Failure::broken(&text));
-            }
-            return Ok(Reply::ok(show(&live, &paths)));
-        }
-        let draft = self.propose_scale(request, verb)?;
-        let prepared = self.scaled_object(request, draft)?;
-        let reply = self.finish(request, prepared)?;
-        scale_reply(kind, reply)
-    }
-
-    fn scalable(&self, request: &Request<'_>) -> Result<Value> {
-        let live = self.live(request)?;
-        live.ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
-    }
-
-    /// Computes the new scale from a write.
-    pub(crate) fn propose_scale(&self, request: &Request<'_>, verb: &str) -> Result<ScaleDraft> {
-        let kind = request.kind;
+pub(crate) fn serve_scale(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
+    let kind = request.kind;
+    if verb == "get" {
         let paths = paths(kind)?;
-        let sent = request.sent_scale(verb)?;
-        let live = self.scalable(request)?;
-        let mut scale = show(&live, &paths);
+        let live = scalable(state, request)?;
         if !has_replicas(kind, &live, &paths) {
-            scale["spec"]["replicas"] = UNSET.into();
+            let path = &paths.spec_replicas_path;
+            let text = format!("the spec replicas field {path:?} does not exist");
+            return Err(Failure::broken(&text));
         }
-        let managers = Parent::of(kind, &live).to_scale();
-        metadata::set(&mut scale, "managedFields", managers.write_or_null());
-        let (scale, managers) = self.scaled(request, sent, &scale, managers)?;
-        Ok(ScaleDraft {
-            live,
-            scale,
-            managers,
-        })
+        return Ok(Reply::ok(show(&live, &paths)));
     }
+    let draft = propose_scale(state, request, verb)?;
+    let prepared = scaled_object(request, draft)?;
+    let reply = write::finish(state, request, prepared)?;
+    scale_reply(kind, reply)
+}
 
-    /// The object with its new scale.
-    pub(crate) fn scaled_object(
-        &self,
-        request: &Request<'_>,
-        draft: ScaleDraft,
-    ) -> Result<Prepared> {
-        let kind = request.kind;
-        let live = draft.live;
-        let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
-        let written = object.clone();
-        let mut lost = request.normalize(&mut object)?;
-        // The scaled object is not decoded; defaults are set with the next write.
-        lost.is_untidy = kind.custom.is_some() && written != object;
-        let managers = Parent::of(kind, &live).with(draft.managers);
-        let draft = Draft {
-            object,
-            managers,
-            lost,
-        };
-        Ok(Prepared::new(Base::Live(live), draft))
-    }
+fn scalable(state: &State, request: &Request<'_>) -> Result<Value> {
+    stored::live(state, request)?
+        .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
+}
 
-    /// Computes the new scale from a write and the live scale, and the owners of its fields.
-    fn scaled(
-        &self,
-        request: &Request<'_>,
-        sent: Option<Value>,
-        live: &Value,
-        before: Managers,
-    ) -> Result<(Value, Managers)> {
-        let kind = scale_kind(request.kind);
-        let of_scale = Request {
-            kind: &kind,
-            ..*request
-        };
-        let is_patch = sent.is_none();
-        let wanted = match (sent, request.call.content_type.as_str()) {
-            (Some(wanted), _) => {
-                check_identity(request, &wanted, text(live, "uid"))?;
-                wanted
-            }
-            (None, patch::APPLY) => {
-                let applied = self.applied_scale(request, &of_scale, live, &before)?;
-                check_patched(request, &applied.0, live)?;
-                return Ok(applied);
-            }
-            (None, _) => of_scale.patched(live)?.0,
-        };
-        if is_patch {
-            check_patched(request, &wanted, live)?;
-        }
-        // Fields without a manager have none until the first apply.
-        let managers = match before.0.is_empty() {
-            true => before,
-            false => {
-                let writer = of_scale.writer(Operation::Update);
-                let (live, wanted) = (without_managers(live), without_managers(&wanted));
-                writer.update(&live, &wanted, &before).unwrap_or_default()
-            }
-        };
-        Ok((wanted, managers))
+/// Computes the new scale from a write.
+pub(crate) fn propose_scale(
+    state: &State,
+    request: &Request<'_>,
+    verb: &str,
+) -> Result<ScaleDraft> {
+    let kind = request.kind;
+    let paths = paths(kind)?;
+    let sent = sent_scale(request, verb)?;
+    let live = scalable(state, request)?;
+    let mut scale = show(&live, &paths);
+    if !has_replicas(kind, &live, &paths) {
+        scale["spec"]["replicas"] = UNSET.into();
     }
+    let managers = Parent::of(kind, &live).to_scale();
+    metadata::set(&mut scale, "managedFields", managers.write_or_null());
+    let (scale, managers) = scaled(state, request, sent, &scale, managers)?;
+    Ok(ScaleDraft {
+        live,
+        scale,
+        managers,
+    })
+}
 
-    /// Computes the result of an apply to a scale. For a custom object, the real server can compare the result, but not convert it back to
-    /// an object.
-    fn applied_scale(
-        &self,
-        request: &Request<'_>,
-        of_scale: &Request<'_>,
-        live: &Value,
-        before: &Managers,
-    ) -> Result<(Value, Managers)> {
-        let is_custom = request.kind.custom.is_some();
-        let unconverted = |doing: &str, namespace: &str, name: &str| {
-            let shown = of_scale.kind.printed(namespace, name);
-            Failure::internal(format!(
-                "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
-            ))
-        };
-        if is_custom && before.0.is_empty() {
-            let doing = "failed to create manager for existing fields: failed to convert live";
-            return Err(unconverted(doing, "", ""));
+/// The object with its new scale.
+pub(crate) fn scaled_object(request: &Request<'_>, draft: ScaleDraft) -> Result<Prepared> {
+    let kind = request.kind;
+    let live = draft.live;
+    let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
+    let written = object.clone();
+    let mut dropped = normalize(request, &mut object)?;
+    // The scaled object is not decoded; defaults are set with the next write.
+    dropped.stores_unknown_fields = kind.custom.is_some() && written != object;
+    let managers = Parent::of(kind, &live).with(draft.managers);
+    let draft = Draft {
+        object,
+        managers,
+        dropped,
+    };
+    Ok(Prepared::new(Base::Live(live), draft))
+}
+
+/// Computes the new scale from a write and the live scale, and the owners of its fields.
+fn scaled(
+    state: &State,
+    request: &Request<'_>,
+    sent: Option<Value>,
+    live: &Value,
+    before: Managers,
+) -> Result<(Value, Managers)> {
+    let kind = scale_kind(request.kind);
+    let of_scale = Request {
+        kind: &kind,
+        ..*request
+    };
+    let is_patch = sent.is_none();
+    let wanted = match (sent, request.call.content_type.as_str()) {
+        (Some(wanted), _) => {
+            check_identity(request, &wanted, text(live, "uid"))?;
+            wanted
         }
-        let draft = self.applied(of_scale, Some(live))?;
-        if is_custom && without_managers(&draft.object) != without_managers(live) {
-            let sent = body::yaml(&request.call.body)?;
-            let namespace = text(&sent, "namespace");
-            let name = &request.path.name;
-            return Err(unconverted("failed to convert new", namespace, name));
+        (None, patch::APPLY) => {
+            let applied = applied_scale(state, request, &of_scale, live, &before)?;
+            check_patched(request, &applied.0, live)?;
+            return Ok(applied);
         }
-        Ok((draft.object, draft.managers))
+        (None, _) => patched(&of_scale, live)?.0,
+    };
+    if is_patch {
+        check_patched(request, &wanted, live)?;
     }
+    // Fields without a manager have none until the first apply.
+    let managers = if before.0.is_empty() {
+        before
+    } else {
+        let writer = writer_of(&of_scale, Operation::Update);
+        let (live, wanted) = (without_managers(live), without_managers(&wanted));
+        writer.update(&live, &wanted, &before).unwrap_or_default()
+    };
+    Ok((wanted, managers))
+}
+
+/// Computes the result of an apply to a scale. For a custom object, the real server can compare the result, but not convert it back to
+/// an object.
+fn applied_scale(
+    state: &State,
+    request: &Request<'_>,
+    of_scale: &Request<'_>,
+    live: &Value,
+    before: &Managers,
+) -> Result<(Value, Managers)> {
+    let is_custom = request.kind.custom.is_some();
+    let unconverted = |doing: &str, namespace: &str, name: &str| {
+        let shown = of_scale.kind.printed(namespace, name);
+        Failure::internal(format!(
+            "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
+        ))
+    };
+    if is_custom && before.0.is_empty() {
+        let doing = "failed to create manager for existing fields: failed to convert live";
+        return Err(unconverted(doing, "", ""));
+    }
+    let draft = apply::applied(state, of_scale, Some(live))?;
+    if is_custom && without_managers(&draft.object) != without_managers(live) {
+        let sent = body::yaml(&request.call.body)?;
+        let namespace = text(&sent, "namespace");
+        let name = &request.path.name;
+        return Err(unconverted("failed to convert new", namespace, name));
+    }
+    Ok((draft.object, draft.managers))
 }
 
 impl ScaleDraft {
@@ -220,34 +221,32 @@ fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<
     Err(Failure::conflict(&of_scale, &request.path.name, &why))
 }
 
-impl Request<'_> {
-    fn decoded(&self) -> Result<Value> {
-        let mut object = self.call.object(self.kind)?;
-        decode::identify(self.kind, &mut object)?;
-        self.normalize(&mut object)?;
-        Ok(object)
-    }
+fn decoded(request: &Request<'_>) -> Result<Value> {
+    let mut object = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut object)?;
+    normalize(request, &mut object)?;
+    Ok(object)
+}
 
-    /// The scale in an update; `None` for a patch, of which only the options are checked.
-    fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
-        match (verb, self.call.content_type.as_str()) {
-            ("get", _) => Ok(None),
-            ("update", _) => {
-                let kind = scale_kind(self.kind);
-                let of_scale = Request {
-                    kind: &kind,
-                    ..*self
-                };
-                let mut wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
-                    400 if self.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
-                    _ => wrong,
-                })?;
-                check_names(self, &mut wanted)?;
-                Ok(Some(wanted))
-            }
-            (_, patch::APPLY) => check_manager(self).map(|()| None),
-            _ => check_media(self).map(|()| None),
+/// The scale in an update; `None` for a patch, of which only the options are checked.
+fn sent_scale(request: &Request<'_>, verb: &str) -> Result<Option<Value>> {
+    match (verb, request.call.content_type.as_str()) {
+        ("get", _) => Ok(None),
+        ("update", _) => {
+            let kind = scale_kind(request.kind);
+            let of_scale = Request {
+                kind: &kind,
+                ..*request
+            };
+            let mut wanted = decoded(&of_scale).map_err(|wrong| match wrong.code {
+                400 if request.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
+                _ => wrong,
+            })?;
+            check_names(request, &mut wanted)?;
+            Ok(Some(wanted))
         }
+        (_, patch::APPLY) => check_manager(request).map(|()| None),
+        _ => check_media(request).map(|()| None),
     }
 }
 
@@ -297,14 +296,11 @@ fn paths(kind: &Kind) -> Result<Scale> {
     let custom = kind.custom.as_ref();
     let scale = match custom {
         Some(custom) => custom.scale.clone(),
-        None => match (kind.group.as_str(), kind.plural.as_str()) {
-            ("apps", "deployments" | "replicasets" | "statefulsets") => Some(Scale {
-                spec_replicas_path: ".spec.replicas".into(),
-                status_replicas_path: ".status.replicas".into(),
-                label_selector_path: Some(".spec.selector".into()),
-            }),
-            _ => None,
-        },
+        None => strategy(kind).has_scale.then(|| Scale {
+            spec_replicas_path: ".spec.replicas".into(),
+            status_replicas_path: ".status.replicas".into(),
+            label_selector_path: Some(".spec.selector".into()),
+        }),
     };
     scale.ok_or_else(|| Failure::not_implemented(format!("{}/scale", kind.qualified())))
 }
@@ -335,46 +331,11 @@ fn show(object: &Value, paths: &Scale) -> Value {
         match read(object, path) {
             Value::String(selector) if selector.is_empty() => {}
             Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
-            selector if selector.is_object() => {
-                scale["status"]["selector"] = terms(selector).join(",").into();
-            }
+            terms if terms.is_object() => scale["status"]["selector"] = selector(terms).into(),
             _ => {}
         }
     }
     scale
-}
-
-/// Formats the selector of a workload as text.
-fn terms(selector: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
-    let expressions = selector["matchExpressions"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    let expressions = expressions.map(|expression| {
-        let key = text(&expression["key"]);
-        let values = expression["values"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(text);
-        let values = values.collect::<Vec<_>>().join(",");
-        match expression["operator"].as_str() {
-            Some("In") => format!("{key} in ({values})"),
-            Some("NotIn") => format!("{key} notin ({values})"),
-            Some("DoesNotExist") => format!("!{key}"),
-            _ => key,
-        }
-    });
-    let mut terms: Vec<String> = labels.chain(expressions).collect();
-    let key = |term: &String| {
-        let term = term.trim_start_matches('!');
-        term.split([' ', '=']).next().unwrap_or_default().to_owned()
-    };
-    terms.sort_by_key(key);
-    terms
 }
 
 /// The value at a path such as `.spec.replicas`.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{SCALE, paths};
 use crate::apply::{FieldSet, ManagerId, Managers, Operation, Owned, Step};
-use crate::model::kind::Kind;
+use crate::model::Kind;
 
 pub(crate) struct Parent {
     api_version: String,

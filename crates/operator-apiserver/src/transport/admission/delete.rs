@@ -3,14 +3,17 @@
 use serde_json::Value;
 
 use super::{ATTEMPTS, overtaken};
+use crate::admission::webhook::question;
 use crate::admission::webhook::review::Subject;
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{name, text};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath};
+use crate::model::{Key, Result};
+use crate::read::Reply;
+use crate::request::{Call, ResourcePath};
+use crate::store::stored;
 use crate::transport::service::ApiServer;
-use crate::write::delete::Options;
+use crate::write::delete::{
+    self, Options, collection_reply, deletable, delete_shown, deletion_reply,
+};
 
 /// The parameters of a deletion.
 struct Wanted {
@@ -47,7 +50,7 @@ impl ApiServer {
         let (wanted, page, keys, kind) = self
             .locked(call, path, |state, request| {
                 let (options, sent) = Options::read(request)?;
-                let page = state.collection(request)?;
+                let page = delete::collection(state, request)?;
                 let keys = page.items.iter();
                 let keys: Vec<Key> = keys.map(|item| request.key(name(item.object()))).collect();
                 let wanted = Wanted {
@@ -65,7 +68,7 @@ impl ApiServer {
                 other => drop(other?),
             }
         }
-        Ok(self.cluster().state.collection_reply(&kind, page))
+        Ok(collection_reply(&self.cluster().state.store, &kind, page))
     }
 
     /// Deletes one object, if all webhooks accept it. If the object changes meanwhile, preconditions are checked again.
@@ -80,7 +83,7 @@ impl ApiServer {
         for _ in 0..ATTEMPTS {
             let (version, question) = self
                 .locked(call, path, |state, request| {
-                    let live = state.deletable(request.kind, key, options)?;
+                    let live = deletable(&state.store, request.kind, key, options)?;
                     let mut sent = wanted.sent.clone();
                     sent["kind"] = "DeleteOptions".into();
                     sent["apiVersion"] = "meta.k8s.io/v1".into();
@@ -88,11 +91,11 @@ impl ApiServer {
                         operation: "DELETE",
                         name: wanted.name.clone(),
                         options: sent,
-                        old: Some(state.present(request.kind, &live)?),
+                        old: Some(stored::present(&state.conversions, request.kind, &live)?),
                         is_dry_run: options.dry_run,
                     };
                     let version = text(&live, "resourceVersion").to_owned();
-                    Ok((version, state.question(request, subject)))
+                    Ok((version, question::question(state, request, subject)))
                 })
                 .await?;
             question.admit_deletion(call).await?;
@@ -103,8 +106,8 @@ impl ApiServer {
                     if !stored.is_some_and(|live| is_current(&live)) {
                         return Ok(None);
                     }
-                    let deleted = state.delete_shown(request.kind, key, options)?;
-                    Ok(Some(request.deletion_reply(deleted, options)))
+                    let deleted = delete_shown(state, request.kind, key, options)?;
+                    Ok(Some(deletion_reply(request, deleted, options)))
                 })
                 .await?;
             if let Some(reply) = reply {

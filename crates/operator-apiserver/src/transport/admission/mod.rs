@@ -10,12 +10,10 @@ mod write;
 
 use super::service::ApiServer;
 use crate::admission::webhook::Admission;
-use crate::model::failure::{Failure, Result};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath};
-use crate::request::resource::Request;
-use crate::store::conversion::Conversions;
-use crate::store::state::State;
+use crate::model::{Failure, Result};
+use crate::read::Reply;
+use crate::request::{Call, Request, ResourcePath};
+use crate::store::{Conversions, State};
 
 /// The maximum number of attempts if other writes come first. The real server retries for 34 seconds.
 const ATTEMPTS: usize = 100;
@@ -47,8 +45,8 @@ impl ApiServer {
                 // Its CRD may have been deleted meanwhile.
                 let kind = state
                     .registry
-                    .kind(&path.group, &path.version, &path.plural);
-                let kind = kind.ok_or_else(Failure::no_such_path)?;
+                    .kind(&path.group, &path.version, &path.plural)
+                    .ok_or_else(Failure::no_such_path)?;
                 let request = Request {
                     call,
                     path,

@@ -2,13 +2,16 @@
 
 use super::write::options;
 use super::{ATTEMPTS, overtaken};
+use crate::admission::webhook::question;
 use crate::admission::webhook::review::Subject;
-use crate::model::failure::Result;
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath};
-use crate::serve::scale::{scale_kind, scale_of, scale_reply};
+use crate::model::Result;
+use crate::read::Reply;
+use crate::request::{Call, ResourcePath};
+use crate::serve::scale::{propose_scale, scale_kind, scale_of, scale_reply, scaled_object};
 use crate::store::conversion::unanswered;
 use crate::transport::service::ApiServer;
+use crate::write::check::check_prepared;
+use crate::write::commit::{self, is_current};
 
 impl ApiServer {
     pub(super) async fn admit_scale(
@@ -20,7 +23,7 @@ impl ApiServer {
         for _ in 0..ATTEMPTS {
             let (draft, mut question, shown) = self
                 .locked(call, path, |state, request| {
-                    let draft = state.propose_scale(request, verb)?;
+                    let draft = propose_scale(state, request, verb)?;
                     let (before, after) = draft.shown(request.kind)?;
                     let subject = Subject {
                         operation: "UPDATE",
@@ -29,7 +32,7 @@ impl ApiServer {
                         old: Some(before),
                         is_dry_run: request.call.is_dry_run(),
                     };
-                    let question = state.question(request, subject);
+                    let question = question::question(state, request, subject);
                     Ok((draft, question.of_kind(&scale_kind(request.kind)), after))
                 })
                 .await?;
@@ -39,11 +42,11 @@ impl ApiServer {
                 .locked(call, path, |state, request| {
                     // This stage needs no conversion, so it runs once.
                     let (mut draft, mutated) = checking.take().ok_or_else(unanswered)?;
-                    if mutated.lost.is_some() {
+                    if mutated.dropped.is_some() {
                         draft.scale = mutated.object;
                     }
-                    let prepared = state.scaled_object(request, draft)?;
-                    let checked = state.check_prepared(request, prepared)?;
+                    let prepared = scaled_object(request, draft)?;
+                    let checked = check_prepared(state, request, prepared)?;
                     let scale = scale_of(request.kind, &checked.object)?;
                     Ok((checked, scale))
                 })
@@ -51,10 +54,10 @@ impl ApiServer {
             question.validate(call, &scale).await?;
             let reply = self
                 .locked(call, path, |state, request| {
-                    if !state.is_current(request, &checked) {
+                    if !is_current(&state.store, request, &checked) {
                         return Ok(None);
                     }
-                    let reply = state.commit(request, checked.clone())?;
+                    let reply = commit::commit(state, request, checked.clone())?;
                     scale_reply(request.kind, reply).map(Some)
                 })
                 .await?;

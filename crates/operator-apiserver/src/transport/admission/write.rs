@@ -7,20 +7,23 @@
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS, overtaken};
+use crate::admission::namespace::check_namespace;
 use crate::admission::webhook::mutate::Mutated;
-use crate::admission::webhook::question::Question;
+use crate::admission::webhook::question::{self, Question};
 use crate::admission::webhook::review::Subject;
 use crate::apply::Managers;
-use crate::model::failure::{Cause, Failure, Result};
 use crate::model::metadata::{self, name};
-use crate::read::reply::Reply;
-use crate::request::call::{Call, ResourcePath};
-use crate::request::resource::Request;
+use crate::model::{Cause, Failure, Result};
+use crate::read::Reply;
+use crate::request::{Call, Request, ResourcePath};
+use crate::store::State;
 use crate::store::conversion::unanswered;
-use crate::store::state::State;
 use crate::transport::service::ApiServer;
+use crate::write::check::check_prepared;
+use crate::write::commit::{self, is_current};
+use crate::write::prepare::admit_by_plugins;
 use crate::write::rule::check_place;
-use crate::write::{Base, Prepared};
+use crate::write::{self, Base, Prepared};
 
 impl ApiServer {
     pub(super) async fn admit_write(
@@ -31,30 +34,30 @@ impl ApiServer {
     ) -> Result<Reply> {
         for _ in 0..ATTEMPTS {
             let (prepared, mut question) = self
-                .locked(call, path, |state, request| state.propose(request, verb))
+                .locked(call, path, |state, request| propose(state, request, verb))
                 .await?;
-            let mutated = question.mutate(call, prepared.shown()).await?;
+            let mutated = question.mutate(call, shown(&prepared)).await?;
             let mut checking = Some((prepared, mutated));
             let mut checked = self
                 .locked(call, path, |state, request| {
                     // This stage needs no conversion, so it runs once.
                     let (mut prepared, mutated) = checking.take().ok_or_else(unanswered)?;
-                    prepared.accept(request, mutated)?;
-                    state.check_prepared(request, prepared)
+                    accept(&mut prepared, request, mutated)?;
+                    check_prepared(state, request, prepared)
                 })
                 .await?;
             question.validate(call, &checked.object).await?;
             checked.prune(question.kind());
             let reply = self
                 .locked(call, path, |state, request| {
-                    if !state.is_current(request, &checked) {
+                    if !is_current(&state.store, request, &checked) {
                         return Ok(None);
                     }
                     if checked.base.live().is_none() {
                         // The controller that empties the namespace would not find objects that are added later.
-                        state.check_namespace(request.kind, &checked.key)?;
+                        check_namespace(&state.store, request.kind, &checked.key)?;
                     }
-                    state.commit(request, checked.clone()).map(Some)
+                    commit::commit(state, request, checked.clone()).map(Some)
                 })
                 .await?;
             if let Some(reply) = reply {
@@ -65,68 +68,67 @@ impl ApiServer {
     }
 }
 
-impl State {
-    /// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
-    fn propose(&mut self, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
-        let mut prepared = self.prepare(request, verb)?;
-        let object = &mut prepared.draft.object;
-        let operation = match &prepared.base {
-            Base::Live(_) => "UPDATE",
-            Base::New | Base::Absent { .. } => {
-                self.check_namespace(request.kind, &request.key(name(object)))?;
-                self.admit_by_plugins(request, object)?;
-                "CREATE"
-            }
-        };
-        let subject = Subject {
-            operation,
-            name: match request.path.name.as_str() {
-                "" => name(object).to_owned(),
-                name => name.to_owned(),
-            },
-            options: options(request.call, operation),
-            old: prepared.base.live().cloned(),
-            is_dry_run: request.call.is_dry_run(),
-        };
-        let question = self.question(request, subject);
-        Ok((prepared, question))
-    }
+/// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
+fn propose(state: &mut State, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
+    let mut prepared = write::prepare(state, request, verb)?;
+    let object = &mut prepared.draft.object;
+    let operation = match &prepared.base {
+        Base::Live(_) => "UPDATE",
+        Base::New | Base::Absent { .. } => {
+            check_namespace(&state.store, request.kind, &request.key(name(object)))?;
+            admit_by_plugins(&state.store, request, object)?;
+            "CREATE"
+        }
+    };
+    let subject = Subject {
+        operation,
+        name: match request.path.name.as_str() {
+            "" => name(object).to_owned(),
+            name => name.to_owned(),
+        },
+        options: options(request.call, operation),
+        old: prepared.base.live().cloned(),
+        is_dry_run: request.call.is_dry_run(),
+    };
+    let question = question::question(state, request, subject);
+    Ok((prepared, question))
 }
 
-impl Prepared {
-    /// The object that webhooks get.
-    fn shown(&self) -> Value {
-        let mut object = self.draft.object.clone();
-        let managers = self.draft.managers.write_or_null();
-        metadata::set(&mut object, "managedFields", managers);
-        object
-    }
+/// The object that webhooks get.
+fn shown(prepared: &Prepared) -> Value {
+    let mut object = prepared.draft.object.clone();
+    let managers = prepared.draft.managers.write_or_null();
+    metadata::set(&mut object, "managedFields", managers);
+    object
+}
 
-    /// Stores the changes of webhooks in the draft.
-    fn accept(&mut self, request: &Request<'_>, mutated: Mutated) -> Result<()> {
-        let Mutated { mut object, lost } = mutated;
-        let Some(lost) = lost else {
-            return Ok(());
-        };
-        check_place(request, &mut object)?;
-        if let Some(live) = self.base.live()
-            && name(live) != name(&object)
-        {
-            let text = format!("Invalid value: {:?}: field is immutable", name(&object));
-            let cause = Cause::invalid("metadata.name", text);
-            // It is checked for all kinds, and then for this one.
-            let causes = vec![cause.clone(), cause];
-            return Err(Failure::invalid(request.kind, name(&object), causes));
-        }
-        match Managers::read(&object["metadata"]["managedFields"]) {
-            Some(managers) => self.draft.managers = managers,
-            None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
-        }
-        self.draft.object = object;
-        self.draft.lost = lost;
-        self.is_mutated = true;
-        Ok(())
+/// Stores the changes of webhooks in the draft.
+fn accept(prepared: &mut Prepared, request: &Request<'_>, mutated: Mutated) -> Result<()> {
+    let Mutated {
+        mut object,
+        dropped,
+    } = mutated;
+    let Some(dropped) = dropped else {
+        return Ok(());
+    };
+    check_place(request, &mut object)?;
+    if let Some(live) = prepared.base.live()
+        && name(live) != name(&object)
+    {
+        let text = format!("Invalid value: {:?}: field is immutable", name(&object));
+        let cause = Cause::invalid("metadata.name", text);
+        // It is checked for all kinds, and then for this one.
+        let causes = vec![cause.clone(), cause];
+        return Err(Failure::invalid(request.kind, name(&object), causes));
     }
+    match Managers::read(&object["metadata"]["managedFields"]) {
+        Some(managers) => prepared.draft.managers = managers,
+        None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
+    }
+    prepared.draft.object = object;
+    prepared.draft.dropped = dropped;
+    prepared.is_mutated = true;
+    Ok(())
 }
 
 /// The options of a write, from its query.

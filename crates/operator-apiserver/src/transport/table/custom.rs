@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::age;
+use crate::kinds::cells::age;
 use crate::model::column::PrinterColumn;
 use crate::model::metadata::text;
 

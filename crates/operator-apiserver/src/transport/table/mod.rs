@@ -1,27 +1,22 @@
 //! [Tables]: objects as the rows that kubectl prints.
 //!
-//! In: an object or a list, and its kind. Out: columns and cells, as on the real server for custom kinds and for the built-in kinds of
-//! [`builtin::cells`]; all other kinds have name and age.
+//! In: an object or a list, and its kind. Out: columns and cells, as on the real server for custom kinds and for built-in kinds whose
+//! strategy has cells; all other kinds have name and age.
 //!
 //! [Tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
 
-mod age;
-mod builtin;
-mod cluster;
-mod core;
 mod custom;
-mod labels;
-mod pod;
-mod workload;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::view::{items, partial};
+use crate::kinds::cells::{self, plain};
+use crate::kinds::strategy;
+use crate::model::Kind;
 use crate::model::column::{self, Column, PrinterColumn, age_column, name_column};
-use crate::model::kind::Kind;
-use crate::model::metadata::text;
+use crate::model::json::entries;
 use crate::request::format::Include;
 
 /// The kind of rows in a table.
@@ -67,7 +62,7 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
         Rows::Scales => custom::cells(&PrinterColumn::of_scales(), object),
         Rows::Objects(kind) => match &kind.custom {
             Some(custom) => custom::cells(&custom.columns, object),
-            None => builtin::cells(kind, object).unwrap_or_else(|| plain(object)),
+            None => strategy(kind).cells.unwrap_or(plain)(object),
         },
     };
     let shown = match include {
@@ -76,7 +71,7 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
         Include::Object => with_kind(rows, object),
     };
     let mut row = json!({"cells": cells});
-    if let Some(condition) = pod::end(object) {
+    if let Some(condition) = cells::pod::end(object) {
         row["conditions"] = json!([condition]);
     }
     row["object"] = shown;
@@ -89,7 +84,7 @@ fn with_kind(rows: &Rows, object: &Value) -> Value {
     if let Rows::Objects(kind) = rows {
         shown = json!({"kind": kind.kind, "apiVersion": kind.api_version()});
     }
-    let fields = object.as_object().into_iter().flatten();
+    let fields = entries(object);
     for (name, value) in fields {
         shown[name.as_str()] = value.clone();
     }
@@ -113,14 +108,6 @@ fn columns(rows: &Rows) -> Vec<Column> {
     }
 }
 
-/// The cells of a kind without its own columns.
-fn plain(object: &Value) -> Vec<Value> {
-    vec![
-        text(object, "name").into(),
-        age::since(&object["metadata"]["creationTimestamp"]).into(),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +117,7 @@ mod tests {
     fn kinds_that_are_printed_are_those_whose_columns_are_recorded() {
         for kind in &builtin().kinds {
             let object = json!({"metadata": {"name": "a"}});
-            let cells = builtin::cells(kind, &object).map(|cells| cells.len());
+            let cells = strategy(kind).cells.map(|cells| cells(&object).len());
             let columns = column::of_kind(kind).map(Vec::len);
             assert_eq!(cells, columns, "{}", kind.qualified());
         }

@@ -17,9 +17,9 @@ use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::REPLICA_SETS;
 use crate::model::metadata::{is_deleting, name};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "deployment-controller";
 
@@ -50,7 +50,7 @@ impl Controllers<'_> {
     }
 
     fn roll(&mut self, deployment: Value) -> Result<()> {
-        let sets = copies(self.claim(&deployment, ("apps", "replicasets"), |_| true));
+        let sets = copies(self.claim(&deployment, REPLICA_SETS, |_| true));
         let mut rollout = Rollout::of(deployment, sets);
         if is_deleting(&rollout.deployment) {
             return self.report(&rollout);
@@ -98,11 +98,10 @@ impl Controllers<'_> {
 impl Rollout {
     fn of(deployment: Value, mut sets: Vec<Value>) -> Self {
         sets.sort_by_cached_key(age);
-        let template = &deployment["spec"]["template"];
         let new = sets
             .iter()
-            .position(|set| is_same(&set["spec"]["template"], template));
-        let new = new.map(|at| sets.remove(at));
+            .position(|set| is_same(&set["spec"]["template"], &deployment["spec"]["template"]))
+            .map(|at| sets.remove(at));
         Self {
             deployment,
             new,
@@ -120,15 +119,14 @@ impl Rollout {
     }
 
     fn available(&self) -> i64 {
-        let sets = self.sets();
-        sets.map(|set| number(&set["status"]["availableReplicas"]))
+        self.sets()
+            .map(|set| number(&set["status"]["availableReplicas"]))
             .sum()
     }
 
     /// Whether the replicas of the Deployment have changed since its ReplicaSets were scaled.
     fn is_scaled(&self) -> bool {
-        let mut active = self.sets().filter(|set| replicas(set) > 0);
-        active.any(|set| {
+        self.sets().filter(|set| replicas(set) > 0).any(|set| {
             let known: Option<i64> = annotation(set, DESIRED).parse().ok();
             known.is_some_and(|known| known != desired(&self.deployment))
         })
@@ -161,9 +159,10 @@ pub(super) fn share(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
         return number(value);
     };
     let percent: i64 = text.trim_end_matches('%').parse().unwrap_or_default();
-    match is_rounded_up {
-        true => (of * percent + 99) / 100,
-        false => of * percent / 100,
+    if is_rounded_up {
+        (of * percent + 99) / 100
+    } else {
+        of * percent / 100
     }
 }
 

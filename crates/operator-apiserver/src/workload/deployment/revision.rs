@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
-use crate::model::failure::Result;
+use crate::model::Result;
+use crate::model::json::entries;
 use crate::model::metadata::{name, text};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText};
@@ -160,9 +161,10 @@ pub(super) fn size_of_new(rollout: &Rollout, size: i64) -> i64 {
     }
     let (surge, _) = bounds(&rollout.deployment);
     let room = desired + surge - rollout.total();
-    match room > 0 {
-        true => size + room.min(desired - size),
-        false => size,
+    if room > 0 {
+        size + room.min(desired - size)
+    } else {
+        size
     }
 }
 
@@ -178,8 +180,7 @@ fn take_over(set: &mut Value, deployment: &Value, revision: i64) {
         Value::Object(annotations) => annotations,
         _ => Map::new(),
     };
-    let given = deployment["metadata"]["annotations"].as_object();
-    for (name, value) in given.into_iter().flatten() {
+    for (name, value) in entries(&deployment["metadata"]["annotations"]) {
         if !OWN.contains(&name.as_str()) {
             annotations.insert(name.clone(), value.clone());
         }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::revision::{Found, size_of_new};
 use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
-use crate::model::failure::Result;
+use crate::kinds::resource::PODS;
+use crate::model::Result;
 use crate::model::metadata::is_deleting;
 use crate::workload::Controllers;
 use crate::workload::actor::CONTROLLERS;
@@ -66,7 +67,7 @@ impl Controllers<'_> {
 
     fn has_old_pods(&self, rollout: &Rollout) -> bool {
         rollout.old.iter().any(|set| {
-            let pods = self.controlled(set, "", "pods");
+            let pods = self.controlled(set, PODS);
             number(&set["status"]["replicas"]) > 0 || pods.iter().any(|pod| !is_over(pod))
         })
     }

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
-use crate::model::failure::Result;
+use crate::kinds::resource::REPLICA_SETS;
+use crate::model::Result;
 use crate::workload::Controllers;
 use crate::workload::child::copies;
 use crate::workload::field::{annotation, number};
@@ -51,7 +52,7 @@ impl Controllers<'_> {
     }
 
     fn sets_of(&self, rollout: &Rollout) -> Vec<Value> {
-        copies(self.controlled(&rollout.deployment, "apps", "replicasets"))
+        copies(self.controlled(&rollout.deployment, REPLICA_SETS))
     }
 
     /// During a rollout, distributes the change of replicas proportionally to all ReplicaSets.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Rollout, bounds, desired};
-use crate::model::failure::Result;
+use crate::kinds::resource::DEPLOYMENTS;
+use crate::model::Result;
 use crate::model::metadata::{name, now};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, key};
@@ -108,7 +109,7 @@ impl Controllers<'_> {
             return true;
         }
         let later = Duration::from_secs(left.unsigned_abs() + 1);
-        let key = key("apps", "deployments", deployment);
+        let key = key(DEPLOYMENTS, deployment);
         self.wake(&key, later);
         false
     }
@@ -174,17 +175,18 @@ fn status(rollout: &Rollout) -> Value {
     }
     let mut reported = json!({"status": status});
     let (_, fewer) = bounds(deployment);
-    let known = match available >= desired(deployment) - fewer {
-        true => (
+    let known = if available >= desired(deployment) - fewer {
+        (
             "True",
             "MinimumReplicasAvailable",
             "Deployment has minimum availability.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "False",
             "MinimumReplicasUnavailable",
             "Deployment does not have minimum availability.",
-        ),
+        )
     };
     set_condition(&mut reported, ("Available", known.0, known.1, known.2));
     reported["status"].take()

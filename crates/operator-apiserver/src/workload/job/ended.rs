@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{COMPONENT, Pass, TRACKING};
-use crate::model::failure::Result;
+use crate::kinds::resource::{JOBS, PODS};
+use crate::model::Result;
 use crate::model::metadata::{finalizers, now};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText, key};
@@ -46,16 +47,17 @@ impl Controllers<'_> {
         status["uncountedTerminatedPods"] = json!({});
         if let Some(indexes) = &pass.indexes {
             let shown = indexes.to_string();
-            status["completedIndexes"] = match shown.is_empty() {
-                true => Value::Null,
-                false => shown.into(),
+            status["completedIndexes"] = if shown.is_empty() {
+                Value::Null
+            } else {
+                shown.into()
             };
         }
         if let Some(status) = status.as_object_mut() {
             status.retain(|_, value| !value.is_null());
         }
         let status = job["status"].clone();
-        let Some(stored) = self.state.store.find(&key("batch", "jobs", &job)) else {
+        let Some(stored) = self.state.store.find(&key(JOBS, &job)) else {
             return Ok(());
         };
         let mut job = self.write_status(CONTROLLERS, &stored, status)?;
@@ -77,9 +79,10 @@ impl Controllers<'_> {
         conditions.push(end);
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;
-        let told = match has_failed {
-            true => EventText::warning(reason, message),
-            false => EventText::normal("Completed", "Job completed"),
+        let told = if has_failed {
+            EventText::warning(reason, message)
+        } else {
+            EventText::normal("Completed", "Job completed")
         };
         self.record_event(COMPONENT, &job, told);
         Ok(())
@@ -87,13 +90,13 @@ impl Controllers<'_> {
 
     /// Removes the finalizer of a counted pod.
     fn let_go(&mut self, pod: &Value) {
-        let key = key("", "pods", pod);
+        let key = key(PODS, pod);
         let Some(pod) = self.state.store.find(&key) else {
             return;
         };
         let mut pod = Value::clone(&pod);
-        let kept = finalizers(&pod).into_iter();
-        let kept: Vec<Value> = kept
+        let kept: Vec<Value> = finalizers(&pod)
+            .into_iter()
             .filter(|name| *name != TRACKING)
             .map(Value::from)
             .collect();

@@ -13,9 +13,9 @@ use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::PODS;
 use crate::model::metadata::{is_deleting, now};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "job-controller";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -68,7 +68,7 @@ impl Controllers<'_> {
     }
 
     fn step_job(&mut self, key: &Key, job: Value) -> Result<()> {
-        let pods = copies(self.claim(&job, ("", "pods"), |_| true));
+        let pods = copies(self.claim(&job, PODS, |_| true));
         let mut pass = Pass::new(job, &pods);
         let is_suspended = pass.job["spec"]["suspend"] == true;
         let status = &mut pass.job["status"];
@@ -122,9 +122,10 @@ impl Controllers<'_> {
             (false, true) => ("False", "JobResumed", "Job resumed"),
             _ => return,
         };
-        job["status"]["startTime"] = match is_suspended {
-            true => Value::Null,
-            false => now().into(),
+        job["status"]["startTime"] = if is_suspended {
+            Value::Null
+        } else {
+            now().into()
         };
         let known = items(&job["status"], "conditions").iter();
         let known = known.filter(|condition| condition["type"] != "Suspended");
@@ -199,8 +200,7 @@ impl Pass {
             return 0;
         }
         let pods = pods.iter().filter(|pod| !is_over(pod));
-        let containers = pods.flat_map(|pod| items(&pod["status"], "containerStatuses"));
-        containers
+        pods.flat_map(|pod| items(&pod["status"], "containerStatuses"))
             .map(|container| number(&container["restartCount"]))
             .sum()
     }

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
-use crate::model::failure::Result;
-use crate::model::key::Key;
 use crate::model::metadata::{self, is_deleting, name, text};
+use crate::model::{Key, Result};
 use crate::workload::actor::MOST_PODS;
 use crate::workload::field::{is_ready, items, number};
 use crate::workload::pod::backoff;
@@ -98,8 +97,7 @@ fn pod(job: &Value) -> Value {
 fn indexed(job: &Value, index: i64) -> Value {
     let mut pod = pod(job);
     let text = index.to_string();
-    let prefix = format!("{}-{index}-", name(job));
-    metadata::set(&mut pod, "generateName", prefix);
+    metadata::set(&mut pod, "generateName", format!("{}-{index}-", name(job)));
     pod["metadata"]["annotations"][INDEX] = text.as_str().into();
     pod["metadata"]["labels"][INDEX] = text.as_str().into();
     pod["spec"]["hostname"] = format!("{}-{index}", name(job)).into();

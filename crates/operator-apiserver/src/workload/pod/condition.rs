@@ -7,8 +7,7 @@ use crate::model::metadata::now;
 use crate::workload::field::{condition, items};
 
 pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
-    let names = items(&pod["spec"], "containers");
-    let names: Vec<&str> = names
+    let names: Vec<&str> = items(&pod["spec"], "containers")
         .iter()
         .filter_map(|spec| spec["name"].as_str())
         .collect();
@@ -23,8 +22,7 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         Containers::Ended { .. } => ("False", "PodFailed", ""),
         _ => ("False", "ContainersNotReady", unready.as_str()),
     };
-    let gates = items(&pod["spec"], "readinessGates").iter();
-    let closed = gates.filter(|gate| {
+    let closed = items(&pod["spec"], "readinessGates").iter().filter(|gate| {
         let type_ = gate["conditionType"].as_str().unwrap_or_default();
         condition(pod, type_).is_none_or(|gate| gate["status"] != "True")
     });
@@ -62,10 +60,10 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
     let is_own = |condition: &&Value| own.iter().any(|(type_, _)| condition["type"] == *type_);
     let others = items(&pod["status"], "conditions").iter();
     let others = others.filter(|condition| !is_own(condition)).cloned();
-    let own = own.iter().map(|(type_, (status, reason, message))| {
-        condition_of(pod, type_, status, reason, message)
-    });
-    own.chain(others).collect()
+    own.iter()
+        .map(|(type_, (status, reason, message))| condition_of(pod, type_, status, reason, message))
+        .chain(others)
+        .collect()
 }
 
 /// A condition of a pod, with the time of its last change.

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::need::Lack;
+use self::need::MissingReference;
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
 use super::Controllers;
 use super::actor::{EventText, KUBELET, SCHEDULER};
 use super::field::{is_over, is_ready, items, number};
-use crate::model::key::Key;
+use crate::model::Key;
 use crate::model::metadata::{is_deleting, name, text};
 
 /// The maximum delay between two attempts.
@@ -32,7 +32,7 @@ pub(super) enum Step {
     /// Its containers start, or their image cannot be pulled.
     Start,
     /// It reports the objects for which it waits.
-    Wait(Lack),
+    Wait(MissingReference),
     /// Its containers finish.
     Finish,
     /// Its containers restart, after this number of restarts.
@@ -90,12 +90,12 @@ impl Controllers<'_> {
                 let _gone = self.discard(KUBELET, pod, &options);
                 return;
             }
-            Step::Wait(Lack::Volume { name, why }) => {
+            Step::Wait(MissingReference::Volume { name, why }) => {
                 let why = format!("MountVolume.SetUp failed for volume {name:?} : {why}");
                 self.record_pod_event(pod, EventText::warning("FailedMount", &why));
                 return;
             }
-            Step::Wait(Lack::Variables(lacking)) => status::unconfigured(pod, lacking),
+            Step::Wait(MissingReference::Variables(lacking)) => status::unconfigured(pod, lacking),
             Step::Start | Step::Restart(_) => status::started(pod, fate),
             Step::Finish => status::finished(pod, fate),
         };
@@ -178,9 +178,11 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     let is_running = pod["status"]["phase"] == "Running";
     let ends = pod["spec"]["restartPolicy"] != "Always";
     match fate.outcome {
-        _ if matches!(fate.lack, Some(Lack::Volume { .. })) => fate.lack.clone().map(Step::Wait),
+        _ if matches!(fate.missing, Some(MissingReference::Volume { .. })) => {
+            fate.missing.clone().map(Step::Wait)
+        }
         Outcome::Unpullable => (!status::is_unpullable(pod)).then_some(Step::Start),
-        _ if fate.lack.is_some() => fate.lack.clone().map(Step::Wait),
+        _ if fate.missing.is_some() => fate.missing.clone().map(Step::Wait),
         _ if !is_running => Some(Step::Start),
         Outcome::Fails => Some(Step::Restart(restarts)),
         Outcome::NotReady => None,

@@ -3,15 +3,16 @@
 
 use serde_json::Value;
 
-use crate::model::key::Key;
+use crate::kinds::pod::claims;
+use crate::kinds::resource::{CONFIG_MAPS, Resource, SECRETS, VOLUME_CLAIMS};
+use crate::model::Key;
 use crate::model::metadata::{is_deleting, text};
-use crate::resource::pod::claims;
 use crate::workload::Controllers;
 use crate::workload::field::items;
 
 /// A missing object.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::workload) enum Lack {
+pub(in crate::workload) enum MissingReference {
     /// A volume cannot be mounted.
     Volume { name: String, why: String },
     /// Containers, by name, have variables without a value.
@@ -20,16 +21,16 @@ pub(in crate::workload) enum Lack {
 
 /// A reference to a ConfigMap or a Secret.
 struct Reference<'a> {
-    plural: &'static str,
+    resource: Resource,
     name: &'a str,
     keys: Vec<&'a str>,
     is_optional: bool,
 }
 
 impl<'a> Reference<'a> {
-    fn new(plural: &'static str, source: &'a Value, name: &str) -> Option<Self> {
+    fn new(resource: Resource, source: &'a Value, name: &str) -> Option<Self> {
         Some(Self {
-            plural,
+            resource,
             name: source[name].as_str()?,
             keys: Vec::new(),
             is_optional: source["optional"] == true,
@@ -51,8 +52,8 @@ impl<'a> Reference<'a> {
 
 /// The sources of a volume.
 fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
-    let secret = |source, name| Reference::new("secrets", source, name);
-    let config_map = |source| Reference::new("configmaps", source, "name");
+    let secret = |source, name| Reference::new(SECRETS, source, name);
+    let config_map = |source| Reference::new(CONFIG_MAPS, source, "name");
     let own = [
         secret(&volume["secret"], "secretName").map(|it| it.with_items(&volume["secret"])),
         config_map(&volume["configMap"]).map(|it| it.with_items(&volume["configMap"])),
@@ -71,16 +72,16 @@ fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
 fn of_container(container: &Value) -> Vec<Reference<'_>> {
     let all = items(container, "envFrom").iter().flat_map(|from| {
         [
-            Reference::new("configmaps", &from["configMapRef"], "name"),
-            Reference::new("secrets", &from["secretRef"], "name"),
+            Reference::new(CONFIG_MAPS, &from["configMapRef"], "name"),
+            Reference::new(SECRETS, &from["secretRef"], "name"),
         ]
     });
     let single = items(container, "env").iter().flat_map(|variable| {
         let from = &variable["valueFrom"];
         let (config_map, secret) = (&from["configMapKeyRef"], &from["secretKeyRef"]);
         [
-            Reference::new("configmaps", config_map, "name").map(|it| it.with_key(config_map)),
-            Reference::new("secrets", secret, "name").map(|it| it.with_key(secret)),
+            Reference::new(CONFIG_MAPS, config_map, "name").map(|it| it.with_key(config_map)),
+            Reference::new(SECRETS, secret, "name").map(|it| it.with_key(secret)),
         ]
     });
     all.chain(single).flatten().collect()
@@ -93,24 +94,23 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether a pod waits for an object, or for a key in it.
 pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
-    if !object.group.is_empty() || pod["status"]["phase"] != "Pending" {
+    if pod["status"]["phase"] != "Pending" {
         return false;
     }
     let volumes = items(&pod["spec"], "volumes").iter().flat_map(of_volume);
     let mut references = volumes.chain(containers(pod).flat_map(of_container));
-    references.any(|it| it.plural == object.plural && it.name == object.name)
-        || object.plural == "persistentvolumeclaims"
-            && claims(pod).any(|claim| claim == object.name)
+    references.any(|it| object.is(it.resource) && it.name == object.name)
+        || object.is(VOLUME_CLAIMS) && claims(pod).any(|claim| claim == object.name)
 }
 
 impl Controllers<'_> {
     /// The missing objects that keep a pod on a node from starting.
-    pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
+    pub(super) fn missing_reference(&self, pod: &Value) -> Option<MissingReference> {
         for volume in items(&pod["spec"], "volumes") {
             let why = |it: &Reference<'_>| {
                 self.missing(pod, it, |reference, key| {
-                    let kind = match reference.plural {
-                        "secrets" => "secret",
+                    let kind = match reference.resource {
+                        SECRETS => "secret",
                         _ => "config",
                     };
                     format!("references non-existent {kind} key: {key}")
@@ -118,14 +118,14 @@ impl Controllers<'_> {
             };
             if let Some(why) = of_volume(volume).iter().find_map(why) {
                 let name = volume["name"].as_str().unwrap_or_default().to_owned();
-                return Some(Lack::Volume { name, why });
+                return Some(MissingReference::Volume { name, why });
             }
         }
         let lacking = containers(pod).filter_map(|container| {
             let why = |it: &Reference<'_>| {
                 self.missing(pod, it, |reference, key| {
-                    let kind = match reference.plural {
-                        "secrets" => "Secret",
+                    let kind = match reference.resource {
+                        SECRETS => "Secret",
                         _ => "ConfigMap",
                     };
                     let namespace = text(pod, "namespace");
@@ -140,7 +140,7 @@ impl Controllers<'_> {
             Some((name.to_owned(), why))
         });
         let lacking: Vec<_> = lacking.collect();
-        (!lacking.is_empty()).then_some(Lack::Variables(lacking))
+        (!lacking.is_empty()).then_some(MissingReference::Variables(lacking))
     }
 
     fn missing(
@@ -152,14 +152,9 @@ impl Controllers<'_> {
         if reference.is_optional {
             return None;
         }
-        let found = self.state.store.find(&Key {
-            plural: reference.plural.into(),
-            namespace: text(pod, "namespace").into(),
-            name: reference.name.into(),
-            ..Key::default()
-        });
-        let Some(found) = found else {
-            let kind = reference.plural.trim_end_matches('s');
+        let key = Key::new(reference.resource, text(pod, "namespace"), reference.name);
+        let Some(found) = self.state.store.find(&key) else {
+            let kind = reference.resource.1.trim_end_matches('s');
             return Some(format!("{kind} {:?} not found", reference.name));
         };
         let has = |key: &&&str| {
@@ -175,13 +170,8 @@ impl Controllers<'_> {
     /// The reason why the scheduler does not assign a pod, because of its claims.
     pub(super) fn unclaimed(&self, pod: &Value) -> Option<String> {
         claims(pod).find_map(|name| {
-            let claim = self.state.store.find(&Key {
-                plural: "persistentvolumeclaims".into(),
-                namespace: text(pod, "namespace").into(),
-                name: name.into(),
-                ..Key::default()
-            });
-            match claim {
+            let key = Key::new(VOLUME_CLAIMS, text(pod, "namespace"), name);
+            match self.state.store.find(&key) {
                 None => Some(format!("persistentvolumeclaim {name:?} not found")),
                 Some(claim) if is_deleting(&claim) => {
                     Some(format!("persistentvolumeclaim {name:?} is being deleted"))

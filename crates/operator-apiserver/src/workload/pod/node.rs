@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::status::scheduled;
+use crate::kinds::resource::{NODES, PODS};
 use crate::model::metadata::{is_deleting, name, now};
 use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, KUBELET, key};
@@ -13,7 +14,7 @@ pub(super) const ADDRESS: &str = "10.1.0.1";
 
 impl Controllers<'_> {
     pub(in crate::workload) fn create_node(&mut self) {
-        if self.state.store.of_kind("", "nodes", "").next().is_some() {
+        if self.state.store.of_kind(NODES, "").next().is_some() {
             return;
         }
         let node = json!({
@@ -63,13 +64,12 @@ impl Controllers<'_> {
 
     /// The node for a pod, or the reason why there is none.
     pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
-        let nodes = self.state.store.of_kind("", "nodes", "");
+        let nodes = self.state.store.of_kind(NODES, "");
         let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
         if let Some(why) = self.unclaimed(pod) {
             return Err(format!("0/{} nodes are available: {why}.", nodes.len()));
         }
-        let fitting = nodes.iter().find(|node| fits(node, pod));
-        fitting.map(|node| name(node).to_owned()).ok_or_else(|| {
+        nodes.iter().find(|node| fits(node, pod)).map(|node| name(node).to_owned()).ok_or_else(|| {
             let count = nodes.len();
             format!("0/{count} nodes are available: {count} node(s) didn't match Pod's node affinity/selector.")
         })
@@ -80,7 +80,7 @@ impl Controllers<'_> {
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = node.into();
         bound["status"] = scheduled(pod);
-        let stored = self.state.put(key("", "pods", pod), bound);
+        let stored = self.state.put(key(PODS, pod), bound);
         Value::clone(&stored)
     }
 

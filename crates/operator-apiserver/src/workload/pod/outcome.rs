@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::need::Lack;
-use crate::model::key::Key;
+use super::need::MissingReference;
+use crate::kinds::resource::NAMESPACES;
+use crate::model::Key;
 use crate::model::metadata::text;
 use crate::workload::Controllers;
 use crate::workload::field::{annotation, items};
@@ -30,16 +31,13 @@ pub(super) struct Fate {
     pub outcome: Outcome,
     pub delay: Duration,
     /// The reason why a pod on a node has not started.
-    pub lack: Option<Lack>,
+    pub missing: Option<MissingReference>,
 }
 
 impl Controllers<'_> {
     pub(super) fn fate_of(&self, pod: &Value) -> Fate {
-        let namespace = self.state.store.find(&Key {
-            plural: "namespaces".into(),
-            name: text(pod, "namespace").into(),
-            ..Key::default()
-        });
+        let namespace = Key::new(NAMESPACES, "", text(pod, "namespace"));
+        let namespace = self.state.store.find(&namespace);
         let said = |name: &str| -> String {
             let own = annotation(pod, name);
             let common = namespace
@@ -60,13 +58,13 @@ impl Controllers<'_> {
             "unschedulable" => Outcome::Unschedulable,
             _ => Outcome::Usual,
         };
-        let usual = self.memory.settings.delay;
         Fate {
             outcome,
-            delay: duration(&said(DELAY)).unwrap_or(usual),
-            lack: match pod["status"]["phase"] == "Pending" {
-                true => self.lack_of(pod),
-                false => None,
+            delay: duration(&said(DELAY)).unwrap_or(self.memory.settings.delay),
+            missing: if pod["status"]["phase"] == "Pending" {
+                self.missing_reference(pod)
+            } else {
+                None
             },
         }
     }

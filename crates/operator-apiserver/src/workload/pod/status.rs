@@ -213,9 +213,12 @@ fn container(spec: &Value, known: &Value, containers: &Containers) -> Value {
             "startedAt": started,
         }})
     };
-    let waiting = |reason: &str, message: String| match message.is_empty() {
-        true => json!({"waiting": {"reason": reason}}),
-        false => json!({"waiting": {"message": message, "reason": reason}}),
+    let waiting = |reason: &str, message: String| {
+        if message.is_empty() {
+            json!({"waiting": {"reason": reason}})
+        } else {
+            json!({"waiting": {"message": message, "reason": reason}})
+        }
     };
     let mut restarts = number(&known["restartCount"]);
     let mut last = known["lastState"].clone();
@@ -244,10 +247,13 @@ fn container(spec: &Value, known: &Value, containers: &Containers) -> Value {
             let message = "back-off restarting failed container".to_owned();
             waiting("CrashLoopBackOff", message)
         }
-        Containers::Ended { code } => match known["state"]["terminated"].is_object() {
-            true => known["state"].clone(),
-            false => ended(*code, &since),
-        },
+        Containers::Ended { code } => {
+            if known["state"]["terminated"].is_object() {
+                known["state"].clone()
+            } else {
+                ended(*code, &since)
+            }
+        }
     };
     let is_running = matches!(containers, Containers::Running | Containers::NotReady);
     let has_run = !matches!(

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::VOLUME_CLAIMS;
+use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
+use crate::model::{Key, Result};
 use crate::workload::actor::CONTROLLERS;
 use crate::workload::field::{items, reference};
 use crate::workload::history::REVISION;
@@ -70,8 +71,7 @@ impl Controllers<'_> {
             }
             let mut claim = template.clone();
             let mut labels = claim["metadata"]["labels"].take();
-            let selected = set["spec"]["selector"]["matchLabels"].as_object();
-            for (label, value) in selected.into_iter().flatten() {
+            for (label, value) in entries(&set["spec"]["selector"]["matchLabels"]) {
                 labels[label.as_str()] = value.clone();
             }
             claim["apiVersion"] = "v1".into();
@@ -111,10 +111,5 @@ impl Controllers<'_> {
 }
 
 fn claim_key(pod: &Value, name: &str) -> Key {
-    Key {
-        plural: "persistentvolumeclaims".into(),
-        namespace: text(pod, "namespace").into(),
-        name: name.into(),
-        ..Key::default()
-    }
+    Key::new(VOLUME_CLAIMS, text(pod, "namespace"), name)
 }

@@ -10,9 +10,9 @@ use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
-use crate::model::failure::Result;
-use crate::model::key::Key;
+use crate::kinds::resource::PODS;
 use crate::model::metadata::{is_deleting, name};
+use crate::model::{Key, Result};
 
 const COMPONENT: &str = "statefulset-controller";
 
@@ -42,22 +42,22 @@ impl Controllers<'_> {
     fn step_stateful_set(&mut self, key: &Key, set: Value) -> Result<()> {
         let revisions = self.revise(&set)?;
         let is_member = |pod: &Value| ordinal(name(&set), pod).is_some();
-        let mut pods = copies(self.claim(&set, ("", "pods"), is_member));
+        let mut pods = copies(self.claim(&set, PODS, is_member));
         pods.sort_by_cached_key(|pod| ordinal(name(&set), pod));
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
             self.wake(key, time);
         }
-        let known = &set["status"]["currentRevision"];
         let current = revisions
             .iter()
-            .find(|one| one["metadata"]["name"] == *known);
+            .find(|one| one["metadata"]["name"] == set["status"]["currentRevision"]);
         let update = &revisions[revisions.len() - 1];
         let pass = Pass::new(set.clone(), current.unwrap_or(update), update, &pods);
         let mut status = pass.status(&pods);
-        let result = match is_deleting(&set) {
-            true => Ok(0),
-            false => self.run_pass(&pass),
+        let result = if is_deleting(&set) {
+            Ok(0)
+        } else {
+            self.run_pass(&pass)
         };
         if let Ok(updated @ 1..) = result {
             status["currentReplicas"] = (number(&status["currentReplicas"]) - updated).into();
@@ -145,9 +145,10 @@ impl Controllers<'_> {
         let set = &pass.set;
         let strategy = &set["spec"]["updateStrategy"];
         let start = number(&set["spec"]["ordinals"]["start"]);
-        let old = match strategy["rollingUpdate"].is_object() {
-            true => number(&strategy["rollingUpdate"]["partition"]),
-            false => number(&set["status"]["currentReplicas"]),
+        let old = if strategy["rollingUpdate"].is_object() {
+            number(&strategy["rollingUpdate"]["partition"])
+        } else {
+            number(&set["status"]["currentReplicas"])
         };
         let is_old = strategy["type"] == "RollingUpdate" && ordinal < start + old;
         let revision = if is_old { &pass.current } else { &pass.update };
@@ -200,8 +201,8 @@ impl Pass {
             .saturating_add(1);
         let range = start..start.saturating_add(number(&spec["replicas"]).min(most));
         let find = |number: i64| {
-            let mut pods = pods.iter();
-            pods.find(|pod| ordinal(name(&set), pod) == Some(number))
+            pods.iter()
+                .find(|pod| ordinal(name(&set), pod) == Some(number))
                 .cloned()
         };
         let replicas = range.clone().map(|number| (number, find(number))).collect();

@@ -10,17 +10,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::model::clock;
-use crate::model::failure::{Failure, Result};
-use crate::model::key::Key;
-use crate::model::kind::Kind;
+use crate::kinds::strategy;
+use crate::kinds::strategy::Dependents;
 use crate::model::metadata::{self, finalizers, is_deleting, name, text};
+use crate::model::{Failure, Key, Kind, Result, clock};
+use crate::read::Reply;
 use crate::read::list::List;
-use crate::read::page::{Page, Reading};
-use crate::read::reply::Reply;
-use crate::request::resource::Request;
-use crate::resource::{crd, namespace};
-use crate::store::state::State;
+use crate::read::page::{self, Page, Reading};
+use crate::request::Request;
+use crate::store::stored::{self, check_stored, to_storage};
+use crate::store::{State, Store};
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
@@ -31,193 +30,190 @@ pub(crate) struct Deleted {
     pub is_gone: bool,
 }
 
-impl State {
-    pub(crate) fn delete(&mut self, request: &Request<'_>) -> Result<Reply> {
-        let (options, _) = Options::read(request)?;
-        let key = request.key(&request.path.name);
-        let deleted = self.delete_shown(request.kind, &key, &options)?;
-        Ok(request.deletion_reply(deleted, &options))
-    }
-
-    pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
-        let (options, _) = Options::read(request)?;
-        let page = self.collection(request)?;
-        for item in &page.items {
-            let key = request.key(name(item.object()));
-            if self.store.find(&key).is_some() {
-                self.delete_shown(request.kind, &key, &options)?;
-            }
-        }
-        Ok(self.collection_reply(request.kind, page))
-    }
-
-    /// The objects that the deletion of a collection selects. The real server also reads them in pages if there is no limit, but always to
-    /// the last page.
-    pub(crate) fn collection(&self, request: &Request<'_>) -> Result<Page> {
-        self.page(request, Reading::Paged)
-    }
-
-    /// The deleted objects of a collection, in their last state.
-    pub(crate) fn collection_reply(&self, kind: &Kind, mut page: Page) -> Reply {
-        page.metadata["resourceVersion"] = self.store.version().to_string().into();
-        let list = List::new(kind, page.metadata, page.items);
-        Reply::ok(list.into_value())
-    }
-
-    /// An object that the server itself permits to be deleted.
-    pub(crate) fn deletable(
-        &self,
-        kind: &Kind,
-        key: &Key,
-        options: &Options,
-    ) -> Result<Arc<Value>> {
-        let Some(live) = self.store.find(key) else {
-            return Err(Failure::not_found(kind, &key.name));
-        };
-        kind.check_stored(&live)?;
-        precondition::check(kind, &live, options)?;
-        if kind.is("", "namespaces") && namespace::may_not_be_deleted(&key.name) {
-            let text = format!(
-                "namespaces {:?} is forbidden: this namespace may not be deleted",
-                key.name
-            );
-            return Err(Failure::forbidden(kind, &key.name, text));
-        }
-        Ok(live)
-    }
-
-    /// Deletes an object, and returns it in the version of the request. Changes nothing if it cannot be converted.
-    pub(crate) fn delete_shown(
-        &mut self,
-        kind: &Kind,
-        key: &Key,
-        options: &Options,
-    ) -> Result<Deleted> {
-        let live = self.deletable(kind, key, options)?;
-        let mut shown = self.present(kind, &live)?;
-        let Deleted { object, is_gone } = self.delete_one(kind, key, options)?;
-        let is_converted = self.converter(kind).is_some();
-        let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
-            // A deletion changes only metadata, and a conversion only labels and annotations.
-            true => {
-                let own = shown["metadata"].take();
-                shown["metadata"] = object["metadata"].clone();
-                for field in ["labels", "annotations"] {
-                    metadata::set(&mut shown, field, own[field].clone());
-                }
-                shown
-            }
-            false => self.present(kind, &object)?,
-        };
-        Ok(Deleted { object, is_gone })
-    }
-
-    /// Removes an object, or marks it as being deleted if something keeps it. Returns the object in its stored form.
-    pub(crate) fn delete_one(
-        &mut self,
-        kind: &Kind,
-        key: &Key,
-        options: &Options,
-    ) -> Result<Deleted> {
-        let live = self.deletable(kind, key, options)?;
-        let mut object = Value::clone(&live);
-        let is_chosen = finalizers(&object)
-            .iter()
-            .any(|name| [FOREGROUND, ORPHAN].contains(name));
-        let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
-        match is_event(kind) {
-            // Foreground deletion does not wait for their dependents.
-            true => propagate(&mut object, Some(Propagation::Background)),
-            false => propagate(&mut object, options.propagation.or(usual)),
-        }
-        if kind.is("", "namespaces") {
-            namespace::terminate(&mut object);
-        }
-        if crd::is_crd(kind) {
-            crd::terminate(&mut object);
-        }
-        let grace = grace(kind, &object, options);
-        let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
-        if !is_held && grace == 0 {
-            if kind.is("", "pods") {
-                mark(&mut object, grace);
-                // Watches report that a pod is being deleted before they report its deletion.
-                if !options.dry_run && !is_deleting(&live) {
-                    self.put(key.clone(), object.clone());
-                }
-            }
-            if !options.dry_run
-                && let Some(last) = self.remove(key)
-            {
-                object["metadata"]["resourceVersion"] = last["metadata"]["resourceVersion"].clone();
-            }
-            return Ok(Deleted {
-                object,
-                is_gone: true,
-            });
-        }
-        if is_deleting(&object) {
-            if kind.is("", "pods") {
-                shorten(&mut object, options.grace);
-            }
-        } else {
-            match kind.is("", "namespaces") || crd::is_crd(kind) {
-                true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
-                false => mark(&mut object, grace),
-            }
-        }
-        if object != *live && !options.dry_run {
-            let marked = match self.converter(kind) {
-                // The server's own controllers delete without a conversion.
-                Some(_) => object,
-                None => {
-                    let object = self.present(kind, &object)?;
-                    self.to_storage(kind, object)?.0
-                }
-            };
-            object = Value::clone(&*self.put(key.clone(), marked));
-            self.unsettled = true;
-        }
-        Ok(Deleted {
-            object,
-            is_gone: false,
-        })
-    }
-
-    /// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
-    pub(crate) fn holds(&self, kind: &Kind, object: &Value) -> bool {
-        kind.is("", "namespaces")
-            && object["spec"]["finalizers"]
-                .as_array()
-                .is_some_and(|list| !list.is_empty())
-    }
+pub(crate) fn delete(state: &mut State, request: &Request<'_>) -> Result<Reply> {
+    let (options, _) = Options::read(request)?;
+    let key = request.key(&request.path.name);
+    let deleted = delete_shown(state, request.kind, &key, &options)?;
+    Ok(deletion_reply(request, deleted, &options))
 }
 
-impl Request<'_> {
-    /// The response to the deletion of one object.
-    pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
-        let (kind, name) = (self.kind, &self.path.name);
-        if !deleted.is_gone && options.spares_orphans {
-            let object = deleted.object;
-            return Reply::Object { code: 202, object };
+pub(crate) fn delete_collection(state: &mut State, request: &Request<'_>) -> Result<Reply> {
+    let (options, _) = Options::read(request)?;
+    let page = collection(state, request)?;
+    for item in &page.items {
+        let key = request.key(name(item.object()));
+        if state.store.find(&key).is_some() {
+            delete_shown(state, request.kind, &key, &options)?;
         }
-        if !deleted.is_gone || returns_object(kind) {
-            return Reply::ok(deleted.object);
-        }
-        let mut details = json!({"name": name});
-        if !kind.group.is_empty() {
-            details["group"] = kind.group.as_str().into();
-        }
-        details["kind"] = kind.plural.as_str().into();
-        details["uid"] = text(&deleted.object, "uid").into();
-        Reply::ok(json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        }))
     }
+    Ok(collection_reply(&state.store, request.kind, page))
+}
+
+/// The objects that the deletion of a collection selects. The real server also reads them in pages if there is no limit, but always to
+/// the last page.
+pub(crate) fn collection(state: &State, request: &Request<'_>) -> Result<Page> {
+    page::page(state, request, Reading::Paged)
+}
+
+/// The deleted objects of a collection, in their last state.
+pub(crate) fn collection_reply(store: &Store, kind: &Kind, mut page: Page) -> Reply {
+    page.metadata["resourceVersion"] = store.version().to_string().into();
+    let list = List::new(kind, page.metadata, page.items);
+    Reply::ok(list.into_value())
+}
+
+/// An object that the server itself permits to be deleted.
+pub(crate) fn deletable(
+    store: &Store,
+    kind: &Kind,
+    key: &Key,
+    options: &Options,
+) -> Result<Arc<Value>> {
+    let Some(live) = store.find(key) else {
+        return Err(Failure::not_found(kind, &key.name));
+    };
+    check_stored(kind, &live)?;
+    precondition::check(kind, &live, options)?;
+    if strategy(kind).undeletable.contains(&&*key.name) {
+        let text = format!(
+            "{} {:?} is forbidden: this namespace may not be deleted",
+            kind.plural, key.name
+        );
+        return Err(Failure::forbidden(kind, &key.name, text));
+    }
+    Ok(live)
+}
+
+/// Deletes an object, and returns it in the version of the request. Changes nothing if it cannot be converted.
+pub(crate) fn delete_shown(
+    state: &mut State,
+    kind: &Kind,
+    key: &Key,
+    options: &Options,
+) -> Result<Deleted> {
+    let live = deletable(&state.store, kind, key, options)?;
+    let mut shown = stored::present(&state.conversions, kind, &live)?;
+    let Deleted { object, is_gone } = delete_one(state, kind, key, options)?;
+    let is_converted = state.conversions.converter(kind).is_some();
+    let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
+        // A deletion changes only metadata, and a conversion only labels and annotations.
+        true => {
+            let own = shown["metadata"].take();
+            shown["metadata"] = object["metadata"].clone();
+            for field in ["labels", "annotations"] {
+                metadata::set(&mut shown, field, own[field].clone());
+            }
+            shown
+        }
+        false => stored::present(&state.conversions, kind, &object)?,
+    };
+    Ok(Deleted { object, is_gone })
+}
+
+/// Removes an object, or marks it as being deleted if something keeps it. Returns the object in its stored form.
+pub(crate) fn delete_one(
+    state: &mut State,
+    kind: &Kind,
+    key: &Key,
+    options: &Options,
+) -> Result<Deleted> {
+    let live = deletable(&state.store, kind, key, options)?;
+    let mut object = Value::clone(&live);
+    let is_chosen = finalizers(&object)
+        .iter()
+        .any(|name| [FOREGROUND, ORPHAN].contains(name));
+    let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
+    let own = strategy(kind);
+    propagate(
+        &mut object,
+        match own.dependents {
+            Dependents::Unsupported => Some(Propagation::Background),
+            _ => options.propagation.or(usual),
+        },
+    );
+    if let Some(terminate) = own.terminate {
+        terminate(&mut object);
+    }
+    let grace = grace(kind, &object, options);
+    let is_held = !finalizers(&object).is_empty() || holds(kind, &object);
+    if !is_held && grace == 0 {
+        if own.has_grace_period {
+            mark(&mut object, grace);
+            // Watches report that a pod is being deleted before they report its deletion.
+            if !options.dry_run && !is_deleting(&live) {
+                state.put(key.clone(), object.clone());
+            }
+        }
+        if !options.dry_run
+            && let Some(last) = state.remove(key)
+        {
+            object["metadata"]["resourceVersion"] = last["metadata"]["resourceVersion"].clone();
+        }
+        return Ok(Deleted {
+            object,
+            is_gone: true,
+        });
+    }
+    if is_deleting(&object) {
+        if own.has_grace_period {
+            shorten(&mut object, options.grace);
+        }
+    } else {
+        if own.terminate.is_some() {
+            metadata::set(&mut object, "deletionTimestamp", metadata::now())
+        } else {
+            mark(&mut object, grace)
+        }
+    }
+    if object != *live && !options.dry_run {
+        let marked = match state.conversions.converter(kind) {
+            // The server's own controllers delete without a conversion.
+            Some(_) => object,
+            None => {
+                let object = stored::present(&state.conversions, kind, &object)?;
+                to_storage(&state.conversions, kind, object)?.0
+            }
+        };
+        object = Value::clone(&*state.put(key.clone(), marked));
+        state.gc.is_due = true;
+    }
+    Ok(Deleted {
+        object,
+        is_gone: false,
+    })
+}
+
+/// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
+pub(crate) fn holds(kind: &Kind, object: &Value) -> bool {
+    strategy(kind).terminate.is_some()
+        && object["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+}
+
+/// The response to the deletion of one object.
+pub(crate) fn deletion_reply(request: &Request<'_>, deleted: Deleted, options: &Options) -> Reply {
+    let (kind, name) = (request.kind, &request.path.name);
+    if !deleted.is_gone && options.spares_orphans {
+        let object = deleted.object;
+        return Reply::Object { code: 202, object };
+    }
+    if !deleted.is_gone || strategy(kind).returns_deleted {
+        return Reply::ok(deleted.object);
+    }
+    let mut details = json!({"name": name});
+    if !kind.group.is_empty() {
+        details["group"] = kind.group.as_str().into();
+    }
+    details["kind"] = kind.plural.as_str().into();
+    details["uid"] = text(&deleted.object, "uid").into();
+    Reply::ok(json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }))
 }
 
 /// Marks an object as being deleted after a grace period in seconds.
@@ -260,7 +256,7 @@ fn propagate(object: &mut Value, propagation: Option<Propagation>) {
 
 /// The grace period, which only pods that are assigned to a node have.
 fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
-    let is_running = kind.is("", "pods")
+    let is_running = strategy(kind).has_grace_period
         && object["spec"]["nodeName"]
             .as_str()
             .is_some_and(|node| !node.is_empty())
@@ -291,29 +287,5 @@ fn shorten(object: &mut Value, wanted: Option<i64>) {
     {
         metadata::set(object, "deletionTimestamp", clock::text(end));
         metadata::set(object, "deletionGracePeriodSeconds", wanted);
-    }
-}
-
-fn is_event(kind: &Kind) -> bool {
-    kind.is("", "events") || kind.is("events.k8s.io", "events")
-}
-
-/// The built-in kinds for which the response is the deleted object instead of a Status.
-fn returns_object(kind: &Kind) -> bool {
-    match kind.group.as_str() {
-        "" => [
-            "namespaces",
-            "persistentvolumeclaims",
-            "persistentvolumes",
-            "pods",
-            "podtemplates",
-            "resourcequotas",
-            "serviceaccounts",
-            "services",
-        ]
-        .contains(&kind.plural.as_str()),
-        "storage.k8s.io" => kind.plural != "csistoragecapacities",
-        "resource.k8s.io" => true,
-        _ => false,
     }
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::model::failure::{Cause, Failure, Result};
-use crate::request::call::Call;
-use crate::request::resource::Request;
+use crate::kinds::strategy;
+use crate::kinds::strategy::Dependents;
+use crate::model::json::items;
+use crate::model::{Cause, Failure, Result};
+use crate::request::{Call, Request};
 use crate::{decode, go};
 
 /// [DeleteOptions], from the body or the query.
@@ -44,9 +46,10 @@ impl Options {
     pub fn read(request: &Request<'_>) -> Result<(Self, Value)> {
         let call = request.call;
         // A body stands for the whole query.
-        let mut sent = match call.body.is_empty() {
-            true => of_query(call)?,
-            false => call.options(request.kind)?,
+        let mut sent = if call.body.is_empty() {
+            of_query(call)?
+        } else {
+            call.options(request.kind)?
         };
         decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         check_options(&sent)?;
@@ -70,15 +73,14 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
-        let is_job = request.kind.is("batch", "jobs");
-        let orphans = is_job || request.kind.is("", "replicationcontrollers");
-        if propagation.is_none() && is_job {
-            request.call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+        let warning = strategy(request.kind).deletion_warning;
+        if let Some(warning) = warning.filter(|_| propagation.is_none()) {
+            request.call.warn(warning);
         }
         let precondition = |name: &str| sent["preconditions"][name].as_str().map(str::to_owned);
         Ok(Self {
             propagation,
-            orphans,
+            orphans: strategy(request.kind).dependents == Dependents::Orphaned,
             spares_orphans: sent["orphanDependents"] == false,
             grace: sent["gracePeriodSeconds"].as_i64(),
             dry_run: sent["dryRun"][0] == "All",
@@ -122,7 +124,7 @@ fn check_options(sent: &Value) -> Result<()> {
         )));
     }
     let dry_run = &sent["dryRun"];
-    let mut wanted = dry_run.as_array().into_iter().flatten();
+    let mut wanted = items(dry_run);
     if wanted.any(|it| it != "All") {
         let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
         let cause = Cause::unsupported("dryRun", text);

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::Options;
-use crate::model::failure::{Failure, Result};
-use crate::model::kind::Kind;
+use crate::kinds::strategy;
 use crate::model::metadata::{name, text};
-use crate::resource::crd;
+use crate::model::{Failure, Kind, Result};
 
 /// Rejects an object whose uid or version differs from the one that the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
-    match kind.is("", "namespaces") || crd::is_crd(kind) {
-        true => check_in_store(kind, live, options),
-        false => check_usually(kind, live, options),
+    if strategy(kind).terminate.is_some() {
+        check_in_store(kind, live, options)
+    } else {
+        check_usually(kind, live, options)
     }
 }
 

@@ -11,8 +11,8 @@ use super::super::success::Phase;
 use super::super::{Operator, Sample, Trial};
 use super::scene::{Scene, differences, version};
 use super::{resource, yaml};
+use crate::Request;
 use crate::install::documents;
-use crate::request_log::Request;
 
 /// The times of conditions have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1_100);
@@ -78,12 +78,13 @@ impl Trial {
             let mut differences = differences(&state, actual);
             differences.retain(|path, _| !nondeterministic.contains_key(path));
             let shown: Vec<String> = differences.into_values().take(6).collect();
-            match shown.is_empty() {
-                true => Ok(()),
-                false => Err(format!(
+            if shown.is_empty() {
+                Ok(())
+            } else {
+                Err(format!(
                     "{when}, the result is not the same as for an object that was created with this spec:\n  {}",
                     shown.join("\n  ")
-                )),
+                ))
             }
         };
         check(stage.runtime().block_on(async {

@@ -151,9 +151,12 @@ impl Trial {
         check_events(&scene.server, &scene.before).await?;
         if scene.reports {
             let succeeded = self.succeeded(&scene.server, scene.described(), Phase::WithSample);
-            succeeded.await.or_else(|why| match why.contains(TAKEN) {
-                true => Ok(()),
-                false => Err(why),
+            succeeded.await.or_else(|why| {
+                if why.contains(TAKEN) {
+                    Ok(())
+                } else {
+                    Err(why)
+                }
             })?;
         }
         scene.uninstall(second).await;
@@ -196,12 +199,13 @@ impl Trial {
                 })
             })
             .collect();
-        match remaining.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
+        if remaining.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
                 "after the sample was deleted, these objects remain:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete the object in `cleanup`; if it should remain, add its kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
                 remaining.join("\n  ")
-            )),
+            ))
         }
     }
 
@@ -241,10 +245,10 @@ async fn check_foreign_objects(
         "metadata": {"name": "somebody-else", "namespace": namespace}});
     scene.install(&holder.to_string()).await;
     let objects = scene.server.objects().await;
-    let held = objects
+    let uid = objects
         .values()
-        .find(|it| it["metadata"]["name"] == "somebody-else");
-    let uid = held.map(|it| it["metadata"]["uid"].clone());
+        .find(|it| it["metadata"]["name"] == "somebody-else")
+        .map(|it| it["metadata"]["uid"].clone());
     let mut placed = vec![];
     for child in children {
         let metadata = &child["metadata"];

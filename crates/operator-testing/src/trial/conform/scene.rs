@@ -11,8 +11,8 @@ use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::{Faults, Schedule};
-use crate::request_log::{MESSAGES, Request};
-use crate::server::Server;
+use crate::request_log::MESSAGES;
+use crate::{Request, Server};
 
 pub(super) struct Scene<'a> {
     pub server: Server,
@@ -76,14 +76,14 @@ impl<'a> Scene<'a> {
     /// Waits until the operator stops writing.
     pub async fn rest(&self, since: &str) -> Result<(), String> {
         let known = self.faults.requests().len();
-        let rested = settle(
+        let why = settle(
             &self.server,
             &self.faults,
             &self.options,
             Default::default(),
-        );
-        let rested = rested.await;
-        let why = rested.and_then(|()| repeated(&self.faults.requests()[known..]));
+        )
+        .await
+        .and_then(|()| repeated(&self.faults.requests()[known..]));
         self.check_failures(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
     }

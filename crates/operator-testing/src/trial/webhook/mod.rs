@@ -17,8 +17,8 @@ use super::stage::Stage;
 use super::state::{differences, settled_state};
 use super::success::Phase;
 use super::{Operator, Sample, Start, Trial, difference_to_baseline};
+use crate::Server;
 use crate::fault::{Faults, Schedule, bounded, seed};
-use crate::server::Server;
 use crate::webhook_fault::{WebhookFault, WebhookFaults, WebhookSchedule};
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than its pauses between retries.

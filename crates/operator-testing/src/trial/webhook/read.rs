@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::user::User;
-use crate::error::Error;
 use crate::install::documents;
-use crate::server::Server;
+use crate::{Error, Server};
 
 impl User {
     /// Reads the objects of the sample in each version, until no webhook fails. The operator may have deleted them.

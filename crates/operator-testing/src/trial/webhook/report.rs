@@ -23,9 +23,10 @@ pub(super) fn failed(schedule: &WebhookSchedule, run: &WebhookRun, why: &str) ->
 pub(super) fn survived(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
     let lines = answered(run).into_iter();
     let refused: Vec<String> = lines.filter(|line| line.contains("refused")).collect();
-    match refused.is_empty() {
-        true => format!("{}\n  no request was refused", headline(schedule, run)),
-        false => format!("{}\n  {}", headline(schedule, run), refused.join("\n  ")),
+    if refused.is_empty() {
+        format!("{}\n  no request was refused", headline(schedule, run))
+    } else {
+        format!("{}\n  {}", headline(schedule, run), refused.join("\n  "))
     }
 }
 

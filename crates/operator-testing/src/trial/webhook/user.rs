@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::error::Error;
 use crate::fault::is_of_webhook;
-use crate::server::Server;
 use crate::trial::state::mask_uids;
+use crate::{Error, Server};
 
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(1);

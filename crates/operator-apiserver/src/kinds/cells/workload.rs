@@ -1,0 +1,165 @@
+//! Rows of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
+
+use serde_json::{Value, json};
+
+use super::age;
+use crate::model::clock;
+use crate::model::json::items;
+use crate::model::label_text::{labels, or_none, selector};
+use crate::model::metadata::{is_deleting, text};
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+/// The names and images of the containers.
+fn containers(template: &Value) -> (String, String) {
+    let join = |field: &str| {
+        let texts = items(&template["spec"]["containers"]);
+        let texts = texts.map(|container| container[field].as_str().unwrap_or_default());
+        texts.collect::<Vec<_>>().join(",")
+    };
+    (join("name"), join("image"))
+}
+
+pub(crate) fn deployment(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["template"]);
+    let ready = format!(
+        "{}/{}",
+        number(&status["readyReplicas"]),
+        number(&spec["replicas"])
+    );
+    vec![
+        text(object, "name").into(),
+        ready.into(),
+        number(&status["updatedReplicas"]).into(),
+        number(&status["availableReplicas"]).into(),
+        age(object),
+        names.into(),
+        images.into(),
+        selector(&spec["selector"]).into(),
+    ]
+}
+
+pub(crate) fn replica_set(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["template"]);
+    vec![
+        text(object, "name").into(),
+        number(&spec["replicas"]).into(),
+        number(&status["replicas"]).into(),
+        number(&status["readyReplicas"]).into(),
+        age(object),
+        names.into(),
+        images.into(),
+        or_none(selector(&spec["selector"])).into(),
+    ]
+}
+
+pub(crate) fn stateful_set(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["template"]);
+    let ready = format!(
+        "{}/{}",
+        number(&status["readyReplicas"]),
+        number(&spec["replicas"])
+    );
+    vec![
+        text(object, "name").into(),
+        ready.into(),
+        age(object),
+        names.into(),
+        images.into(),
+    ]
+}
+
+pub(crate) fn daemon_set(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["template"]);
+    vec![
+        text(object, "name").into(),
+        number(&status["desiredNumberScheduled"]).into(),
+        number(&status["currentNumberScheduled"]).into(),
+        number(&status["numberReady"]).into(),
+        number(&status["updatedNumberScheduled"]).into(),
+        number(&status["numberAvailable"]).into(),
+        labels(&spec["template"]["spec"]["nodeSelector"]).into(),
+        age(object),
+        names.into(),
+        images.into(),
+        or_none(selector(&spec["selector"])).into(),
+    ]
+}
+
+pub(crate) fn job(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["template"]);
+    let succeeded = number(&status["succeeded"]);
+    let completions = match (spec["completions"].as_i64(), number(&spec["parallelism"])) {
+        (Some(wanted), _) => format!("{succeeded}/{wanted}"),
+        (None, parallelism @ 2..) => format!("{succeeded}/1 of {parallelism}"),
+        (None, _) => format!("{succeeded}/1"),
+    };
+    let end = match &status["completionTime"] {
+        Value::Null => json!(clock::now().to_string()),
+        time => time.clone(),
+    };
+    let duration = age::between(&status["startTime"], &end).unwrap_or_default();
+    vec![
+        text(object, "name").into(),
+        state(object).into(),
+        completions.into(),
+        duration.into(),
+        age(object),
+        names.into(),
+        images.into(),
+        or_none(selector(&spec["selector"])).into(),
+    ]
+}
+
+/// The state of a Job in a word.
+fn state(job: &Value) -> &'static str {
+    let conditions = job["status"]["conditions"].as_array();
+    let is = |type_: &str| {
+        let mut conditions = conditions.into_iter().flatten();
+        conditions
+            .find(|condition| condition["type"] == type_)
+            .is_some_and(|condition| condition["status"] == "True")
+    };
+    match () {
+        () if is("Complete") => "Complete",
+        () if is("Failed") => "Failed",
+        () if is_deleting(job) => "Terminating",
+        () if is("Suspended") => "Suspended",
+        () if is("FailureTarget") => "FailureTarget",
+        () if is("SuccessCriteriaMet") => "SuccessCriteriaMet",
+        () => "Running",
+    }
+}
+
+pub(crate) fn cron_job(object: &Value) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (names, images) = containers(&spec["jobTemplate"]["spec"]["template"]);
+    let suspend = match spec["suspend"].as_bool() {
+        Some(true) => "True",
+        Some(false) => "False",
+        None => "<unset>",
+    };
+    let last = match &status["lastScheduleTime"] {
+        Value::Null => "<none>".to_owned(),
+        time => age::since(time),
+    };
+    vec![
+        text(object, "name").into(),
+        spec["schedule"].as_str().unwrap_or_default().into(),
+        spec["timeZone"].as_str().unwrap_or("<none>").into(),
+        suspend.into(),
+        status["active"].as_array().map_or(0, Vec::len).into(),
+        last.into(),
+        age(object),
+        names.into(),
+        images.into(),
+        or_none(selector(&spec["jobTemplate"]["spec"]["selector"])).into(),
+    ]
+}

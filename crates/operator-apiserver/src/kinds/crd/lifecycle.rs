@@ -1,0 +1,109 @@
+//! The fields that the server sets in a CRD when it is created, changed and deleted.
+
+use serde_json::{Value, json};
+
+use crate::model::metadata::{self, finalizers, is_deleting};
+
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Sets the defaults of names, conversion and stored versions.
+pub(crate) fn set_defaults(object: &mut Value) {
+    let kind = object["spec"]["names"]["kind"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if kind.is_empty() {
+        return;
+    }
+    let names = &mut object["spec"]["names"];
+    for (field, value) in [
+        ("singular", kind.to_lowercase()),
+        ("listKind", format!("{kind}List")),
+    ] {
+        if names[field].as_str().unwrap_or_default().is_empty() {
+            names[field] = value.into();
+        }
+    }
+    if object["spec"]["conversion"].is_null() {
+        object["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    let stored = object["status"]["storedVersions"].as_array();
+    let storage = storage_version(object);
+    if stored.is_none_or(Vec::is_empty) && !storage.is_null() {
+        object["status"]["storedVersions"] = json!([storage]);
+    }
+}
+
+/// The initial conditions of a CRD, before its names are accepted.
+pub(crate) fn prepare_for_create(object: &mut Value) {
+    let storage = storage_version(object);
+    object["status"] = json!({
+        "acceptedNames": {"plural": "", "kind": ""},
+        "conditions": null,
+        "storedVersions": [storage],
+    });
+}
+
+fn storage_version(object: &Value) -> Value {
+    versions(object)
+        .iter()
+        .find(|version| version["storage"] == true)
+        .map(|version| version["name"].clone())
+        .unwrap_or_default()
+}
+
+/// Records the storage version in `status.storedVersions`.
+pub(crate) fn add_stored_version(object: &mut Value) {
+    let storage = storage_version(object);
+    if let Some(stored) = object["status"]["storedVersions"].as_array_mut()
+        && !stored.contains(&storage)
+    {
+        stored.push(storage);
+    }
+}
+
+pub(crate) fn versions(definition: &Value) -> &[Value] {
+    definition["spec"]["versions"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Adds the finalizer and the condition of a CRD that is being deleted.
+pub(crate) fn terminate(object: &mut Value) {
+    if is_deleting(object) {
+        return;
+    }
+    let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
+    names.push(CLEANUP.into());
+    metadata::set(object, "finalizers", names);
+    set_terminating(
+        object,
+        "True",
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    );
+}
+
+pub(crate) fn set_terminating(definition: &mut Value, status: &str, reason: &str, message: &str) {
+    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else {
+        return;
+    };
+    let before = conditions
+        .iter_mut()
+        .find(|condition| condition["type"] == "Terminating");
+    let since = match &before {
+        Some(before) if before["status"] == status => before["lastTransitionTime"].clone(),
+        _ => metadata::now().into(),
+    };
+    let condition = json!({
+        "type": "Terminating",
+        "status": status,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    });
+    match before {
+        Some(before) => *before = condition,
+        None => conditions.push(condition),
+    }
+}

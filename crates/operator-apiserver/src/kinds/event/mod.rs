@@ -1,0 +1,57 @@
+//! Events, which have two versions with different fields.
+
+mod check;
+mod convert;
+
+#[cfg(feature = "faces")]
+pub(crate) use self::convert::old_form;
+
+use crate::kinds::resource::EVENTS;
+use crate::kinds::strategy::{Dependents, Strategy};
+
+pub(crate) const EVENT: Strategy = Strategy {
+    validate: |live, object, causes| check::check(false, live, object, causes),
+    validates_updates_as_new: false,
+    compares_metadata: |_| false,
+    allows_short_finalizers: true,
+    creates_on_update: true,
+    selectable_fields: Some(&[
+        ("involvedObject.kind", ""),
+        ("involvedObject.namespace", ""),
+        ("involvedObject.name", ""),
+        ("involvedObject.uid", ""),
+        ("involvedObject.apiVersion", ""),
+        ("involvedObject.resourceVersion", ""),
+        ("involvedObject.fieldPath", ""),
+        ("reason", ""),
+        ("reportingComponent", ""),
+        ("source", ""),
+        ("type", ""),
+    ]),
+    // Foreground deletion does not wait for their dependents.
+    dependents: Dependents::Unsupported,
+    cells: cells!(core::event),
+    ..Strategy::of(EVENTS)
+};
+
+pub(crate) const NEW_EVENT: Strategy = Strategy {
+    validate: |live, object, causes| check::check(true, live, object, causes),
+    creates_on_update: true,
+    selectable_fields: Some(&[
+        ("reason", ""),
+        ("regarding.kind", ""),
+        ("regarding.namespace", ""),
+        ("regarding.name", ""),
+        ("regarding.uid", ""),
+        ("regarding.apiVersion", ""),
+        ("regarding.resourceVersion", ""),
+        ("regarding.fieldPath", ""),
+        ("reportingController", ""),
+        ("type", ""),
+    ]),
+    dependents: Dependents::Unsupported,
+    to_storage: convert::old_form,
+    from_storage: Some(convert::new_form),
+    cells: cells!(core::new_event),
+    ..Strategy::of(("events.k8s.io", "events"))
+};

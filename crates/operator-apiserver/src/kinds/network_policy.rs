@@ -1,0 +1,35 @@
+//! NetworkPolicies.
+
+use serde_json::{Value, json};
+
+use super::strategy::Strategy;
+use super::value::{absent, fields, items};
+
+pub(crate) const NETWORK_POLICY: Strategy = Strategy {
+    set_defaults,
+    has_generation: true,
+    cells: cells!(core::network_policy),
+    ..Strategy::of(("networking.k8s.io", "networkpolicies"))
+};
+
+fn set_defaults(object: &mut Value) {
+    let spec = &mut object["spec"];
+    for (rules, _) in [("ingress", "from"), ("egress", "to")] {
+        for rule in items(spec, rules) {
+            for port in items(rule, "ports") {
+                fields(port, &[("protocol", json!("TCP"))]);
+            }
+        }
+    }
+    let has_egress = spec["egress"]
+        .as_array()
+        .is_some_and(|rules| !rules.is_empty());
+    absent(
+        &mut spec["policyTypes"],
+        if has_egress {
+            json!(["Ingress", "Egress"])
+        } else {
+            json!(["Ingress"])
+        },
+    );
+}

@@ -1,0 +1,162 @@
+//! The strategies of all built-in kinds that differ from others, by group and plural. Those with code have a file; the others are written
+//! here.
+
+use super::job::{self, cron_job};
+use super::resource::{
+    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONTROLLER_REVISIONS,
+    DISRUPTION_BUDGETS, ENDPOINT_SLICES, ENDPOINTS, RUNTIME_CLASSES, SERVICE_ACCOUNTS,
+};
+use super::strategy::{Controller, Strategy};
+use super::value::{items, keep};
+use super::webhook::{self, of_admission};
+use super::workload::{daemon_set, deployment, replica_set, stateful_set};
+use super::{
+    claim, config, crd, event, lease, namespace, network_policy, node, pod, priority_class, role,
+    service, volume,
+};
+
+/// They are searched by their resource.
+pub(crate) static BUILTIN: &[Strategy] = &[
+    config::CONFIG_MAP,
+    Strategy {
+        creates_on_update: true,
+        ..Strategy::of(ENDPOINTS)
+    },
+    event::EVENT,
+    Strategy {
+        creates_on_update: true,
+        ..Strategy::of(("", "limitranges"))
+    },
+    namespace::NAMESPACE,
+    node::NODE,
+    claim::CLAIM,
+    volume::VOLUME,
+    pod::POD,
+    pod::POD_TEMPLATE,
+    replica_set::REPLICATION_CONTROLLER,
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of(("", "resourcequotas"))
+    },
+    config::SECRET,
+    Strategy {
+        drop_disabled_fields: |_, account| {
+            items(account, "secrets").for_each(|secret| keep(secret, &["name"]));
+        },
+        returns_deleted: true,
+        cells: cells!(plain),
+        ..Strategy::of(SERVICE_ACCOUNTS)
+    },
+    service::SERVICE,
+    of_admission((ADMISSION, "mutatingadmissionpolicies")).with_generation(),
+    of_admission((ADMISSION, "mutatingadmissionpolicybindings")),
+    webhook::MUTATING,
+    of_admission(ADMISSION_POLICIES).with_generation(),
+    of_admission(ADMISSION_POLICY_BINDINGS).with_generation(),
+    webhook::VALIDATING,
+    crd::CRD,
+    Strategy {
+        validates_updates_as_new: false,
+        ..Strategy::of(CONTROLLER_REVISIONS)
+    },
+    daemon_set::DAEMON_SET,
+    deployment::DEPLOYMENT,
+    replica_set::REPLICA_SET,
+    stateful_set::STATEFUL_SET,
+    cron_job::CRON_JOB,
+    job::JOB,
+    Strategy {
+        selectable_fields: Some(&[("spec.signerName", "")]),
+        ..Strategy::of(("certificates.k8s.io", "certificatesigningrequests"))
+    },
+    lease::LEASE,
+    Strategy::of(ENDPOINT_SLICES).with_generation(),
+    event::NEW_EVENT,
+    Strategy::of((FLOW_CONTROL, "flowschemas")).with_generation(),
+    Strategy::of((FLOW_CONTROL, "prioritylevelconfigurations")).with_generation(),
+    Strategy {
+        has_generation: true,
+        cells: cells!(core::ingress),
+        ..Strategy::of(("networking.k8s.io", "ingresses"))
+    },
+    network_policy::NETWORK_POLICY,
+    Strategy {
+        kept_by_status: METADATA,
+        ..Strategy::of(("networking.k8s.io", "servicecidrs"))
+    },
+    Strategy {
+        allows_short_finalizers: true,
+        creates_on_update: true,
+        allows_unconditional_update: false,
+        ..Strategy::of(RUNTIME_CLASSES)
+    },
+    Strategy {
+        allows_unconditional_update: false,
+        has_generation: true,
+        cells: cells!(core::disruption_budget),
+        controller: Some(Controller::Budget),
+        ..Strategy::of(DISRUPTION_BUDGETS)
+    },
+    role::CLUSTER_ROLE_BINDING,
+    role::CLUSTER_ROLE,
+    role::ROLE_BINDING,
+    role::ROLE,
+    of_devices("deviceclasses"),
+    Strategy {
+        kept_by_status: METADATA,
+        ..of_devices("resourceclaims")
+    },
+    of_devices("resourceclaimtemplates"),
+    Strategy {
+        selectable_fields: Some(&[("spec.nodeName", ""), ("spec.driver", "")]),
+        ..of_devices("resourceslices")
+    },
+    priority_class::PRIORITY_CLASS,
+    of_storage("csidrivers").without_unconditional_update(),
+    of_storage("csinodes").without_unconditional_update(),
+    Strategy::of((STORAGE, "csistoragecapacities")).without_unconditional_update(),
+    of_storage("storageclasses"),
+    Strategy {
+        allows_unconditional_update: false,
+        kept_by_status: METADATA,
+        ..of_storage("volumeattachments")
+    },
+    of_storage("volumeattributesclasses"),
+];
+
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+const STORAGE: &str = "storage.k8s.io";
+
+const METADATA: &[&str] = &["annotations", "finalizers", "labels", "ownerReferences"];
+
+const fn of_devices(plural: &'static str) -> Strategy {
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of(("resource.k8s.io", plural))
+    }
+}
+
+const fn of_storage(plural: &'static str) -> Strategy {
+    Strategy {
+        returns_deleted: true,
+        ..Strategy::of((STORAGE, plural))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BUILTIN;
+    use crate::model::builtin::builtin;
+
+    #[test]
+    fn strategies_are_of_recorded_kinds_in_order() {
+        assert!(BUILTIN.is_sorted_by(|a, b| a.resource < b.resource));
+        for strategy in BUILTIN {
+            let is_recorded = builtin()
+                .kinds
+                .iter()
+                .any(|kind| kind.is(strategy.resource));
+            assert!(is_recorded, "{:?}", strategy.resource);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Runs schedules of faults on several threads.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope};
+
+/// The number of threads that this machine runs at once.
+pub(super) fn all() -> usize {
+    available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Runs all schedules, and returns their failures in order.
+pub(super) fn failures<S: Sync>(
+    threads: usize,
+    schedules: &[S],
+    run: &(dyn Fn(&S) -> Vec<String> + Sync),
+) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let rest = std::iter::from_fn(|| schedules.get(next.fetch_add(1, Ordering::Relaxed)));
+        rest.flat_map(run).collect::<Vec<_>>()
+    };
+    let mut failures: Vec<String> = scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join());
+        ended
+            .flat_map(|failures| failures.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    failures.sort();
+    failures
+}
