@@ -6,7 +6,7 @@ mod location;
 mod report;
 
 pub use code::Code;
-pub use location::{Excerpt, Location, lines, offset};
+pub use location::{Location, lines};
 pub use report::{Report, hint, is_unprintable};
 
 /// An oddity of an input that was found while the output was generated.

@@ -26,14 +26,12 @@ pub use marker::is_marked;
 pub use monitoring::Monitoring;
 pub use name::is_package_name;
 pub use owned::{Owned, OwnedCache, Update};
-pub use read::{Read, ReadVerb};
+pub use read::Read;
 pub use renamed::{Paths, Renamed};
 pub use rule::Rule;
 pub use runtime::{Runtime, installed_from};
 pub use selector::{Requirement, Selector, SelectorOperator};
-pub use table::{
-    Config, FORMAT, Kind, NamedController, Namespaces, Packaging, Source, WatchedCache,
-};
+pub use table::{Config, Kind, NamedController, Namespaces, Packaging, Source, WatchedCache};
 pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
     WebhookType,

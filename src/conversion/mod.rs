@@ -10,7 +10,7 @@ mod rule;
 
 pub use derive::{Derivation, derive};
 pub use path::{Path, Step};
-pub use rename::{Named, Rename, RenameError, path, resolve};
+pub use rename::{Rename, RenameError, path, resolve};
 pub use rule::{End, Place, Question, Rule};
 
 use crate::crd::{Api, Version};

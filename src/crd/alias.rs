@@ -25,6 +25,23 @@ pub struct Anchor {
     bytes: usize,
 }
 
+/// Why [`is_name`] refuses a name.
+pub const NO_NAME: &str =
+    "kubectl reads only letters, digits, `-` and `_` in the name of an anchor";
+
+/// Whether kubectl reads the name of an anchor.
+pub fn is_name(name: &str) -> bool {
+    let is_read = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+    !name.is_empty() && name.bytes().all(is_read)
+}
+
+/// The name of the anchor before a node at an offset, if nothing but a tag is between them.
+pub fn anchor_before(text: &str, at: usize) -> Option<&str> {
+    let mut words = text.get(..at)?.split_ascii_whitespace().rev();
+    let (_, name) = words.find(|it| !it.starts_with('!'))?.split_once('&')?;
+    Some(name)
+}
+
 impl Anchors {
     /// Keeps a copy of a value for later aliases.
     pub fn keep(

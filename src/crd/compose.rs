@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag, options};
 use serde_json::{Map, Value, map::Entry};
 
 use super::{
-    alias::Anchors,
+    alias::{self, Anchors},
     position::{Positions, range},
     problem::{Fault, MOST_LEVELS, MOST_TOLD, Problem},
     scalar::{check, is_null, name, resolve},
@@ -202,6 +202,16 @@ impl Composer<'_> {
             self.check_tabs(&event, &place)?;
         }
         self.seen = self.seen.max(place.end);
+        let name = match event {
+            Event::Scalar(_, _, 1.., _)
+            | Event::SequenceStart(_, 1.., _)
+            | Event::MappingStart(_, 1.., _) => alias::anchor_before(self.text, place.start),
+            Event::Alias(_) => self.text.get(place.start + 1..place.end),
+            _ => None,
+        };
+        if name.is_some_and(|name| !alias::is_name(name)) {
+            return Err(Fault::syntax(place, alias::NO_NAME));
+        }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.scalar(text, style, anchor, tag.as_deref(), place)

@@ -16,10 +16,7 @@ mod unique;
 mod yaml11;
 
 pub use add_version::{AddVersionError, NewVersion, add_version};
-pub use api::{
-    Api, Conversion, Deprecation, Enclosing, Names, PrinterColumn, Scale, Scope, Source, Version,
-};
-pub use live::ServerFields;
+pub use api::{Api, Conversion, Deprecation, PrinterColumn, Scope, Version};
 pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};
 pub use read::{holds_more, read, values};

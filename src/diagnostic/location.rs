@@ -98,19 +98,6 @@ impl Excerpt {
     }
 }
 
-/// The offset in bytes of a line and column, in characters, both from 1.
-pub fn offset(text: &str, line: usize, column: usize) -> usize {
-    let start = match line.checked_sub(2) {
-        Some(index) => line_breaks(text.as_bytes())
-            .nth(index)
-            .map_or(text.len(), |line_break| line_break.end),
-        None => 0,
-    };
-    let rest = &text[start..line_end(text, start)];
-    let column = rest.char_indices().nth(column.saturating_sub(1));
-    start + column.map_or(rest.len(), |(at, _)| at)
-}
-
 /// The line numbers of offsets, in one pass over the text if they ascend. The text begins on the line `first`.
 pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> Vec<usize> {
     let (mut at, mut line) = (0, first);
@@ -201,14 +188,6 @@ mod tests {
         assert_eq!(marked(text, 16..17), (14, 1, "d".into()));
         assert_eq!(marked("", 0..0), (11, 1, String::new()));
         assert_eq!(marked("a", 9..12), (11, 2, String::new()));
-    }
-
-    #[test]
-    fn a_line_and_column_are_converted_to_an_offset() {
-        let text = "a\u{e4}b\r\n\u{e4}c\rd";
-        for (line, column, expected) in [(1, 1, 0), (1, 3, 3), (2, 2, 8), (3, 1, 10), (9, 9, 11)] {
-            assert_eq!(offset(text, line, column), expected, "{line}:{column}");
-        }
     }
 
     #[test]

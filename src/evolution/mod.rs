@@ -13,8 +13,8 @@ mod storage;
 mod unknown;
 mod walk;
 
-pub use change::{Change, ChangeKind, Impact, Party, Verdict};
-pub use difference::{Difference, Segment, Side};
+pub use change::{Change, ChangeKind, Party, Verdict};
+pub use difference::{Difference, Side};
 
 use crate::crd::Api;
 

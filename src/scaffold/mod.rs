@@ -10,10 +10,8 @@ mod reconciler;
 mod status;
 mod webhook;
 
-pub use existing::{
-    EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, ExistingFiles, existing_files,
-};
-pub use webhook::{Admitted, Operations, WEBHOOK_TEMPLATES, WebhookFiles, webhook_files};
+pub use existing::{EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, existing_files};
+pub use webhook::{Admitted, Operations, WEBHOOK_TEMPLATES, webhook_files};
 
 use std::fmt;
 

@@ -33,7 +33,7 @@ mod value_form;
 mod value_type;
 mod write;
 
-pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
+pub use facts::{Access, KindFacts, StatusFacts, Wrapped};
 pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
 pub use value_type::ValueType;

@@ -17,8 +17,8 @@ mod root;
 mod scope;
 mod stale_path;
 
-pub use answers::{Answers, ConversionFile, Written, conversion_file, is_same_apart_from_layout};
-pub use controller::{Controller, Finalizer, Part, Resource, Wanted, controller};
+pub use answers::{Answers, conversion_file, is_same_apart_from_layout};
+pub use controller::{Controller, Part, Resource, Wanted, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};

@@ -321,6 +321,13 @@ fn errors_have_their_positions() {
         ("a: !own 1\n", "the tag `!own` is not supported", "1"),
         ("a: !!int x\n", "`x` is not an integer", "x"),
         ("a: *b\n", "unknown anchor", "*"),
+        ("a: && b\n", "kubectl reads only letters", "b"),
+        ("a: &é !!map\n  b: 1\n", "kubectl reads only letters", "b"),
+        (
+            "a: [&a-_1 b, *a-_1]\nb: &ü c\n",
+            "kubectl reads only letters",
+            "c",
+        ),
         ("a: 1\n--- {b: 2}\n", "a second document", "---"),
         ("a: 1\n\t\nb: 2\n", "only spaces may indent", "\t"),
         ("a: 'x'\n\t# note\n", "only spaces may indent", "\t"),

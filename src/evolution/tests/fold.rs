@@ -4,7 +4,7 @@ use operator_schema::{Schema, SchemaOrBool, violations};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::evolution::Segment;
+use crate::evolution::difference::Segment;
 
 /// The schema at the end of a path.
 fn at<'a>(schema: &'a Schema, path: &[Segment]) -> Option<&'a Schema> {
