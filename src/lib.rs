@@ -11,7 +11,7 @@ pub mod config;
 pub mod conversion;
 pub mod crd;
 mod dev;
-mod diagnostic;
+pub mod diagnostic;
 mod disk;
 pub mod evolution;
 mod hash;
