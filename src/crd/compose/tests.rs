@@ -322,7 +322,7 @@ fn errors_have_their_positions() {
         ("a: !!int x\n", "`x` is not an integer", "x"),
         ("a: *b\n", "unknown anchor", "*"),
         ("a: && b\n", "kubectl reads only letters", "b"),
-        ("a: &é !!map\n  b: 1\n", "kubectl reads only letters", "b"),
+        ("a: &é !!map\n  b: 1\n", "kubectl reads only letters", ""),
         (
             "a: [&a-_1 b, *a-_1]\nb: &ü c\n",
             "kubectl reads only letters",
