@@ -46,8 +46,8 @@ const CIRCLES: [(&str, &str); 5] = [
         "a reply may be a watch, and a watch may be refused with a reply",
     ),
     (
-        "crates/operator-apiserver/src/store/state.rs",
-        "the state contains what other files of its folder define, and gets their methods",
+        "crates/operator-apiserver/src/serve/route.rs",
+        "an eviction is a subresource, and ends in the deletion of its pod",
     ),
     (
         "crates/operator-apiserver/src/workload/pod/status.rs",

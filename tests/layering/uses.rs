@@ -236,7 +236,8 @@ fn with_self(path: &[String]) -> Module {
 
 /// Whether a file is the other one, or that of a module around it: a module and its parts are one.
 fn is_around(file: &Path, other: &Path) -> bool {
-    let folder = match file.file_name().is_some_and(|it| it == "mod.rs") {
+    let is_root = |it: &std::ffi::OsStr| it == "mod.rs" || it == "lib.rs";
+    let folder = match file.file_name().is_some_and(is_root) {
         true => file.with_file_name(""),
         false => file.with_extension(""),
     };
