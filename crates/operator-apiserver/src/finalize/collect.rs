@@ -3,39 +3,17 @@
 //!
 //! [Garbage collection]: https://kubernetes.io/docs/concepts/architecture/garbage-collection/
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::crd::sweep_crds;
+use super::edit::{Actor, edit};
 use super::namespace::sweep_namespaces;
 use super::protection::unprotect;
-use crate::apply::{Managers, Operation, without_managers};
 use crate::model::Key;
-use crate::model::metadata::{
-    self, finalizers, is_deleting, is_out_of_time, owners, remove_finalizer, text,
-};
+use crate::model::metadata::{self, finalizers, is_deleting, owners, remove_finalizer, text};
 use crate::store::gc_queue::owner_key;
-use crate::store::stored::{self, check_stored, to_storage};
 use crate::store::{Registry, State, Store};
-use crate::write::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_one, holds};
-use crate::write::tracking::writer;
-
-/// A component of the real cluster that changes objects.
-#[derive(Clone, Copy)]
-pub(crate) enum Actor {
-    Controllers,
-    /// The controller that writes the status of CRDs.
-    ApiServer,
-}
-
-impl Actor {
-    /// The name of the field manager, and the subresource that it writes.
-    pub fn names(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::Controllers => ("kube-controller-manager", None),
-            Self::ApiServer => ("kube-apiserver", Some("status")),
-        }
-    }
-}
+use crate::write::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_one};
 
 /// The state of an object's owner.
 #[derive(Clone, Copy, PartialEq)]
@@ -159,64 +137,6 @@ fn blocks(store: &Store, dependent: &Key, owner: &Value) -> bool {
         owners(&dependent).iter().any(|reference| {
             reference["uid"] == owner["metadata"]["uid"] && reference["blockOwnerDeletion"] == true
         })
-    })
-}
-
-/// Changes an object in place, and removes it if nothing else keeps it.
-pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOnce(&mut Value)) {
-    let Some(live) = state.store.find(key) else {
-        return;
-    };
-    let Some(kind) = state.registry.by_key(key) else {
-        return;
-    };
-    if check_stored(&kind, &live).is_err() {
-        return;
-    }
-    // Metadata is the same in all versions, so no webhook has to convert it.
-    let is_converted = state.conversions.converter(&kind).is_some();
-    let live = if is_converted {
-        Ok(Value::clone(&live))
-    } else {
-        stored::present(&state.conversions, &kind, &live)
-    };
-    let Ok(live) = live else {
-        return;
-    };
-    let mut object = live.clone();
-    change(&mut object);
-    let is_held = holds(&kind, &object);
-    let before = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
-    if !before.0.is_empty() {
-        let (manager, subresource) = actor.names();
-        let writer = writer(&kind, manager.to_owned(), Operation::Update, subresource);
-        let (mut old, mut new) = (without_managers(&live), without_managers(&object));
-        if is_converted {
-            old = only_metadata(&old);
-            new = only_metadata(&new);
-        }
-        let managers = writer.update(&old, &new, &before).unwrap_or_default();
-        metadata::set(&mut object, "managedFields", managers.write_or_null());
-    }
-    if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
-        state.remove(key);
-    } else if object != live {
-        let stored = if is_converted {
-            Ok(object)
-        } else {
-            to_storage(&state.conversions, &kind, object).map(|(stored, _)| stored)
-        };
-        if let Ok(stored) = stored {
-            state.put(key.clone(), stored);
-        }
-    }
-}
-
-fn only_metadata(object: &Value) -> Value {
-    json!({
-        "apiVersion": object["apiVersion"],
-        "kind": object["kind"],
-        "metadata": object["metadata"],
     })
 }
 

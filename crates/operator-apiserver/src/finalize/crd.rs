@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::collect::{self, Actor};
+use super::edit::{Actor, edit};
 use crate::kinds::crd::naming::{NamesInUse, accept, is_established};
 use crate::kinds::crd::{CLEANUP, set_terminating};
 use crate::kinds::resource::CRDS;
@@ -50,13 +50,13 @@ pub(crate) fn sweep_crds(state: &mut State) {
             continue;
         }
         if let Some(unread) = unlisted(&state.store, &state.registry, &object) {
-            collect::edit(state, &definition, Actor::ApiServer, |object| {
+            edit(state, &definition, Actor::ApiServer, |object| {
                 let message = format!("could not list instances: {unread}");
                 set_terminating(object, "True", "InstanceDeletionFailed", &message);
             });
             continue;
         }
-        collect::edit(state, &definition, Actor::ApiServer, |object| {
+        edit(state, &definition, Actor::ApiServer, |object| {
             let message = "CustomResource deletion is in progress";
             set_terminating(object, "True", "InstanceDeletionInProgress", message);
         });
@@ -71,7 +71,7 @@ pub(crate) fn sweep_crds(state: &mut State) {
             }
         }
         if objects_of(&state.store, &object).is_empty() {
-            collect::edit(state, &definition, Actor::ApiServer, |object| {
+            edit(state, &definition, Actor::ApiServer, |object| {
                 let (reason, message) = if is_established(object) {
                     ("InstanceDeletionCompleted", "removed all instances")
                 } else {
@@ -97,7 +97,7 @@ fn accept_names(state: &mut State) {
             .filter(|(other, _)| other.name != key.name)
             .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
             .for_each(|(_, other)| in_use.add(other));
-        collect::edit(state, &key, Actor::ApiServer, |object| {
+        edit(state, &key, Actor::ApiServer, |object| {
             accept(object, &in_use)
         });
     }

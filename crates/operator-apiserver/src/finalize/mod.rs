@@ -2,5 +2,6 @@
 
 pub(crate) mod collect;
 pub(crate) mod crd;
+mod edit;
 pub(crate) mod namespace;
 pub(crate) mod protection;

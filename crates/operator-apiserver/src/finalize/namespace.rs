@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::collect::{self, Actor};
+use super::edit::{Actor, edit};
 use crate::kinds::resource::{NAMESPACES, PODS};
 use crate::model::Key;
 use crate::model::metadata::is_deleting;
@@ -40,7 +40,7 @@ pub(crate) fn sweep_namespaces(state: &mut State) {
             }
         }
         if inside(state).is_empty() {
-            collect::edit(
+            edit(
                 state,
                 &Key::new(NAMESPACES, "", &namespace),
                 Actor::Controllers,

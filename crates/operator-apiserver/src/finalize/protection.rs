@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::collect::{self, Actor};
+use super::edit::{Actor, edit};
 use crate::kinds::claim::PROTECTION as CLAIM;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{PODS, VOLUME_CLAIMS, VOLUMES};
@@ -32,7 +32,7 @@ pub(crate) fn unprotect(state: &mut State, key: &Key) {
         _ => object["status"]["phase"] == "Bound",
     };
     if !is_used {
-        collect::edit(state, key, Actor::Controllers, |object| {
+        edit(state, key, Actor::Controllers, |object| {
             remove_finalizer(object, finalizer)
         });
     }

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::resource::{CONFIG_MAPS, SECRETS};
+use super::rule::field::too_long;
 use super::rule::field::{immutable, invalid, is_empty, is_same, refuse, text};
-use super::rule::metadata::too_long;
 use super::strategy::{Enqueue, Strategy};
 use super::value::fields;
 use crate::go::{self, read_json};

@@ -2,7 +2,7 @@
 //! alone: they know neither requests nor the state of the server.
 //!
 //! A kind is a row in [`table`], and a file or folder with its functions and the row itself, if it has functions. Everything else asks
-//! [`strategy`] of a kind. Kinds share `rule` and `value`.
+//! for the [`strategy()`] of a kind. Kinds share `rule` and `value`.
 
 /// The printer of a kind in `cells`, if the server has tables.
 macro_rules! cells {
@@ -15,6 +15,7 @@ macro_rules! cells {
     }};
 }
 
+pub(crate) mod allocations;
 #[cfg(feature = "faces")]
 pub(crate) mod cells;
 pub(crate) mod claim;
@@ -38,11 +39,11 @@ pub(crate) mod service;
 // The parts that read some fields need a feature.
 #[cfg_attr(not(all(feature = "faces", feature = "workloads")), allow(dead_code))]
 pub(crate) mod strategy;
-mod table;
+pub(crate) mod table;
 mod value;
 pub(crate) mod volume;
 pub(crate) mod warning;
 mod webhook;
 mod workload;
 
-pub(crate) use self::strategy::strategy;
+pub(crate) use self::table::strategy;

@@ -4,9 +4,8 @@
 
 use serde_json::Value;
 
+use super::allocations::Allocations;
 use super::resource::Resource;
-use super::service::Allocations;
-use super::table::BUILTIN;
 use crate::model::{Cause, Kind, Result, name};
 
 /// How a kind differs from [`Strategy::of`] its resource.
@@ -210,28 +209,4 @@ impl Strategy {
             Some(_) => self.creates_on_status_update,
         }
     }
-}
-
-static OTHER: Strategy = Strategy::of(("", ""));
-
-static CUSTOM: Strategy = Strategy {
-    validates_updates_as_new: false,
-    allows_short_finalizers: true,
-    allows_unconditional_update: false,
-    has_generation: true,
-    ..Strategy::of(("", ""))
-};
-
-/// The strategy of a kind.
-pub(crate) fn strategy(kind: &Kind) -> &'static Strategy {
-    match kind.custom {
-        Some(_) => &CUSTOM,
-        None => strategy_of((&kind.group, &kind.plural)),
-    }
-}
-
-/// The strategy of a built-in kind.
-pub(crate) fn strategy_of(resource: (&str, &str)) -> &'static Strategy {
-    let at = BUILTIN.binary_search_by_key(&resource, |known| known.resource);
-    at.map_or(&OTHER, |at| &BUILTIN[at])
 }

@@ -15,8 +15,10 @@ use super::{
     service, volume,
 };
 
+use crate::model::Kind;
+
 /// They are searched by their resource.
-pub(crate) static BUILTIN: &[Strategy] = &[
+static BUILTIN: &[Strategy] = &[
     config::CONFIG_MAP,
     Strategy {
         creates_on_update: true,
@@ -141,6 +143,30 @@ const fn of_storage(plural: &'static str) -> Strategy {
         returns_deleted: true,
         ..Strategy::of((STORAGE, plural))
     }
+}
+
+static OTHER: Strategy = Strategy::of(("", ""));
+
+static CUSTOM: Strategy = Strategy {
+    validates_updates_as_new: false,
+    allows_short_finalizers: true,
+    allows_unconditional_update: false,
+    has_generation: true,
+    ..Strategy::of(("", ""))
+};
+
+/// The strategy of a kind.
+pub(crate) fn strategy(kind: &Kind) -> &'static Strategy {
+    match kind.custom {
+        Some(_) => &CUSTOM,
+        None => strategy_of((&kind.group, &kind.plural)),
+    }
+}
+
+/// The strategy of a built-in kind.
+pub(crate) fn strategy_of(resource: (&str, &str)) -> &'static Strategy {
+    let at = BUILTIN.binary_search_by_key(&resource, |known| known.resource);
+    at.map_or(&OTHER, |at| &BUILTIN[at])
 }
 
 #[cfg(test)]

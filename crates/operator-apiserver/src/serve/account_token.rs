@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::subresource::{body_kind, subresource_body};
+use super::body::{body_kind, subresource_body};
 use crate::apply::{Managers, Operation};
 use crate::kinds::resource::{NODES, PODS, SECRETS, SERVICE_ACCOUNTS};
 use crate::model::metadata::{self, name, text};

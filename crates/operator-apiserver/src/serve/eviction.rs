@@ -5,8 +5,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::body::{body_kind, subresource_body};
 use super::route::serve_own;
-use super::subresource::{body_kind, subresource_body};
 use crate::kinds::resource::DISRUPTION_BUDGETS;
 use crate::model::json::items;
 use crate::model::label::selects;

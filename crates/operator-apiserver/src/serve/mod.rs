@@ -1,9 +1,11 @@
 //! Answers a call while the server holds its lock.
 
 pub(crate) mod account_token;
+mod body;
 pub(crate) mod discovery;
 pub(crate) mod eviction;
 mod method;
+mod object;
 #[cfg(feature = "faces")]
 pub(crate) mod openapi;
 mod review;

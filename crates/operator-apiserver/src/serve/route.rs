@@ -2,6 +2,7 @@
 
 use super::discovery::serve_other;
 use super::method::check_method;
+use super::object::serve_object;
 use super::review;
 use super::subresource::serve_subresource;
 use crate::access::rbac::authorize;
@@ -9,12 +10,10 @@ use crate::admission::webhook::Admission;
 use crate::admission::webhook::matching::webhook_for;
 use crate::model::builtin::has_group;
 use crate::model::{Failure, Result};
-use crate::read::{Reply, page, watch};
+use crate::read::Reply;
 use crate::request::format::Format;
 use crate::request::{Call, Request, ResourcePath, Target, options};
 use crate::store::State;
-use crate::write::delete::{self, delete_collection};
-use crate::write::write_object;
 
 /// The result of a call under one lock.
 pub(crate) enum Served {
@@ -89,16 +88,4 @@ pub(crate) fn serve_resource(
         },
     };
     reply.map(Served::Answered)
-}
-
-pub(crate) fn serve_object(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
-    match verb {
-        "get" => page::get(state, request),
-        "list" => page::list(state, request),
-        "watch" => watch::watch(state, request),
-        "create" | "update" | "patch" => write_object(state, request, verb),
-        "delete" => delete::delete(state, request),
-        "deletecollection" => delete_collection(state, request),
-        _ => Err(Failure::method_not_allowed()),
-    }
 }

@@ -11,8 +11,8 @@ use super::gc_queue::{GcQueue, concerns};
 use super::initial::{self, create_in_namespace, namespace_that_needs};
 use super::objects::Store;
 use super::registry::Registry;
+use crate::kinds::allocations::Allocations;
 use crate::kinds::resource::{CRDS, NAMESPACES};
-use crate::kinds::service::Allocations;
 use crate::model::Key;
 
 /// Returns the keys of the objects to reconcile after a change of an object.

@@ -38,7 +38,8 @@ use self::pod::Step;
 use self::timer::Timers;
 use crate::finalize::collect::settle_dependents;
 use crate::finalize::protection::unprotect;
-use crate::kinds::strategy::{Controller, strategy_of};
+use crate::kinds::strategy::Controller;
+use crate::kinds::table::strategy_of;
 use crate::model::{Key, clock};
 use crate::store::State;
 

@@ -22,19 +22,14 @@ pub(crate) mod normalize;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod rule;
+pub(crate) mod stage;
 pub(crate) mod tracking;
-
-pub(crate) use self::draft::check_identity;
 
 use serde_json::Value;
 
-use self::check::check_prepared;
 use crate::apply::Managers;
 use crate::decode::{self, DroppedFields};
-use crate::model::{Key, Kind, Result, metadata};
-use crate::read::Reply;
-use crate::request::Request;
-use crate::store::State;
+use crate::model::{Key, Kind, metadata};
 
 /// An object to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -105,29 +100,4 @@ pub(crate) fn take_version(object: &mut Value) -> Value {
     let version = object["metadata"]["resourceVersion"].take();
     metadata::set(object, "resourceVersion", Value::Null);
     version
-}
-
-/// Runs all stages of a request that calls no webhook.
-pub(crate) fn write_object(state: &mut State, request: &Request<'_>, verb: &str) -> Result<Reply> {
-    let prepared = prepare(state, request, verb)?;
-    finish(state, request, prepared)
-}
-
-/// Runs the stages after the first.
-pub(crate) fn finish(
-    state: &mut State,
-    request: &Request<'_>,
-    prepared: Prepared,
-) -> Result<Reply> {
-    let checked = check_prepared(state, request, prepared)?;
-    commit::commit(state, request, checked)
-}
-
-/// The first stage: computes the new object from the request and the live object.
-pub(crate) fn prepare(state: &State, request: &Request<'_>, verb: &str) -> Result<Prepared> {
-    match verb {
-        "create" => draft::create(state, request),
-        "update" => draft::replace(state, request),
-        _ => patch::patch(state, request),
-    }
 }

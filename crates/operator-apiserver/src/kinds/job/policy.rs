@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::kinds::rule::field::too_long;
 use crate::kinds::rule::field::{
     duplicate, invalid, is_empty, list, non_negative, number, refuse, text, too_many, unsupported,
 };
-use crate::kinds::rule::metadata::too_long;
 use crate::model::{Cause, name};
 
 const MOST_RULES: usize = 20;

@@ -70,6 +70,14 @@ pub(crate) fn duplicate(field: impl Into<String>, found: impl Display) -> Cause 
     }
 }
 
+pub(crate) fn too_long(field: &str, limit: usize) -> Cause {
+    Cause {
+        reason: "FieldValueTooLong",
+        message: format!("Too long: may not be more than {limit} bytes"),
+        field: field.to_owned(),
+    }
+}
+
 /// The violation for a list with too many items.
 pub(crate) fn too_many(field: &str, found: usize, most: usize) -> Cause {
     Cause {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::field as rule;
-use super::field::{invalid, refuse};
+use super::field::{invalid, refuse, too_long};
 use crate::go;
 use crate::kinds::strategy;
 use crate::model::json::items;
@@ -128,14 +128,6 @@ pub(crate) fn manager(field: &str, name: &str, causes: &mut Vec<Cause>) {
             u32::from(letter)
         );
         causes.push(Cause::invalid(field, text));
-    }
-}
-
-pub(crate) fn too_long(field: &str, limit: usize) -> Cause {
-    Cause {
-        reason: "FieldValueTooLong",
-        message: format!("Too long: may not be more than {limit} bytes"),
-        field: field.to_owned(),
     }
 }
 

@@ -2,24 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::allocations::Allocations;
 use crate::model::json::items;
 use crate::model::metadata::name;
 use crate::model::{Cause, Failure, Kind, Result};
-
-/// The number of addresses and ports that were allocated to Services.
-#[derive(Clone, Default)]
-pub(crate) struct Allocations(u32);
-
-impl Allocations {
-    fn next(&mut self) -> u32 {
-        self.0 += 1;
-        self.0
-    }
-
-    fn next_port(&mut self) -> u32 {
-        30_000 + self.next() % 2768
-    }
-}
 
 /// Rejects a Service without a name that needs an address, because addresses are recorded by name.
 fn check_owner(kind: &Kind, service: &Value) -> Result<()> {

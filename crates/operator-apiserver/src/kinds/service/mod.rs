@@ -4,8 +4,6 @@ mod address;
 mod check;
 mod defaults;
 
-pub(crate) use self::address::Allocations;
-
 use crate::kinds::resource::SERVICES;
 use crate::kinds::strategy::{Controller, Strategy};
 use crate::kinds::value::drop_fields;

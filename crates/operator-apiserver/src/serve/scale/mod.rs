@@ -19,10 +19,11 @@ use crate::read::Reply;
 use crate::request::Request;
 use crate::store::{State, stored};
 use crate::write::apply::{self, check_manager};
+use crate::write::draft::check_identity;
 use crate::write::normalize::normalize;
 use crate::write::patch::{check_media, check_names, patched};
 use crate::write::tracking::writer_of;
-use crate::write::{self, Base, Draft, Prepared, check_identity};
+use crate::write::{Base, Draft, Prepared, stage};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
@@ -55,7 +56,7 @@ pub(crate) fn serve_scale(state: &mut State, request: &Request<'_>, verb: &str) 
     }
     let draft = propose_scale(state, request, verb)?;
     let prepared = scaled_object(request, draft)?;
-    let reply = write::finish(state, request, prepared)?;
+    let reply = stage::finish(state, request, prepared)?;
     scale_reply(kind, reply)
 }
 

@@ -23,7 +23,7 @@ use crate::write::check::check_prepared;
 use crate::write::commit::{self, is_current};
 use crate::write::prepare::admit_by_plugins;
 use crate::write::rule::check_place;
-use crate::write::{self, Base, Prepared};
+use crate::write::{Base, Prepared, stage};
 
 impl ApiServer {
     pub(super) async fn admit_write(
@@ -70,7 +70,7 @@ impl ApiServer {
 
 /// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
 fn propose(state: &mut State, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
-    let mut prepared = write::prepare(state, request, verb)?;
+    let mut prepared = stage::prepare(state, request, verb)?;
     let object = &mut prepared.draft.object;
     let operation = match &prepared.base {
         Base::Live(_) => "UPDATE",
