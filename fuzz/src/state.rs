@@ -48,7 +48,7 @@ fn read_state(text: &str) {
         return;
     };
     let written = file.to_string();
-    let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
     assert_eq!(file.config, again.config);
     let _ = file.check_tool("0.1.0");
 
@@ -74,7 +74,7 @@ fn read_state(text: &str) {
     }
     if edited.config.check().is_ok() {
         let written = edited.to_string();
-        let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
         assert_eq!(edited.config, again.config, "{written}");
     }
 }
@@ -82,7 +82,7 @@ fn read_state(text: &str) {
 fn read_lock(text: &str) {
     let Ok(lock) = Lock::read(text) else { return };
     let written = lock.to_text();
-    let again = Lock::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    let again = Lock::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
     assert_eq!(lock, again);
 
     // a plan touches nothing that it does not own, whatever the lock says

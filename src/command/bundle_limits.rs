@@ -1,12 +1,9 @@
 //! Reports settings in `operator.toml` that a bundle of OLM cannot hold.
 
-use std::ops::Range;
-
-use super::open::{CONFIG, OpenProject};
+use super::open::OpenProject;
 use crate::{
-    config::{Packaging, Webhook, WebhookPlace},
-    diagnostic::{Code, Location, Report, Severity},
-    disk,
+    config::{Packaging, Place, Webhook},
+    diagnostic::{Code, Report, Severity},
 };
 
 /// A setting of webhooks that OLM lacks: its key, whether a webhook has it, and the note.
@@ -31,14 +28,12 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
     if !config.packaging.contains(&Packaging::Olm) {
         return vec![];
     }
-    let text = open.inputs.get(CONFIG).map_or("", String::as_str);
-    let path = disk::shown(&open.root.join(CONFIG));
-    let report = |subject: String, message: &str, range: Option<Range<usize>>, help: &str| Report {
+    let report = |subject: String, message: &str, place: &Place, help: &str| Report {
         severity: Severity::Note,
         code: Some(Code::OlmLimit),
         subject: Some(subject),
         message: message.into(),
-        location: range.map(|range| Location::new(&path, 1, text, range)),
+        location: open.location(place),
         instead: None,
         help: Some(help.into()),
     };
@@ -51,26 +46,19 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
         for (entry, webhook) in webhooks.iter().enumerate() {
             for (key, is_set, message) in LIMITS {
                 if is_set(webhook) {
-                    let place = WebhookPlace {
-                        table,
-                        index,
-                        entry: Some(entry),
-                        key: Some((key, None)),
-                    };
+                    let place = Place::of(table).then(index).then("webhooks").then(entry);
                     let help = "decide in the code of the webhook, too";
-                    reports.push(report(subject.clone(), message, place.range(text), help));
+                    reports.push(report(subject.clone(), message, &place.then(key), help));
                 }
             }
         }
     }
     if !config.deployment.service_account_annotations.is_empty() {
-        let key = "service-account-annotations";
-        let document = toml_edit::Document::parse(text).ok();
-        let range = document.and_then(|it| it.get("deployment")?.get(key)?.span());
+        let place = Place::of("deployment").then("service-account-annotations");
         reports.push(report(
             config.name.clone(),
             "OLM makes the service account, without annotations",
-            range,
+            &place,
             "say in `description` of the ClusterServiceVersion that it must be annotated",
         ));
     }

@@ -25,10 +25,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// An error of the config, with its place in the text.
-    pub fn config(error: &ConfigError, path: &str, text: &str) -> Self {
-        let report = Report::error(error.to_string(), error.help());
-        Self::within(report, path, text, error.place(text))
+    /// The errors of the config, with their places in its text.
+    pub fn config(errors: &[ConfigError], path: &str, text: &str) -> Self {
+        let report = |error: &ConfigError| Report {
+            location: error.range(text).map(|it| Location::new(path, 1, text, it)),
+            ..Report::error(error.to_string(), error.problem.help())
+        };
+        Self::of(errors.iter().map(report).collect())
     }
 
     /// An error with its place in a text, if it has one.
@@ -48,6 +51,16 @@ impl Failure {
 impl From<Vec<ReadError>> for Failure {
     fn from(errors: Vec<ReadError>) -> Self {
         Self::of(errors.into_iter().map(ReadError::report).collect())
+    }
+}
+
+/// Of a config that a command has changed: its places are not in the text on the disk.
+impl From<Vec<ConfigError>> for Failure {
+    fn from(errors: Vec<ConfigError>) -> Self {
+        let reports = errors
+            .iter()
+            .map(|it| Report::error(it.to_string(), it.problem.help()));
+        Self::of(reports.collect())
     }
 }
 
@@ -87,7 +100,6 @@ from!(
     RenderError,
     ResolutionError,
     ResourceError,
-    ConfigError,
     UninstallError,
     WorkspaceError
 );

@@ -13,9 +13,9 @@ use super::{
     kinds::{self, find, is_named},
 };
 use crate::{
-    config::{ConfigError, ConfigFile, Kind, is_workspace_of},
+    config::{ConfigError, ConfigFile, ConfigProblem, Kind, Place, is_workspace_of},
     crd::{self, Api},
-    diagnostic::Report,
+    diagnostic::{Location, Report},
     disk::{self, DiskError, Guard, RecoveryMode, Root},
     operator::ResourceType,
     plan::{LOCK, Lock, Resolution},
@@ -78,15 +78,14 @@ pub struct OpenProject {
 }
 
 /// Checks that a member has a workspace, before the files that a workspace has once are removed from the project.
-fn check_workspace(root: &Root, workspace: &str) -> Result<Result<(), ConfigError>, DiskError> {
+fn check_workspace(root: &Root, workspace: &str) -> Result<Option<ConfigError>, DiskError> {
     let folder = root.join(workspace);
     let manifest = disk::read(&Root::open(&folder)?, "Cargo.toml")?;
     let project = disk::relative(&folder, root.path());
     let is_above = manifest.is_some_and(|text| is_workspace_of(&text, &project.to_string_lossy()));
-    Ok(match is_above && Path::new(workspace).is_relative() {
-        true => Ok(()),
-        false => Err(ConfigError::NoWorkspace(workspace.to_owned())),
-    })
+    let is_found = is_above && Path::new(workspace).is_relative();
+    Ok((!is_found)
+        .then(|| ConfigProblem::NoWorkspace(workspace.to_owned()).at(Place::of("workspace"))))
 }
 
 impl OpenProject {
@@ -108,13 +107,15 @@ impl OpenProject {
         let missing = || DiskError::NoProject(root.path().display().to_string());
         let text = disk::read(&root, CONFIG)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(CONFIG));
-        let failed = |error| Failure::config(&error, &path, &text);
+        let failed = |errors: Vec<ConfigError>| Failure::config(&errors, &path, &text);
         let config = ConfigFile::read(&text).map_err(failed)?;
         config
             .check_tool(env!("CARGO_PKG_VERSION"))
-            .map_err(failed)?;
-        if let Some(workspace) = &config.config.workspace {
-            check_workspace(&root, workspace)?.map_err(failed)?;
+            .map_err(|error| failed(vec![error]))?;
+        if let Some(workspace) = &config.config.workspace
+            && let Some(error) = check_workspace(&root, workspace)?
+        {
+            return Err(failed(vec![error]));
         }
         // an error of a spec, at the place where the config names it
         let named = |error: KindError| {
@@ -122,14 +123,10 @@ impl OpenProject {
             else {
                 return error.into();
             };
-            let word = format!("{spec:?}");
-            let range = text.find(&word).map(|start| start..start + word.len());
-            Failure::within(
-                Report::error(error.to_string(), error.help()),
-                &path,
-                &text,
-                range,
-            )
+            let index = config.kinds.iter().position(|kind| kind.spec == *spec);
+            let place = index.map(|index| Place::of("kind").then(index).then("spec"));
+            let report = Report::error(error.to_string(), error.help());
+            Failure::within(report, &path, &text, place.and_then(|it| it.range(&text)))
         };
         let mut inputs = BTreeMap::from([(CONFIG.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
@@ -176,6 +173,20 @@ impl OpenProject {
         } else {
             Err(Failure::of(errors))
         }
+    }
+
+    /// A place in `operator.toml`, as it was read.
+    pub fn location(&self, place: &Place) -> Option<Location> {
+        let text = self.inputs.get(CONFIG)?;
+        let path = disk::shown(&self.root.join(CONFIG));
+        Some(Location::new(&path, 1, text, place.range(text)?))
+    }
+
+    /// An error about a place in `operator.toml`.
+    pub fn failure(&self, message: String, help: String, place: &Place) -> Failure {
+        let location = self.location(place);
+        let report = Report::error(message, help);
+        Failure::of(vec![Report { location, ..report }])
     }
 
     /// Whether anything is reconciled.

@@ -10,7 +10,7 @@ use super::{
     retype,
 };
 use crate::{
-    config::{Kind, Packaging, Source, is_marked},
+    config::{Kind, Packaging, Place, Source, is_marked},
     crd::Api,
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
@@ -74,15 +74,8 @@ impl OpenProject {
                 interface: scaffold.interface.wanted.interface,
                 controller,
             };
-            let text = self.inputs.get(CONFIG).map_or("", String::as_str);
-            let document = toml_edit::Document::parse(text).ok();
-            let range = document.and_then(|document| {
-                let kind = document.get("kind")?.get(index)?;
-                kind.get("scaffold")?.span()
-            });
-            let path = disk::shown(&self.root.join(CONFIG));
-            let report = Report::error(error.to_string(), error.help());
-            return Err(Failure::within(report, &path, text, range));
+            let place = Place::of("kind").then(index).then("scaffold");
+            return Err(self.failure(error.to_string(), error.help(), &place));
         }
         Ok(())
     }
@@ -124,27 +117,21 @@ impl OpenProject {
 
     /// An error about a name in `operator.toml`, with its line.
     fn render_failed(&self, error: RenderError) -> Failure {
-        let text = self.inputs.get(CONFIG).map_or("", String::as_str);
-        let range = match &error {
-            RenderError::Resource(error) => {
-                let word = format!("{:?}", error.name());
-                text.find(&word).map(|start| start..start + word.len())
-            }
-            RenderError::Admission(error) => error.place.range(text),
+        let place = match &error {
+            RenderError::Resource(error) => self.config.place_of(error.name()),
+            RenderError::Admission(error) => Some(error.place.clone()),
             RenderError::Conversion(error) => {
                 let mut kinds = self.config.kinds.iter();
                 let index = kinds.position(|kind| kind.full_name() == error.kind);
-                index.and_then(|index| error.place(text, index))
+                index.map(|index| error.place(index))
             }
-            RenderError::OlmConversion => {
-                let document = toml_edit::Document::parse(text).ok();
-                document.and_then(|it| it.get("namespaces")?.span())
-            }
-            _ => return error.into(),
+            RenderError::OlmConversion => Some(Place::of("namespaces")),
+            _ => None,
         };
-        let path = disk::shown(&self.root.join(CONFIG));
-        let report = Report::error(error.to_string(), error.help());
-        Failure::within(report, &path, text, range)
+        match place {
+            Some(place) => self.failure(error.to_string(), error.help(), &place),
+            None => error.into(),
+        }
     }
 
     /// The generated files that the user deleted and did not ask for again.

@@ -1,19 +1,14 @@
 //! Reports unknown names in the `rules` of `operator.toml`, with the name that was probably meant.
 
-use super::open::{CONFIG, OpenProject};
+use super::open::OpenProject;
 use crate::{
-    diagnostic::{Code, Location, Report, Severity},
-    disk,
+    config::Place,
+    diagnostic::{Code, Report, Severity},
     operator::{Misnamed, misnamed},
 };
 
 /// Warnings about rules with unknown names. RBAC accepts any name, but a rule with a misspelled name permits nothing.
 pub fn reports(open: &OpenProject) -> Vec<Report> {
-    let Some(text) = open.inputs.get(CONFIG) else {
-        return vec![];
-    };
-    let path = disk::shown(&open.root.join(CONFIG));
-    let document = toml_edit::Document::parse(text.as_str()).ok();
     let mut reports = vec![];
     let config = &open.config;
     let kinds = config.kinds.iter().enumerate();
@@ -29,16 +24,13 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
                 help,
             } in misnamed(rule, &open.apis)
             {
-                let range = document.as_ref().and_then(|document| {
-                    let rules = document.get(table)?.get(index)?.get("rules")?;
-                    rules.get(number)?.get(key)?.get(word)?.span()
-                });
+                let rule = Place::of(table).then(index).then("rules").then(number);
                 reports.push(Report {
                     severity: Severity::Warning,
                     code: Some(Code::UnknownResource),
                     subject: Some(subject.clone()),
                     message,
-                    location: range.map(|range| Location::new(&path, 1, text, range)),
+                    location: open.location(&rule.then(key).then(word)),
                     instead: None,
                     help: Some(help),
                 });

@@ -1,10 +1,9 @@
 //! Reports settings in `operator.toml` that change nothing.
 
-use super::open::{CONFIG, OpenProject};
+use super::open::OpenProject;
 use crate::{
-    config::Source,
-    diagnostic::{Code, Location, Report, Severity},
-    disk,
+    config::{Place, Source},
+    diagnostic::{Code, Report, Severity},
 };
 
 /// `migrate-storage` without a kind whose objects could be stored in another version.
@@ -16,16 +15,12 @@ pub fn reports(open: &OpenProject) -> Option<Report> {
     if !open.config.migrate_storage || has_versions {
         return None;
     }
-    let text = open.inputs.get(CONFIG)?;
-    let document = toml_edit::Document::parse(text.as_str()).ok()?;
-    let range = document.get("migrate-storage")?.span()?;
-    let path = disk::shown(&open.root.join(CONFIG));
     Some(Report {
         severity: Severity::Warning,
         code: Some(Code::WithoutEffect),
         subject: None,
         message: "`migrate-storage` has no effect, because no CRD of this operator has more than one version".into(),
-        location: Some(Location::new(&path, 1, text, range)),
+        location: open.location(&Place::of("migrate-storage")),
         instead: None,
         help: Some("remove it, or add a version: cargo operator add-version KIND VERSION".into()),
     })

@@ -3,29 +3,40 @@
 use std::ops::Range;
 
 use super::{
-    deployment::{self, DeploymentPlace, DeploymentProblem},
+    deployment::{self, DeploymentProblem},
     image::{IMAGE_HELP, Image, is_image},
     name::{is_controller_name, is_label, is_module_name, is_package_name, is_plain},
+    owned::Owned,
+    place::Place,
+    read::Read,
     rule::Rule,
     table::{Config, FORMAT, Kind, NamedController, Namespaces, Packaging},
-    webhook_check::{self, WebhookPlace, WebhookProblem},
+    webhook_check::{self, WebhookProblem},
 };
 
-/// The reason why `operator.toml` is invalid.
+/// A mistake in `operator.toml`, with its place.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error("{message}")]
-    Invalid {
-        /// In bytes of the text.
-        place: Range<usize>,
-        message: String,
-    },
-    #[error("`{key}` is one table, but operator.toml has a list of them")]
-    NotAList {
-        /// Of its name or its header, in bytes of the text.
-        place: Range<usize>,
-        key: &'static str,
-    },
+#[error("{problem}")]
+pub struct ConfigError {
+    pub place: ErrorPlace,
+    pub problem: ConfigProblem,
+}
+
+/// Where a mistake is.
+#[derive(Clone, Debug)]
+pub enum ErrorPlace {
+    Value(Place),
+    /// The bytes of a text that cannot be read.
+    Bytes(Range<usize>),
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ConfigProblem {
+    #[error("{0}")]
+    Invalid(String),
+    #[error("`{0}` is one table, but operator.toml has a list of them")]
+    NotAList(&'static str),
     #[error("operator.toml has the conflict markers of a merge")]
     Marked,
     #[error("operator.toml has the format {0}, but this tool supports the format {FORMAT}")]
@@ -50,8 +61,8 @@ pub enum ConfigError {
     NoKustomize,
     #[error("the tag of the image `{0}` is not a version, but a bundle of OLM has one")]
     OlmVersion(String),
-    #[error("the name of the bundle, `{name}`, has more than 63 characters")]
-    OlmName { image: String, name: String },
+    #[error("the name of the bundle, `{0}`, has more than 63 characters")]
+    OlmName(String),
     #[error("both OLM and the operator would install the CRDs")]
     OlmEnsuresCrds,
     #[error("`namespaces` is an empty list")]
@@ -62,24 +73,15 @@ pub enum ConfigError {
     Image(String),
     #[error("a rule of {subject} has no `{key}`, so it permits nothing")]
     Rule {
-        /// `kind` or `controller`.
-        table: &'static str,
-        /// The position of the table, and of the rule in it.
-        index: usize,
-        number: usize,
         /// Whose rule it is.
         subject: String,
         /// The key that is missing or empty.
         key: &'static str,
     },
-    #[error("[deployment]: {problem}")]
-    Deployment {
-        place: DeploymentPlace,
-        problem: Box<DeploymentProblem>,
-    },
+    #[error("[deployment]: {0}")]
+    Deployment(Box<DeploymentProblem>),
     #[error("{subject}: {problem}")]
     Webhook {
-        place: WebhookPlace,
         /// Whose webhook it is.
         subject: String,
         problem: Box<WebhookProblem>,
@@ -98,71 +100,28 @@ pub enum ConfigError {
     SpecPath(String, String),
 }
 
-impl ConfigError {
-    /// The error, with its byte range in the text, if it concerns one place.
-    pub fn place(&self, text: &str) -> Option<Range<usize>> {
-        let word = match self {
-            Self::Invalid { place, .. } | Self::NotAList { place, .. } => {
-                return Some(place.clone());
-            }
-            Self::Marked => "<<<<<<<".to_owned(),
-            Self::Format(_) => "format".to_owned(),
-            Self::NoNamespaces => "namespaces".to_owned(),
-            Self::NoKustomize => "packaging".to_owned(),
-            Self::OlmEnsuresCrds => "ensure-crds".to_owned(),
-            Self::Rule {
-                table,
-                index,
-                number,
-                key,
-                ..
-            } => {
-                let document = toml_edit::Document::parse(text).ok()?;
-                let rule = document.get(table)?.get(index)?.get("rules")?.get(number)?;
-                return rule.get(key).unwrap_or(rule).span();
-            }
-            Self::Webhook { place, .. } => return place.range(text),
-            Self::Deployment { place, .. } => return place.range(text),
-            Self::WebhookModule(_, kind, _) | Self::WebhookTest(_, kind, _) => {
-                let kind = kind.split('.').next().unwrap_or_default();
-                format!("{kind:?}")
-            }
-            Self::NoVersions(kind) => {
-                format!("{:?}", kind.split('.').next().unwrap_or_default())
-            }
-            Self::Twice(_, word)
-            | Self::TwiceModule(word)
-            | Self::ControllerModule(word, _)
-            | Self::ControllerName(word)
-            | Self::Name(word)
-            | Self::Word(word)
-            | Self::Module(word)
-            | Self::Namespace(word)
-            | Self::Image(word)
-            | Self::OlmVersion(word)
-            | Self::OlmName { image: word, .. }
-            | Self::Newer(word)
-            | Self::Tool(word)
-            | Self::NoWorkspace(word)
-            | Self::SpecPath(word, _) => format!("{word:?}"),
-        };
-        let start = match self {
-            Self::Twice(..)
-            | Self::TwiceModule(_)
-            | Self::ControllerModule(..)
-            | Self::WebhookModule(..) => text.rfind(&word),
-            _ => text.find(&word),
-        };
-        start.map(|start| start..start + word.len())
+impl ConfigProblem {
+    pub fn at(self, place: Place) -> ConfigError {
+        ConfigError {
+            place: ErrorPlace::Value(place),
+            problem: self,
+        }
+    }
+
+    pub fn at_bytes(self, place: Range<usize>) -> ConfigError {
+        ConfigError {
+            place: ErrorPlace::Bytes(place),
+            problem: self,
+        }
     }
 
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Invalid { .. } => concat!(
+            Self::Invalid(_) => concat!(
                 env!("CARGO_PKG_REPOSITORY"),
                 "/blob/main/docs/operator-toml.md lists the keys"
             ),
-            Self::NotAList { key, .. } => match *key {
+            Self::NotAList(key) => match *key {
                 "kind" => "write each kind as its own table: [[kind]]",
                 "controller" => "write each controller as its own table: [[controller]]",
                 "webhook" => "write the webhooks of each kind as their own table: [[webhook]]",
@@ -194,7 +153,7 @@ impl ConfigError {
             Self::OlmVersion(_) => {
                 "choose one, in small letters and without `+`: cargo operator gen-manifests --image NAME:0.2.0"
             }
-            Self::OlmName { .. } => {
+            Self::OlmName(_) => {
                 "choose a shorter tag: OLM labels objects with the name of the operator and its version"
             }
             Self::OlmEnsuresCrds => {
@@ -211,7 +170,7 @@ impl ConfigError {
                 }
             },
             Self::Webhook { problem, .. } => problem.help(),
-            Self::Deployment { problem, .. } => problem.help(),
+            Self::Deployment(problem) => problem.help(),
             Self::WebhookModule(..) | Self::WebhookTest(..) => {
                 "give it another module name with `as`"
             }
@@ -227,168 +186,233 @@ impl ConfigError {
     }
 }
 
-impl Config {
-    /// Checks everything on which the rest of the program relies. A command that changes the config calls this again.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        if !is_package_name(&self.name) {
-            return Err(ConfigError::Name(self.name.clone()));
+impl ConfigError {
+    /// Its byte range in the text, if the value is there.
+    pub fn range(&self, text: &str) -> Option<Range<usize>> {
+        match &self.place {
+            ErrorPlace::Value(place) => place.range(text),
+            ErrorPlace::Bytes(range) => Some(range.clone()),
         }
-        let words = self.runtime.words().into_iter().chain(&self.workspace);
-        let mut words = words.chain([&self.tool]);
-        if let Some(word) = words.find(|word| !is_plain(word)) {
-            return Err(ConfigError::Word(word.clone()));
-        }
-        if let Namespaces::Listed(names) = &self.namespaces {
-            if names.is_empty() {
-                return Err(ConfigError::NoNamespaces);
-            }
-            if let Some(name) = names.iter().find(|name| !is_label(name)) {
-                return Err(ConfigError::Namespace(name.clone()));
-            }
-        }
-        if let Some(image) = self.image.as_ref().filter(|image| !is_image(image)) {
-            return Err(ConfigError::Image(image.clone()));
-        }
-        if !self.packaging.contains(&Packaging::Kustomize) {
-            return Err(ConfigError::NoKustomize);
-        }
-        self.check_bundle()?;
-        if let Some((place, problem)) = deployment::problem(&self.deployment) {
-            let problem = problem.into();
-            return Err(ConfigError::Deployment { place, problem });
-        }
-        for (index, kind) in self.kinds.iter().enumerate() {
-            if kind.versions.is_empty() {
-                return Err(ConfigError::NoVersions(kind.full_name()));
-            }
-            check_rules("kind", index, kind.full_name(), &kind.rules)?;
-            let earlier = &self.kinds[..index];
-            if earlier
-                .iter()
-                .any(|other| other.full_name() == kind.full_name())
-            {
-                return Err(ConfigError::Twice("kind", kind.full_name()));
-            }
-            if earlier.iter().any(|other| other.spec == kind.spec) {
-                return Err(ConfigError::Twice("spec", kind.spec.clone()));
-            }
-            if earlier
-                .iter()
-                .any(|other| other.module_name() == kind.module_name())
-            {
-                return Err(ConfigError::TwiceModule(kind.module_name()));
-            }
-            if !is_module_name(&kind.module_name()) {
-                return Err(ConfigError::Module(kind.module_name()));
-            }
-            let mut versions = kind.versions.iter().enumerate();
-            if let Some((_, version)) =
-                versions.find(|(at, version)| kind.versions[..*at].contains(version))
-            {
-                return Err(ConfigError::Twice("version", version.clone()));
-            }
-            let file = kind.spec.strip_prefix("crds/");
-            if !file
-                .is_some_and(|file| is_plain(file) && !file.contains('/') && !file.starts_with('.'))
-            {
-                return Err(ConfigError::SpecPath(kind.spec.clone(), kind.kind.clone()));
-            }
-        }
-        self.check_controllers()?;
-        self.check_webhooks()
-    }
-
-    /// Checks what OLM could not install.
-    fn check_bundle(&self) -> Result<(), ConfigError> {
-        if !self.packaging.contains(&Packaging::Olm) {
-            return Ok(());
-        }
-        if self.ensure_crds {
-            return Err(ConfigError::OlmEnsuresCrds);
-        }
-        let Some(image) = self.image.clone() else {
-            return Ok(());
-        };
-        let Some(version) = Image::of(&image).version() else {
-            return Err(ConfigError::OlmVersion(image));
-        };
-        // the value of a label
-        let name = format!("{}.v{version}", self.name);
-        match name.len() {
-            ..=63 => Ok(()),
-            _ => Err(ConfigError::OlmName { image, name }),
-        }
-    }
-
-    fn check_controllers(&self) -> Result<(), ConfigError> {
-        for (index, controller) in self.controllers.iter().enumerate() {
-            let NamedController { name, rules, .. } = controller;
-            if !is_controller_name(name) {
-                return Err(ConfigError::ControllerName(name.clone()));
-            }
-            let mut earlier = self.controllers[..index].iter();
-            if earlier.any(|other| other.name == *name) {
-                return Err(ConfigError::Twice("controller", name.clone()));
-            }
-            let module = controller.module_name();
-            // the name of a kind's own controller is the kind in lower case
-            let is_like = |kind: &&Kind| {
-                let is_alike = kind.module_name() == module || kind.kind.to_lowercase() == *name;
-                kind.has_controller() && is_alike
-            };
-            if let Some(kind) = self.kinds.iter().find(is_like) {
-                return Err(ConfigError::ControllerModule(
-                    name.clone(),
-                    kind.full_name(),
-                ));
-            }
-            check_rules("controller", index, name.clone(), rules)?;
-        }
-        Ok(())
     }
 }
 
 impl Config {
+    /// All mistakes on whose absence the rest of the program relies. A command that changes the config calls this again.
+    pub fn check(&self) -> Result<(), Vec<ConfigError>> {
+        let mut errors = vec![];
+        self.check_settings(&mut errors);
+        self.check_bundle(&mut errors);
+        if let Some((place, problem)) = deployment::problem(&self.deployment) {
+            errors.push(ConfigProblem::Deployment(problem.into()).at(place));
+        }
+        for (index, kind) in self.kinds.iter().enumerate() {
+            self.check_kind(index, kind, &mut errors);
+        }
+        for (index, controller) in self.controllers.iter().enumerate() {
+            self.check_controller(index, controller, &mut errors);
+        }
+        self.check_webhooks(&mut errors);
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Checks the keys of the whole project.
+    fn check_settings(&self, errors: &mut Vec<ConfigError>) {
+        if !is_package_name(&self.name) {
+            errors.push(ConfigProblem::Name(self.name.clone()).at(Place::of("name")));
+        }
+        let runtime = self.runtime.words().into_iter().map(|it| ("runtime", it));
+        let workspace = self.workspace.iter().map(|it| ("workspace", it));
+        for (key, word) in runtime.chain(workspace).chain([("tool", &self.tool)]) {
+            if !is_plain(word) {
+                errors.push(ConfigProblem::Word(word.clone()).at(Place::of(key)));
+            }
+        }
+        if let Namespaces::Listed(names) = &self.namespaces {
+            let place = Place::of("namespaces");
+            if names.is_empty() {
+                errors.push(ConfigProblem::NoNamespaces.at(place.clone()));
+            }
+            for (index, name) in names.iter().enumerate().filter(|(_, it)| !is_label(it)) {
+                let problem = ConfigProblem::Namespace(name.clone());
+                errors.push(problem.at(place.clone().then(index)));
+            }
+        }
+        if let Some(image) = self.image.as_ref().filter(|image| !is_image(image)) {
+            errors.push(ConfigProblem::Image(image.clone()).at(Place::of("image")));
+        }
+        if !self.packaging.contains(&Packaging::Kustomize) {
+            errors.push(ConfigProblem::NoKustomize.at(Place::of("packaging")));
+        }
+    }
+
+    /// Checks what OLM could not install.
+    fn check_bundle(&self, errors: &mut Vec<ConfigError>) {
+        if !self.packaging.contains(&Packaging::Olm) {
+            return;
+        }
+        if self.ensure_crds {
+            errors.push(ConfigProblem::OlmEnsuresCrds.at(Place::of("ensure-crds")));
+        }
+        let Some(image) = self.image.as_ref().filter(|it| is_image(it)) else {
+            return;
+        };
+        let problem = match Image::of(image).version() {
+            None => ConfigProblem::OlmVersion(image.clone()),
+            Some(version) => match format!("{}.v{version}", self.name) {
+                // the value of a label
+                name if name.len() <= 63 => return,
+                name => ConfigProblem::OlmName(name),
+            },
+        };
+        errors.push(problem.at(Place::of("image")));
+    }
+
+    fn check_kind(&self, index: usize, kind: &Kind, errors: &mut Vec<ConfigError>) {
+        let place = Place::of("kind").then(index);
+        let mut report = |problem: ConfigProblem, key: &str| {
+            errors.push(problem.at(place.clone().then(key)));
+        };
+        let module = kind.module_name();
+        let module_key = if kind.module.is_some() { "as" } else { "kind" };
+        let earlier = &self.kinds[..index];
+        if kind.versions.is_empty() {
+            report(ConfigProblem::NoVersions(kind.full_name()), "versions");
+        }
+        if earlier.iter().any(|it| it.full_name() == kind.full_name()) {
+            report(ConfigProblem::Twice("kind", kind.full_name()), "kind");
+        } else if earlier.iter().any(|it| it.module_name() == module) {
+            report(ConfigProblem::TwiceModule(module.clone()), module_key);
+        }
+        if earlier.iter().any(|it| it.spec == kind.spec) {
+            report(ConfigProblem::Twice("spec", kind.spec.clone()), "spec");
+        }
+        if !is_module_name(&module) {
+            report(ConfigProblem::Module(module), module_key);
+        }
+        let is_file = |file: &str| is_plain(file) && !file.contains('/') && !file.starts_with('.');
+        if !kind.spec.strip_prefix("crds/").is_some_and(is_file) {
+            let problem = ConfigProblem::SpecPath(kind.spec.clone(), kind.kind.clone());
+            report(problem, "spec");
+        }
+        for (at, version) in kind.versions.iter().enumerate() {
+            if kind.versions[..at].contains(version) {
+                let problem = ConfigProblem::Twice("version", version.clone());
+                errors.push(problem.at(place.clone().then("versions").then(at)));
+            }
+        }
+        check_rules(&place, &kind.full_name(), &kind.rules, errors);
+    }
+
+    fn check_controller(
+        &self,
+        index: usize,
+        controller: &NamedController,
+        errors: &mut Vec<ConfigError>,
+    ) {
+        let place = Place::of("controller").then(index);
+        let (name, module) = (&controller.name, controller.module_name());
+        // the name of a kind's own controller is the kind in lower case
+        let is_like = |kind: &&Kind| {
+            let is_alike = kind.module_name() == module || kind.kind.to_lowercase() == *name;
+            kind.has_controller() && is_alike
+        };
+        let mut earlier = self.controllers[..index].iter();
+        let problem = if !is_controller_name(name) {
+            Some(ConfigProblem::ControllerName(name.clone()))
+        } else if earlier.any(|other| other.name == *name) {
+            Some(ConfigProblem::Twice("controller", name.clone()))
+        } else {
+            let kind = self.kinds.iter().find(is_like);
+            kind.map(|kind| ConfigProblem::ControllerModule(name.clone(), kind.full_name()))
+        };
+        errors.extend(problem.map(|it| it.at(place.clone().then("name"))));
+        check_rules(&place, name, &controller.rules, errors);
+    }
+
     /// Checks the webhooks, and that each module and each test has one user.
-    fn check_webhooks(&self) -> Result<(), ConfigError> {
-        let kinds = self.kinds.iter().enumerate();
-        let kinds = kinds.map(|(index, kind)| {
-            let (module, subject) = (kind.module_name(), kind.full_name());
-            ("kind", index, module, subject, &kind.webhooks)
+    fn check_webhooks(&self, errors: &mut Vec<ConfigError>) {
+        let kinds = self.kinds.iter().enumerate().map(|(index, kind)| {
+            let place = Place::of("kind").then(index);
+            (
+                place,
+                false,
+                kind.module_name(),
+                kind.full_name(),
+                &kind.webhooks,
+            )
         });
-        let tables = self.webhooks.iter().enumerate();
-        let tables = tables.map(|(index, table)| {
-            let (module, subject) = (table.module_name(), table.kind.clone());
-            ("webhook", index, module, subject, &table.webhooks)
+        let tables = self.webhooks.iter().enumerate().map(|(index, table)| {
+            let place = Place::of("webhook").then(index);
+            (
+                place,
+                true,
+                table.module_name(),
+                table.kind.clone(),
+                &table.webhooks,
+            )
         });
         let mut modules: Vec<(String, String)> = vec![];
-        for (table, index, module, subject, webhooks) in kinds.chain(tables) {
-            if let Some((place, problem)) = webhook_check::problem(table, index, webhooks) {
-                return Err(ConfigError::Webhook {
-                    place,
-                    subject,
-                    problem: problem.into(),
-                });
+        for (place, is_own, module, subject, webhooks) in kinds.chain(tables) {
+            for (place, problem) in webhook_check::problems(&place, is_own, webhooks) {
+                let (subject, problem) = (subject.clone(), problem.into());
+                errors.push(ConfigProblem::Webhook { subject, problem }.at(place));
             }
             if webhooks.is_empty() {
                 continue;
             }
-            if !is_module_name(&module) {
-                return Err(ConfigError::Module(module));
-            }
-            if modules.iter().any(|(_, known)| *known == subject) {
-                return Err(ConfigError::Twice("[[webhook]] of", subject));
-            }
-            if let Some((_, other)) = modules.iter().find(|(known, _)| *known == module) {
-                return Err(ConfigError::WebhookModule(module, subject, other.clone()));
-            }
+            let known = |module: &str| {
+                let known = modules.iter().find(|(known, _)| known == module);
+                known.map(|(_, subject)| subject.clone())
+            };
             let test = format!("{module}_webhook");
-            if let Some(other) = self.controller_of_module(&test) {
-                return Err(ConfigError::WebhookTest(test, subject, other));
-            }
+            let problem = if !is_module_name(&module) {
+                // that of a [[kind]] is reported already
+                is_own.then(|| ConfigProblem::Module(module.clone()))
+            } else if modules.iter().any(|(_, known)| *known == subject) {
+                Some(ConfigProblem::Twice("[[webhook]] of", subject.clone()))
+            } else if let Some(other) = known(&module) {
+                Some(ConfigProblem::WebhookModule(
+                    module.clone(),
+                    subject.clone(),
+                    other,
+                ))
+            } else {
+                let other = self.controller_of_module(&test);
+                other.map(|other| ConfigProblem::WebhookTest(test, subject.clone(), other))
+            };
+            errors.extend(problem.map(|it| it.at(place.then("kind"))));
             modules.push((module, subject));
         }
-        Ok(())
+    }
+
+    /// Where a kind is named first, as `GROUP/VERSION/KIND`.
+    pub fn place_of(&self, name: &str) -> Option<Place> {
+        let index_in = |owns: &[Owned], watches: &[String], reads: &[Read], keeps: &[String]| {
+            let at = |key: &'static str, index: Option<usize>| index.map(|index| (key, index));
+            at("owns", owns.iter().position(|it| it.kind == name))
+                .or_else(|| at("watches", watches.iter().position(|it| it == name)))
+                .or_else(|| at("reads", reads.iter().position(|it| it.kind == name)))
+                .or_else(|| at("keeps", keeps.iter().position(|it| it == name)))
+        };
+        let of_kind = self.kinds.iter().enumerate().find_map(|(index, it)| {
+            let (key, entry) = index_in(&it.owns, &it.watches, &it.reads, &it.keeps)?;
+            Some(Place::of("kind").then(index).then(key).then(entry))
+        });
+        let of_controller = || {
+            self.controllers.iter().enumerate().find_map(|(index, it)| {
+                let place = Place::of("controller").then(index);
+                if it.kind == name {
+                    return Some(place.then("kind"));
+                }
+                let (key, entry) = index_in(&it.owns, &it.watches, &it.reads, &it.keeps)?;
+                Some(place.then(key).then(entry))
+            })
+        };
+        of_kind.or_else(of_controller)
     }
 
     /// What has a controller with this module.
@@ -403,27 +427,18 @@ impl Config {
 }
 
 /// Checks that each rule names what it permits: roles have no rule without one of these keys.
-fn check_rules(
-    table: &'static str,
-    index: usize,
-    subject: String,
-    rules: &[Rule],
-) -> Result<(), ConfigError> {
+fn check_rules(table: &Place, subject: &str, rules: &[Rule], errors: &mut Vec<ConfigError>) {
     for (number, rule) in rules.iter().enumerate() {
         let keys = [
             ("apiGroups", &rule.api_groups),
             ("resources", &rule.resources),
             ("verbs", &rule.verbs),
         ];
-        if let Some((key, _)) = keys.into_iter().find(|(_, names)| names.is_empty()) {
-            return Err(ConfigError::Rule {
-                table,
-                index,
-                number,
-                subject,
-                key,
-            });
-        }
+        let missing = keys.into_iter().find(|(_, names)| names.is_empty());
+        errors.extend(missing.map(|(key, _)| {
+            let subject = subject.to_owned();
+            let place = table.clone().then("rules").then(number).then(key);
+            ConfigProblem::Rule { subject, key }.at(place)
+        }));
     }
-    Ok(())
 }

@@ -15,7 +15,7 @@ use serde::{
 };
 use serde_json::Value;
 
-pub use check::{DeploymentPlace, DeploymentProblem, problem};
+pub use check::{DeploymentProblem, problem};
 
 /// The settings of the operator's Deployment and of the objects around it. A key has the name of the field in Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

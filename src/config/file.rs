@@ -5,12 +5,13 @@ use std::{
     ops::{Deref, Range},
 };
 
-use toml_edit::{Array, Document, DocumentMut, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
 use super::{
-    check::ConfigError,
+    check::{ConfigError, ConfigProblem},
     marker::is_marked,
     owned::Owned,
+    place::Place,
     renamed::Renamed,
     runtime::Runtime,
     table::{Config, FORMAT, Kind, NamedController, Packaging, WatchedCache},
@@ -32,7 +33,7 @@ impl ConfigFile {
         tool: &str,
         runtime: &Runtime,
         workspace: Option<&str>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, Vec<ConfigError>> {
         let workspace = workspace.map(|path| format!("workspace = {path:?}\n"));
         Self::read(&format!(
             "# Describes this project. Run `cargo operator regenerate` after you edit it.\n\
@@ -46,17 +47,20 @@ impl ConfigFile {
         ))
     }
 
-    pub fn read(text: &str) -> Result<Self, ConfigError> {
-        let invalid = |message: &str, span: Option<Range<usize>>| ConfigError::Invalid {
-            place: span.unwrap_or_default(),
-            message: keyed(message.lines().next().unwrap_or_default()),
-        };
+    pub fn read(text: &str) -> Result<Self, Vec<ConfigError>> {
         if is_marked(text) {
-            return Err(ConfigError::Marked);
+            let start = text.find("<<<<<<<").unwrap_or_default();
+            return Err(vec![ConfigProblem::Marked.at_bytes(start..start + 7)]);
         }
-        let invalid = |message: &str, span| match single_table(text) {
-            Some((key, place)) => ConfigError::NotAList { place, key },
-            None => invalid(message, span),
+        let invalid = |message: &str, span: Option<Range<usize>>| {
+            let error = match single_table(text) {
+                Some((key, place)) => ConfigProblem::NotAList(key).at_bytes(place),
+                None => {
+                    let message = keyed(message.lines().next().unwrap_or_default());
+                    ConfigProblem::Invalid(message).at_bytes(span.unwrap_or_default())
+                }
+            };
+            vec![error]
         };
         let document: DocumentMut = text
             .parse()
@@ -65,13 +69,16 @@ impl ConfigFile {
         if let Some(format) = format.and_then(|format| u32::try_from(format).ok())
             && format != FORMAT
         {
-            return Err(ConfigError::Format(format));
+            return Err(vec![ConfigProblem::Format(format).at(Place::of("format"))]);
         }
         for key in ["kind", "controller", "webhook"] {
             let tables = document.get(key);
             if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
-                let (key, place) = single_table(text).unwrap_or_else(|| (key, named(text, key)));
-                return Err(ConfigError::NotAList { place, key });
+                let error = match single_table(text) {
+                    Some((key, place)) => ConfigProblem::NotAList(key).at_bytes(place),
+                    None => ConfigProblem::NotAList(key).at(Place::of(key)),
+                };
+                return Err(vec![error]);
             }
         }
         let config: Config = toml_edit::de::from_str(text)
@@ -328,9 +335,9 @@ impl ConfigFile {
         let parse = |version: &str| semver::Version::parse(version).ok();
         match (parse(&self.config.tool), parse(version)) {
             (Some(wrote), Some(this)) if wrote > this => {
-                Err(ConfigError::Newer(self.config.tool.clone()))
+                Err(ConfigProblem::Newer(self.config.tool.clone()).at(Place::of("tool")))
             }
-            (None, _) => Err(ConfigError::Tool(self.config.tool.clone())),
+            (None, _) => Err(ConfigProblem::Tool(self.config.tool.clone()).at(Place::of("tool"))),
             _ => Ok(()),
         }
     }
@@ -371,13 +378,6 @@ fn single_table(text: &str) -> Option<(&'static str, Range<usize>)> {
         start += line.len();
     }
     None
-}
-
-/// The place of a key of the whole text.
-fn named(text: &str, key: &str) -> Range<usize> {
-    let document = Document::parse(text).ok();
-    let span = document.and_then(|document| document.key(key)?.span());
-    span.unwrap_or_default()
 }
 
 /// Extends serde's message about an unknown key or value with the most similar known one; if none is similar, with all keys.

@@ -8,6 +8,7 @@ mod marker;
 mod monitoring;
 mod name;
 mod owned;
+mod place;
 mod read;
 mod renamed;
 mod rule;
@@ -18,7 +19,7 @@ mod webhook;
 mod webhook_check;
 mod workspace;
 
-pub use check::ConfigError;
+pub use check::{ConfigError, ConfigProblem};
 pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
 pub use file::ConfigFile;
 pub use image::{IMAGE_HELP, Image, is_image, registry};
@@ -26,6 +27,7 @@ pub use marker::is_marked;
 pub use monitoring::Monitoring;
 pub use name::is_package_name;
 pub use owned::{Owned, OwnedCache, Update};
+pub use place::{Place, Step};
 pub use read::Read;
 pub use renamed::{Paths, Renamed};
 pub use rule::Rule;
@@ -36,5 +38,5 @@ pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,
     WebhookType,
 };
-pub use webhook_check::{NOT_BEING_DELETED, NOT_OF_THE_OPERATOR, WebhookPlace};
+pub use webhook_check::{NOT_BEING_DELETED, NOT_OF_THE_OPERATOR};
 pub use workspace::{inherited, is_workspace_of};

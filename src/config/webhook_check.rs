@@ -1,11 +1,10 @@
 //! Checks the entries of `webhooks` as far as `operator.toml` alone decides: what the API server would reject in a configuration.
 
-use std::ops::Range;
-
 use operator_schema::{ConditionError, condition};
 use serde_json::Value;
 
 use super::{
+    place::Place,
     selector::{Selector, SelectorProblem, is_qualified_name},
     webhook::{Operation, Webhook, WebhookType},
 };
@@ -15,37 +14,6 @@ pub const NOT_BEING_DELETED: &str = "not-being-deleted";
 
 /// The name of the match condition of webhooks of kinds that the operator itself writes.
 pub const NOT_OF_THE_OPERATOR: &str = "not-of-the-operator";
-
-/// Where an entry of `webhooks` is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebhookPlace {
-    /// `kind` or `webhook`.
-    pub table: &'static str,
-    /// The position of the table.
-    pub index: usize,
-    /// The position of the entry, and a key of it, with the position in its list.
-    pub entry: Option<usize>,
-    pub key: Option<(&'static str, Option<usize>)>,
-}
-
-impl WebhookPlace {
-    /// The byte range in the text of `operator.toml`: of the value, or of the nearest one around it.
-    pub fn range(&self, text: &str) -> Option<Range<usize>> {
-        let document = toml_edit::Document::parse(text).ok()?;
-        let mut item = document.get(self.table)?.get(self.index)?;
-        // of the table as a whole, its kind
-        let part = if self.entry.is_some() {
-            "webhooks"
-        } else {
-            "kind"
-        };
-        item = item.get(part).unwrap_or(item);
-        let entry = self.entry.and_then(|entry| item.get(entry));
-        let value = entry.and_then(|entry| entry.get(self.key?.0));
-        let element = value.and_then(|value| value.get(self.key?.1?));
-        element.or(value).or(entry).unwrap_or(item).span()
-    }
-}
 
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,55 +78,41 @@ impl WebhookProblem {
     }
 }
 
-/// The first problem of the entries of a table, with its place.
-pub fn problem(
-    table: &'static str,
-    index: usize,
-    webhooks: &[Webhook],
-) -> Option<(WebhookPlace, WebhookProblem)> {
-    let place = WebhookPlace {
-        table,
-        index,
-        entry: None,
-        key: None,
-    };
-    if table == "webhook" && webhooks.is_empty() {
-        return Some((place, WebhookProblem::None));
+/// The problems of the entries of a table, with their places. `table` is the place of the table, a `[[webhook]]` if `is_own`.
+pub fn problems(table: &Place, is_own: bool, webhooks: &[Webhook]) -> Vec<(Place, WebhookProblem)> {
+    if is_own && webhooks.is_empty() {
+        return vec![(table.clone().then("webhooks"), WebhookProblem::None)];
     }
-    webhooks.iter().enumerate().find_map(|(number, webhook)| {
-        let place = WebhookPlace {
-            entry: Some(number),
-            ..place.clone()
-        };
+    let of_entry = |(number, webhook): (usize, &Webhook)| {
+        let entry = table.clone().then("webhooks").then(number);
         let mut earlier = webhooks[..number].iter();
         if earlier.any(|other| other.webhook == webhook.webhook) {
             let problem = WebhookProblem::Twice(webhook.webhook.name());
-            return Some((place, problem));
+            return Some((entry, problem));
         }
-        let (key, item, problem) = of_entry(webhook)?;
-        let key = Some((key, item));
-        Some((WebhookPlace { key, ..place }, problem))
-    })
+        of_entry(entry, webhook)
+    };
+    webhooks.iter().enumerate().filter_map(of_entry).collect()
 }
 
-/// The first problem of an entry, with its key and the position in its list.
-fn of_entry(webhook: &Webhook) -> Option<(&'static str, Option<usize>, WebhookProblem)> {
+/// The first problem of an entry.
+fn of_entry(entry: Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
     let is_mutating = webhook.webhook == WebhookType::Mutate;
+    let at = |key: &str, problem| Some((entry.clone().then(key), problem));
     if webhook.operations.is_empty() {
-        return Some(("operations", None, WebhookProblem::NoOperations));
+        return at("operations", WebhookProblem::NoOperations);
     }
     if is_mutating && webhook.operations.contains(&Operation::Delete) {
-        return Some(("operations", None, WebhookProblem::MutateDelete));
+        return at("operations", WebhookProblem::MutateDelete);
     }
     if !(1..=30).contains(&webhook.timeout) {
-        let problem = WebhookProblem::Timeout(webhook.timeout);
-        return Some(("timeout", None, problem));
+        return at("timeout", WebhookProblem::Timeout(webhook.timeout));
     }
     if !is_mutating && webhook.reinvocation_policy.is_some() {
-        return Some(("reinvocation-policy", None, WebhookProblem::Reinvocation));
+        return at("reinvocation-policy", WebhookProblem::Reinvocation);
     }
-    if let Some((item, problem)) = of_conditions(webhook) {
-        return Some(("match-conditions", item, problem));
+    if let Some(found) = of_conditions(entry.clone().then("match-conditions"), webhook) {
+        return Some(found);
     }
     let selectors = [
         ("object-selector", &webhook.object_selector),
@@ -166,7 +120,7 @@ fn of_entry(webhook: &Webhook) -> Option<(&'static str, Option<usize>, WebhookPr
     ];
     selectors.into_iter().find_map(|(key, selector)| {
         let problem = selector.as_ref().and_then(Selector::problem)?;
-        Some((key, None, problem.into()))
+        at(key, problem.into())
     })
 }
 
@@ -174,10 +128,10 @@ fn is_reserved(condition: &str) -> bool {
     [NOT_BEING_DELETED, NOT_OF_THE_OPERATOR].contains(&condition)
 }
 
-fn of_conditions(webhook: &Webhook) -> Option<(Option<usize>, WebhookProblem)> {
+fn of_conditions(place: Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
     let conditions = &webhook.match_conditions;
     if conditions.len() > MOST_CONDITIONS {
-        return Some((None, WebhookProblem::Conditions(conditions.len())));
+        return Some((place, WebhookProblem::Conditions(conditions.len())));
     }
     conditions.iter().enumerate().find_map(|(item, it)| {
         let name = &it.name;
@@ -191,7 +145,7 @@ fn of_conditions(webhook: &Webhook) -> Option<(Option<usize>, WebhookProblem)> {
         } else {
             return None;
         };
-        Some((Some(item), problem))
+        Some((place.clone().then(item), problem))
     })
 }
 

@@ -10,7 +10,7 @@ use super::{
     subresource::{Subresource, subresource},
 };
 use crate::config::Kind;
-use crate::config::WebhookPlace;
+use crate::config::Place;
 use crate::config::{Certificates, Webhook, WebhookType};
 use crate::crd::{Api, Version};
 
@@ -30,7 +30,7 @@ pub struct Admission<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct AdmissionError {
-    pub place: WebhookPlace,
+    pub place: Place,
     pub problem: Box<AdmissionProblem>,
 }
 
@@ -169,7 +169,7 @@ impl Project {
         let tables = self.config.webhooks.iter().enumerate();
         let others = tables.map(|(index, table)| {
             let place = |problem: AdmissionProblem| AdmissionError {
-                place: at("webhook", index),
+                place: Place::of("webhook").then(index).then("kind"),
                 problem: problem.into(),
             };
             let resource = self.resolve_admitted(&table.kind).map_err(place)?;
@@ -179,7 +179,7 @@ impl Project {
                 definition: None,
                 webhooks: &table.webhooks,
             };
-            check_subresources(&admission, "webhook", index, None)?;
+            check_subresources(&admission, &Place::of("webhook").then(index), None)?;
             Ok(admission)
         });
         of_kinds.chain(others).collect()
@@ -218,22 +218,13 @@ impl Project {
     }
 }
 
-fn at(table: &'static str, index: usize) -> WebhookPlace {
-    WebhookPlace {
-        table,
-        index,
-        entry: None,
-        key: None,
-    }
-}
-
 fn of_kind<'a>(
     index: usize,
     kind: &'a Kind,
     api: &'a Api,
 ) -> Result<Admission<'a>, AdmissionError> {
     let version = admitted_version(kind, api).ok_or_else(|| AdmissionError {
-        place: at("kind", index),
+        place: Place::of("kind").then(index).then("versions"),
         problem: AdmissionProblem::NotServed(kind.full_name()).into(),
     })?;
     let admission = Admission {
@@ -242,7 +233,7 @@ fn of_kind<'a>(
         definition: Some((kind, api)),
         webhooks: &kind.webhooks,
     };
-    check_subresources(&admission, "kind", index, Some(version))?;
+    check_subresources(&admission, &Place::of("kind").then(index), Some(version))?;
     Ok(admission)
 }
 
@@ -262,8 +253,7 @@ fn admitted_version<'a>(kind: &Kind, api: &'a Api) -> Option<&'a Version> {
 /// Checks that the webhooks' subresources exist, and have objects of the kind itself.
 fn check_subresources(
     admission: &Admission<'_>,
-    table: &'static str,
-    index: usize,
+    table: &Place,
     version: Option<&Version>,
 ) -> Result<(), AdmissionError> {
     let resource = &admission.resource;
@@ -275,11 +265,8 @@ fn check_subresources(
                 Subresource::OtherType(known) => AdmissionProblem::OtherType(kind, name, known),
                 Subresource::Unknown(known) => AdmissionProblem::Subresource(kind, name, known),
             };
-            let place = WebhookPlace {
-                entry: Some(number),
-                key: Some(("subresources", Some(item))),
-                ..at(table, index)
-            };
+            let entry = table.clone().then("webhooks").then(number);
+            let place = entry.then("subresources").then(item);
             let problem = problem.into();
             return Err(AdmissionError { place, problem });
         }

@@ -1,9 +1,6 @@
 //! The versions of a kind between which the operator converts: what follows from their schemas and from `operator.toml`.
 
-use std::ops::Range;
-
-use crate::config::{Kind, Source};
-use crate::config::{Paths, Renamed};
+use crate::config::{Kind, Paths, Place, Renamed, Source, Step};
 use crate::{
     conversion::{self, Derivation, End, Path, Rename, RenameError, derive, resolve},
     crd::{Api, Version},
@@ -54,14 +51,8 @@ pub struct ConversionError {
     /// `KIND.GROUP`.
     pub kind: String,
     pub problem: Box<Problem>,
-    /// The keys that lead to the place in the kind's table.
-    keys: Vec<Key>,
-}
-
-#[derive(Clone, Debug)]
-enum Key {
-    Name(&'static str),
-    Index(usize),
+    /// In the table of the kind.
+    steps: Vec<Step>,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -114,18 +105,9 @@ impl ConversionError {
     }
 
     /// The place in `operator.toml`; `index` is that of the kind.
-    pub fn place(&self, text: &str, index: usize) -> Option<Range<usize>> {
-        let document = toml_edit::Document::parse(text).ok()?;
-        let table = document.get("kind")?.get(index)?;
-        let mut item = table;
-        for key in &self.keys {
-            let child = match key {
-                Key::Name(name) => item.get(name),
-                Key::Index(index) => item.get(index),
-            };
-            item = child?;
-        }
-        item.span()
+    pub fn place(&self, index: usize) -> Place {
+        let steps = self.steps.iter().cloned();
+        steps.fold(Place::of("kind").then(index), Place::then)
     }
 }
 
@@ -142,12 +124,12 @@ pub fn conversions<'a>(
     kind: &'a Kind,
     api: &'a Api,
 ) -> Result<Option<Conversions<'a>>, ConversionError> {
-    let failed = |problem: Problem, keys: &[Key]| ConversionError {
+    let failed = |problem: Problem, steps: &[Step]| ConversionError {
         kind: kind.full_name(),
         problem: problem.into(),
-        keys: keys.to_vec(),
+        steps: steps.to_vec(),
     };
-    let of = |key| [Key::Name(key)];
+    let of = |key| [Step::from(key)];
     let known = || -> Vec<String> {
         let names = api.versions.iter().map(|version| version.name.clone());
         names.collect()
@@ -168,28 +150,28 @@ pub fn conversions<'a>(
     if kind.source() == Source::Foreign {
         return Err(failed(Problem::Foreign, &of("hub")));
     }
-    let version = |name: &str, keys: &[Key]| {
+    let version = |name: &str, steps: &[Step]| {
         api.version(name).ok_or_else(|| {
             let problem = Problem::NoVersion {
                 version: name.to_owned(),
                 known: known(),
             };
-            failed(problem, keys)
+            failed(problem, steps)
         })
     };
     let hub = version(hub, &of("hub"))?;
     for (index, renamed) in kind.renames.iter().enumerate() {
         let keys = [
-            Key::Name("renames"),
-            Key::Index(index),
-            Key::Name("version"),
+            Step::from("renames"),
+            Step::from(index),
+            Step::from("version"),
         ];
         if version(&renamed.version, &keys)?.name == hub.name {
             return Err(failed(Problem::OfHub(hub.name.clone()), &keys));
         }
         for (key, paths) in [("from", &renamed.from), ("to", &renamed.to)] {
             if paths.as_slice().is_empty() {
-                let keys = [Key::Name("renames"), Key::Index(index), Key::Name(key)];
+                let keys = [Step::from("renames"), Step::from(index), Step::from(key)];
                 return Err(failed(Problem::Empty(key), &keys));
             }
         }
@@ -211,16 +193,16 @@ pub fn conversions<'a>(
                 End::Spoke => ("from", &renames[at].from),
                 End::Hub => ("to", &renames[at].to),
             };
-            let mut keys = vec![
-                Key::Name("renames"),
-                Key::Index(numbers[at]),
-                Key::Name(key),
+            let mut steps = vec![
+                Step::from("renames"),
+                Step::from(numbers[at]),
+                Step::from(key),
             ];
             let position = paths.as_slice().iter().position(|it| it == path);
             if let (Paths::Many(_), Some(position)) = (paths, position) {
-                keys.push(Key::Index(position));
+                steps.push(Step::from(position));
             }
-            failed(error.into(), &keys)
+            failed(error.into(), &steps)
         })?;
         spokes.push(Spoke {
             version,
@@ -229,7 +211,7 @@ pub fn conversions<'a>(
         renamed.push((version, renames));
     }
     if spokes.is_empty() && !kind.renames.is_empty() {
-        let keys = [Key::Name("renames"), Key::Index(0)];
+        let keys = [Step::from("renames"), Step::from(0)];
         return Err(failed(Problem::Equal, &keys));
     }
     let all = || spokes.iter().map(|spoke| spoke.version).chain([hub]);
@@ -242,7 +224,7 @@ pub fn conversions<'a>(
         let mut found: Vec<_> = all().filter_map(|version| resolve(version).ok()).collect();
         if found.is_empty() {
             // as a path of the hub, which is the one that all have
-            let keys = [Key::Name("sensitive"), Key::Index(index)];
+            let keys = [Step::from("sensitive"), Step::from(index)];
             found.push(resolve(hub).map_err(|error| failed(error.into(), &keys))?);
         }
         sensitive.extend(found);

@@ -37,8 +37,17 @@ const EXCEPTIONS: [(&str, &str); 7] = [
 ];
 
 /// The files of `src/workload/` that are of no kind.
-const SHARED: [&str; 9] = [
-    "actor", "child", "enqueue", "field", "mod", "retry", "schedule", "settings", "timer",
+const SHARED: [&str; 10] = [
+    "actor",
+    "child",
+    "controllers",
+    "enqueue",
+    "field",
+    "mod",
+    "retry",
+    "schedule",
+    "settings",
+    "timer",
 ];
 
 /// The plurals and kinds of the recorded kinds.

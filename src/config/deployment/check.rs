@@ -1,38 +1,10 @@
 //! Checks `[deployment]`: what contradicts itself or the manifests, and what the API server would refuse.
 
-use std::ops::Range;
-
 use operator_apiserver::{Refusal, refusals};
 use serde_json::{Value, json};
 
 use super::{DeploymentSettings, DisruptionBudget, LogFormat, Share, Variable};
-
-/// Where a setting is: its key, and the index or the name of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeploymentPlace {
-    pub key: &'static str,
-    pub entry: Option<Entry>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    Index(usize),
-    Name(String),
-}
-
-impl DeploymentPlace {
-    /// The byte range in the text of `operator.toml`: of the entry, or of the nearest value around it.
-    pub fn range(&self, text: &str) -> Option<Range<usize>> {
-        let document = toml_edit::Document::parse(text).ok()?;
-        let deployment = document.get("deployment")?;
-        let value = deployment.get(self.key);
-        let entry = value.and_then(|value| match self.entry.as_ref()? {
-            Entry::Index(index) => value.get(index),
-            Entry::Name(name) => value.get(name),
-        });
-        entry.or(value).unwrap_or(deployment).span()
-    }
-}
+use crate::config::place::Place;
 
 /// What is wrong with the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -191,24 +163,10 @@ pub(super) const KNOWN: [Known; 25] = [
     ),
 ];
 
-type Found = (DeploymentPlace, DeploymentProblem);
+type Found = (Place, DeploymentProblem);
 
-fn at(key: &'static str) -> DeploymentPlace {
-    DeploymentPlace { key, entry: None }
-}
-
-fn item(key: &'static str, index: usize) -> DeploymentPlace {
-    DeploymentPlace {
-        key,
-        entry: Some(Entry::Index(index)),
-    }
-}
-
-fn named(key: &'static str, name: &str) -> DeploymentPlace {
-    DeploymentPlace {
-        key,
-        entry: Some(Entry::Name(name.to_owned())),
-    }
+fn at(key: &str) -> Place {
+    Place::of("deployment").then(key)
 }
 
 /// The first problem of the settings, with its place.
@@ -230,7 +188,7 @@ fn arguments(settings: &DeploymentSettings) -> Option<Found> {
     let is_set = |variable: &str| settings.env.0.iter().any(|(name, _)| name == variable);
     for (index, argument) in args.iter().enumerate() {
         let flag = flag(argument);
-        let place = item("args", index);
+        let place = at("args").then(index);
         let Some(known) = KNOWN.iter().find(|it| it.flag == flag) else {
             // a flag of the user's own may be given more than once, with other values
             let is_twice = argument.starts_with("--") && argument.contains('=');
@@ -264,14 +222,14 @@ fn arguments(settings: &DeploymentSettings) -> Option<Found> {
     None
 }
 
-fn no_leader(settings: &DeploymentSettings, place: DeploymentPlace) -> Option<Found> {
+fn no_leader(settings: &DeploymentSettings, place: Place) -> Option<Found> {
     let replicas = settings.replicas();
     (replicas > 1).then_some((place, DeploymentProblem::NoLeader(replicas)))
 }
 
 fn variables(settings: &DeploymentSettings) -> Option<Found> {
     for (name, variable) in &settings.env.0 {
-        let place = named("env", name);
+        let place = at("env").then(name.as_str());
         let Some(known) = KNOWN.iter().find(|it| it.variable == *name) else {
             continue;
         };
@@ -297,7 +255,7 @@ fn variables(settings: &DeploymentSettings) -> Option<Found> {
 fn labels(settings: &DeploymentSettings) -> Option<Found> {
     let name = "app.kubernetes.io/name";
     let is_set = settings.labels.contains_key(name);
-    is_set.then(|| (named("labels", name), DeploymentProblem::NameLabel))
+    is_set.then(|| (at("labels").then(name), DeploymentProblem::NameLabel))
 }
 
 fn budget(settings: &DeploymentSettings) -> Option<Found> {
@@ -374,7 +332,7 @@ fn refusal(settings: &DeploymentSettings) -> Option<Found> {
     let secrets = secrets.map(|(index, name)| {
         let metadata = json!({"name": name, "namespace": "any"});
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
-        (secret, Some(item("image-pull-secrets", index)))
+        (secret, Some(at("image-pull-secrets").then(index)))
     });
     let mut objects = vec![
         (deployment, None),
@@ -401,7 +359,7 @@ fn environment(settings: &DeploymentSettings) -> Vec<Value> {
 }
 
 /// The place of a refusal, and its message with the field below the key.
-fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<DeploymentPlace>) -> Found {
+fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) -> Found {
     let Refusal { field, message } = refusal;
     if let Some(place) = place {
         let field = String::new();
@@ -439,10 +397,10 @@ fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Deployme
     let index = index.and_then(|(index, rest)| Some((index.parse::<usize>().ok()?, rest)));
     let (place, rest) = match index {
         Some((index, rest)) if key == "env" => match settings.env.0.get(index) {
-            Some((name, _)) => (named(key, name), rest),
+            Some((name, _)) => (at(key).then(name.as_str()), rest),
             None => (at(key), rest),
         },
-        Some((index, rest)) => (item(key, index), rest),
+        Some((index, rest)) => (at(key).then(index), rest),
         None => (at(key), rest),
     };
     let field = rest.trim_start_matches('.').to_owned();

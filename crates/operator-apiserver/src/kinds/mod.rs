@@ -39,11 +39,11 @@ pub(crate) mod service;
 // The parts that read some fields need a feature.
 #[cfg_attr(not(all(feature = "faces", feature = "workloads")), allow(dead_code))]
 pub(crate) mod strategy;
-mod table;
+pub(crate) mod table;
 mod value;
 pub(crate) mod volume;
 pub(crate) mod warning;
 mod webhook;
 mod workload;
 
-pub(crate) use self::table::{strategy, strategy_of};
+pub(crate) use self::table::strategy;

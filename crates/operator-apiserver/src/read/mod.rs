@@ -4,6 +4,7 @@ pub(crate) mod list;
 pub(crate) mod page;
 pub(crate) mod reply;
 mod token;
+mod version;
 pub(crate) mod watch;
 
 pub(crate) use self::reply::Reply;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::list::List;
 use super::reply::Reply;
 use super::token::Token;
-use crate::go;
-use crate::model::{Cause, Failure, Key, Result};
+use super::version::{bad_version, parse_version, too_large};
+use crate::model::{Failure, Key, Result};
 use crate::request::selector::Selector;
 use crate::request::{Call, Request};
 use crate::store::stored::{self, Item, check_collection, check_stored};
@@ -149,27 +149,4 @@ fn version_to_list(store: &Store, call: &Call, is_paged: bool) -> Result<u64> {
         "" if is_paged => Ok(wanted),
         _ => Ok(newest),
     }
-}
-
-/// Parses a version in a query.
-pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    let shown = go::quoted(text);
-    go::parse_uint(text).map_err(|why| format!("resourceVersion: Invalid value: {shown}: {why}"))
-}
-
-pub(crate) fn bad_version(wrong: String) -> Failure {
-    Failure::bad_request(format!("invalid resource version: {wrong}"))
-}
-
-pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
-    let cause = Cause {
-        reason: "ResourceVersionTooLarge",
-        message: "Too large resource version".into(),
-        field: String::new(),
-    };
-    let text = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
-    Failure::timeout(text, 1).with_causes(vec![cause])
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::page::{parse_version, too_large};
 use super::reply::Reply;
+use super::version::{parse_version, too_large};
 use crate::model::{Failure, Kind, Result, metadata};
 use crate::request::selector::Selector;
 use crate::request::{Request, options};

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Controllers;
+use super::controllers::Controllers;
 use super::field::items;
 use crate::kinds::resource::{EVENTS, PODS, Resource};
 use crate::model::metadata::{self, name, text};

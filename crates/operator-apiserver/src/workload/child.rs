@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Controllers;
 use super::actor::{CONTROLLERS, disown, own};
+use super::controllers::Controllers;
 use super::field::{controller, is_controlled_by, reference};
 use crate::kinds::resource::Resource;
 use crate::model::label::selects;

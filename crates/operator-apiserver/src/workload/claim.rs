@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Controllers;
 use super::actor::CONTROLLERS;
+use super::controllers::Controllers;
 use super::field::is_over;
 use crate::finalize::protection::{self, unprotect};
 use crate::kinds::resource::VOLUMES;

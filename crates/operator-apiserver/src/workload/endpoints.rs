@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Controllers;
 use super::actor::{CONTROLLERS, key};
+use super::controllers::Controllers;
 use super::field::{is_over, is_ready, items, reference};
 use crate::kinds::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS};
 use crate::model::label::selects;

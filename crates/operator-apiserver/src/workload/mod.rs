@@ -9,6 +9,7 @@ mod actor;
 mod budget;
 mod child;
 mod claim;
+mod controllers;
 mod cron_job;
 mod daemon_set;
 mod deployment;
@@ -26,62 +27,19 @@ mod stateful_set;
 mod template;
 mod timer;
 
+pub(crate) use self::controllers::{ControllerState, Controllers};
 pub use self::settings::Workloads;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
 use self::enqueue::keys_to_reconcile;
-use self::pod::Step;
-use self::timer::Timers;
 use crate::finalize::collect::settle_dependents;
 use crate::finalize::protection::unprotect;
 use crate::kinds::strategy::Controller;
-use crate::kinds::strategy_of;
+use crate::kinds::table::strategy_of;
 use crate::model::{Key, clock};
-use crate::store::State;
-
-/// The state that the controllers keep between passes.
-#[derive(Clone, Debug)]
-pub(crate) struct ControllerState {
-    settings: Workloads,
-    timers: Timers,
-    /// The next step of each pod, by uid.
-    steps: BTreeMap<Key, (String, Step)>,
-    /// For each Job, by uid, the number of failures of its pods, and the time of the next retry.
-    retries: BTreeMap<Key, (String, i64, Instant)>,
-    /// For each workload, by uid, the number of consecutive failures to create a pod.
-    failures: BTreeMap<Key, (String, i64)>,
-    /// The number of allocated pod addresses.
-    addresses: u32,
-}
-
-impl ControllerState {
-    /// The initial state.
-    pub fn new(settings: Workloads) -> Self {
-        Self {
-            settings,
-            timers: Timers::default(),
-            steps: BTreeMap::new(),
-            retries: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            addresses: 0,
-        }
-    }
-
-    /// The time at which more work will be due, if there is no request until then.
-    pub fn due(&self) -> Option<Instant> {
-        self.timers.first()
-    }
-}
-
-/// The controllers, with the state of the server, whose clients they are.
-pub(crate) struct Controllers<'a> {
-    pub state: &'a mut State,
-    pub memory: &'a mut ControllerState,
-}
 
 impl Controllers<'_> {
     /// Starts with all existing objects.
@@ -119,18 +77,6 @@ impl Controllers<'_> {
         }
     }
 
-    /// Discards the state of a deleted object.
-    fn forget(&mut self, key: &Key) {
-        self.memory.timers.clear(key);
-        self.memory.steps.remove(key);
-        self.memory.retries.remove(key);
-        self.memory.failures.remove(key);
-    }
-
-    fn next_due(&mut self, now: Instant) -> Option<(Key, Instant)> {
-        self.memory.timers.take(now)
-    }
-
     /// Reconciles queued objects until the queue is empty.
     pub(crate) fn work(&mut self) {
         loop {
@@ -157,10 +103,5 @@ impl Controllers<'_> {
             Some(Controller::Volume) => unprotect(self.state, key),
             None => {}
         }
-    }
-
-    /// Reconciles an object again after this time, at the latest.
-    fn wake(&mut self, key: &Key, after: Duration) {
-        self.memory.timers.set(key, clock::instant() + after);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Controllers;
+use super::controllers::Controllers;
 use super::enqueue::workload_of;
 use super::field::reference;
 use super::pod::backoff;

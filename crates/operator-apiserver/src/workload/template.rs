@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
+use super::controllers::Controllers;
 use super::field::reference;
 use crate::model::Result;
 use crate::model::metadata::name;

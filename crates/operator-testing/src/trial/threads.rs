@@ -31,3 +31,18 @@ pub(super) fn failures<S: Sync>(
     failures.sort();
     failures
 }
+
+#[cfg(test)]
+mod tests {
+    use super::failures;
+
+    #[test]
+    fn each_schedule_runs_once_and_failures_are_in_order() {
+        let schedules: Vec<u32> = (0..100).rev().collect();
+        let run = |number: &u32| vec![format!("{number:02}"); number.is_multiple_of(3).into()];
+        let expected: Vec<String> = (0..100).step_by(3).map(|it| format!("{it:02}")).collect();
+        for threads in [1, 4] {
+            assert_eq!(failures(threads, &schedules, &run), expected);
+        }
+    }
+}

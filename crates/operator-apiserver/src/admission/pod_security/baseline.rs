@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
+use super::pod::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
 use crate::go;
 
 pub(crate) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {

@@ -7,6 +7,7 @@
 
 mod baseline;
 mod check;
+mod pod;
 mod policy;
 mod restricted;
 
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use self::check::Pod;
+use self::pod::{Pod, details, reasons};
 use self::policy::{Level, LevelVersion, Policy};
 use crate::kinds::resource::{NAMESPACES, PODS};
 use crate::kinds::strategy;
@@ -55,14 +56,14 @@ pub(crate) fn check_pod_security(
             let message = format!(
                 "pods {name:?} is forbidden: violates PodSecurity \"{}\": {}",
                 policy.enforce,
-                check::details(&refusals)
+                details(&refusals)
             );
             return Err(Failure::forbidden(kind, name, message));
         }
     }
     let refusals = check::refusals(policy.warn, &pod);
     if !refusals.is_empty() {
-        let details = check::details(&refusals);
+        let details = details(&refusals);
         let level = policy.warn;
         request
             .call
@@ -103,9 +104,7 @@ fn violations_in(store: &Store, namespace: &str, level: LevelVersion) -> Vec<Str
         let pod = Pod::new(&pod["metadata"], &pod["spec"]);
         let refusals = check::refusals(level, &pod);
         if !refusals.is_empty() {
-            let (_, count) = first
-                .entry(check::reasons(&refusals))
-                .or_insert((&key.name, 0));
+            let (_, count) = first.entry(reasons(&refusals)).or_insert((&key.name, 0));
             *count += 1;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::baseline::{added, forbidden_seccomp, masked_proc};
-use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
+use super::pod::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
 use crate::model::json::entries;
 
 /// Whether a check does not apply to pods for Windows, as from version 1.25 on.

@@ -11,9 +11,9 @@ mod status;
 
 use serde_json::{Value, json};
 
-use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
+use super::controllers::Controllers;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;

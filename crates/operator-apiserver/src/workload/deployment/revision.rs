@@ -7,8 +7,8 @@ use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desir
 use crate::model::Result;
 use crate::model::json::entries;
 use crate::model::metadata::{name, text};
-use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText};
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{annotation, condition, number, reference};
 use crate::workload::template::{HASH, hash};
 

@@ -8,8 +8,8 @@ use super::{REVISION, Rollout, bounds, desired};
 use crate::kinds::resource::PODS;
 use crate::model::Result;
 use crate::model::metadata::is_deleting;
-use crate::workload::Controllers;
 use crate::workload::actor::CONTROLLERS;
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{annotation, is_over, number};
 use crate::workload::replica_set::{age, replicas};
 

@@ -6,8 +6,8 @@ use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
 use crate::kinds::resource::REPLICA_SETS;
 use crate::model::Result;
-use crate::workload::Controllers;
 use crate::workload::child::copies;
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{annotation, number};
 use crate::workload::replica_set::{age, replicas};
 

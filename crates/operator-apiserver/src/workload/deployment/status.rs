@@ -8,8 +8,8 @@ use super::{Rollout, bounds, desired};
 use crate::kinds::resource::DEPLOYMENTS;
 use crate::model::Result;
 use crate::model::metadata::{name, now};
-use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, key};
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{self, condition, counts, items, number, seconds};
 
 /// The type, status, reason and message of a condition.

@@ -6,8 +6,8 @@ use super::{COMPONENT, Pass, TRACKING};
 use crate::kinds::resource::{JOBS, PODS};
 use crate::model::Result;
 use crate::model::metadata::{finalizers, now};
-use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, EventText, key};
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{items, number};
 
 impl Controllers<'_> {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::index::Indexes;
-use super::Controllers;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
+use super::controllers::Controllers;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
 use crate::kinds::resource::PODS;
 use crate::model::metadata::{is_deleting, now};

@@ -6,40 +6,26 @@ mod need;
 mod node;
 mod outcome;
 mod status;
+mod step;
 
 pub(super) use self::need::waits_for;
 pub(super) use self::node::{fits, target};
+pub(super) use self::step::{MissingReference, Step};
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::need::MissingReference;
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
-use super::Controllers;
 use super::actor::{EventText, KUBELET, SCHEDULER};
+use super::controllers::Controllers;
 use super::field::{is_over, is_ready, items, number};
 use crate::model::Key;
 use crate::model::metadata::{is_deleting, name, text};
 
 /// The maximum delay between two attempts.
 const LONGEST: Duration = Duration::from_secs(300);
-
-/// The next step of a pod, after a delay.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
-    /// Its containers start, or their image cannot be pulled.
-    Start,
-    /// It reports the objects for which it waits.
-    Wait(MissingReference),
-    /// Its containers finish.
-    Finish,
-    /// Its containers restart, after this number of restarts.
-    Restart(i64),
-    /// Its containers stop, because it is being deleted.
-    Stop,
-}
 
 impl Controllers<'_> {
     pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {

@@ -3,21 +3,13 @@
 
 use serde_json::Value;
 
+use super::step::MissingReference;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{CONFIG_MAPS, Resource, SECRETS, VOLUME_CLAIMS};
 use crate::model::Key;
 use crate::model::metadata::{is_deleting, text};
-use crate::workload::Controllers;
+use crate::workload::controllers::Controllers;
 use crate::workload::field::items;
-
-/// A missing object.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::workload) enum MissingReference {
-    /// A volume cannot be mounted.
-    Volume { name: String, why: String },
-    /// Containers, by name, have variables without a value.
-    Variables(Vec<(String, String)>),
-}
 
 /// A reference to a ConfigMap or a Secret.
 struct Reference<'a> {

@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::status::scheduled;
+use super::status::{ADDRESS, scheduled};
 use crate::kinds::resource::{NODES, PODS};
 use crate::model::metadata::{is_deleting, name, now};
-use crate::workload::Controllers;
 use crate::workload::actor::{CONTROLLERS, KUBELET, key};
+use crate::workload::controllers::Controllers;
 use crate::workload::field::condition;
 
 const NAME: &str = "node";
-pub(super) const ADDRESS: &str = "10.1.0.1";
 
 impl Controllers<'_> {
     pub(in crate::workload) fn create_node(&mut self) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::need::MissingReference;
+use super::step::MissingReference;
 use crate::kinds::resource::NAMESPACES;
 use crate::model::Key;
 use crate::model::metadata::text;
-use crate::workload::Controllers;
+use crate::workload::controllers::Controllers;
 use crate::workload::field::{annotation, items};
 use crate::workload::settings::duration;
 

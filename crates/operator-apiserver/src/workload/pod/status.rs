@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use super::condition::{condition_of, conditions};
-use super::node::ADDRESS;
 use super::outcome::{Fate, Outcome};
 use crate::model::metadata::{now, text};
 use crate::workload::field::{condition, is_over, items, number};
+
+/// The address of the node.
+pub(super) const ADDRESS: &str = "10.1.0.1";
 
 /// A status to be written, with an event.
 pub(super) struct Report {

@@ -5,9 +5,9 @@ mod identity;
 use serde_json::{Value, json};
 
 use self::identity::{ordinal, pod};
-use super::Controllers;
 use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
+use super::controllers::Controllers;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
 use crate::kinds::resource::PODS;
