@@ -74,7 +74,8 @@ fn read_state(text: &str) {
     }
     if edited.config.check().is_ok() {
         let written = edited.to_string();
-        let again = ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
+        let again =
+            ConfigFile::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
         assert_eq!(edited.config, again.config, "{written}");
     }
 }

@@ -25,7 +25,7 @@ fn the_documented_settings_of_the_deployment_are_valid_and_none_is_missing() {
 
     // the error of an unknown key lists all keys
     let error = ConfigFile::read(&text.replace("replicas =", "qqqq =")).unwrap_err();
-    let error = error.to_string();
+    let error = error[0].to_string();
     let keys: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
     assert!(keys.len() > 10, "{error}");
     let (_, section) = PAGE.split_once("## The deployment\n").unwrap();
