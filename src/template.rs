@@ -56,11 +56,12 @@ templates! {
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_scaffolds = Scaffold::all().flat_map(|scaffold| scaffold.templates);
-    let shared = TEMPLATES
+    TEMPLATES
         .iter()
         .chain(EXISTING_TEMPLATES)
-        .chain(WEBHOOK_TEMPLATES);
-    shared.chain(of_scaffolds).copied()
+        .chain(WEBHOOK_TEMPLATES)
+        .chain(of_scaffolds)
+        .copied()
 }
 
 static TERA: LazyLock<Tera> = LazyLock::new(|| {

@@ -38,9 +38,10 @@ impl Terminal {
     pub fn print(&self, text: &str) -> Result<(), DiskError> {
         self.clear_working();
         let mut out = io::stdout().lock();
-        let text = match out.is_terminal() {
-            true => visible(text),
-            false => text.into(),
+        let text = if out.is_terminal() {
+            visible(text)
+        } else {
+            text.into()
         };
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
@@ -97,9 +98,10 @@ impl Terminal {
     /// Reports on standard error that `what` is running, once it takes long: on a terminal a line with the elapsed time after a second,
     /// elsewhere a plain line after ten. It ends with the next step, or with whatever else is written.
     pub fn working(&self, what: &'static str) {
-        let style = match self.progress {
-            true => Style::Terminal,
-            false => Style::Log,
+        let style = if self.progress {
+            Style::Terminal
+        } else {
+            Style::Log
         };
         self.clear_working();
         *self.lock() = Some(Working::begin(what, style, io::stderr()));
@@ -136,9 +138,10 @@ fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::new();
     for character in text.chars() {
-        match is_followed(character) {
-            true => shown.extend(character.escape_unicode()),
-            false => shown.push(character),
+        if is_followed(character) {
+            shown.extend(character.escape_unicode())
+        } else {
+            shown.push(character)
         }
     }
     shown.into()

@@ -44,9 +44,10 @@ const PAGES: [(&str, &[&str]); 8] = [
 fn sources(folder: &Path, texts: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => sources(&path, texts),
-            false => texts.push(fs::read_to_string(path).unwrap()),
+        if path.is_dir() {
+            sources(&path, texts)
+        } else {
+            texts.push(fs::read_to_string(path).unwrap())
         }
     }
 }
@@ -54,15 +55,20 @@ fn sources(folder: &Path, texts: &mut Vec<String>) {
 /// The names of the public methods or variants in all blocks that begin with `head`, at the left margin.
 fn names(texts: &[String], head: &str) -> Vec<String> {
     let start = format!("\n{head} {{\n");
-    let blocks = texts.iter().flat_map(|text| text.split(&start).skip(1));
-    let lines = blocks.flat_map(|rest| rest.split("\n}").next().unwrap_or_default().lines());
-    let items = lines.filter_map(|line| line.strip_prefix("    "));
-    let names = items.filter_map(|item| match head.starts_with("pub enum") {
-        true => item.starts_with(char::is_uppercase).then_some(item),
-        false => ["pub fn ", "pub async fn ", "pub const fn "]
-            .iter()
-            .find_map(|start| item.strip_prefix(start)),
-    });
+    let names = texts
+        .iter()
+        .flat_map(|text| text.split(&start).skip(1))
+        .flat_map(|rest| rest.split("\n}").next().unwrap_or_default().lines())
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter_map(|item| {
+            if head.starts_with("pub enum") {
+                item.starts_with(char::is_uppercase).then_some(item)
+            } else {
+                ["pub fn ", "pub async fn ", "pub const fn "]
+                    .iter()
+                    .find_map(|start| item.strip_prefix(start))
+            }
+        });
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     names
         .map(|item| item.chars().take_while(|&c| is_part(c)).collect())
@@ -83,8 +89,10 @@ fn the_pages_name_every_public_item() {
             for name in names {
                 // an update strategy is named as in operator.toml
                 let kebab = name.chars().enumerate().flat_map(|(at, c)| {
-                    let dash = (at > 0 && c.is_uppercase()).then_some('-');
-                    dash.into_iter().chain(c.to_lowercase())
+                    (at > 0 && c.is_uppercase())
+                        .then_some('-')
+                        .into_iter()
+                        .chain(c.to_lowercase())
                 });
                 let kebab: String = kebab.collect();
                 let forms = [

@@ -85,8 +85,9 @@ fn renamed<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
 
 /// By their paths.
 fn names(record: &str) -> BTreeMap<&str, &str> {
-    let types = record.lines().filter(|line| !line.starts_with(' '));
-    types
+    record
+        .lines()
+        .filter(|line| !line.starts_with(' '))
         .filter_map(|line| {
             let (head, path) = line.split_once(" /")?;
             Some((path, head.split(' ').nth(1)?))

@@ -20,8 +20,8 @@ fn root() -> &'static Path {
 fn pages() -> Vec<PathBuf> {
     let root = root();
     let docs = fs::read_dir(root.join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
     let mut pages: Vec<PathBuf> = docs
+        .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .chain(["README.md", "CHANGELOG.md"].map(|name| root.join(name)))
         .collect();
@@ -48,8 +48,10 @@ fn prose(text: &str) -> String {
 /// The targets of `[text](target)` and `[name]: target`.
 fn targets(text: &str) -> Vec<String> {
     let prose = prose(text);
-    let inline = prose.split("](").skip(1);
-    let inline = inline.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+    let inline = prose
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
     let named = prose.lines().filter_map(|line| {
         let (_, target) = line.strip_prefix('[')?.split_once("]: ")?;
         Some(target.trim().to_owned())
@@ -120,11 +122,12 @@ fn the_book_has_every_page_once() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let mut listed = targets(&summary);
     listed.sort();
-    let pages = pages()
+    let mut expected: Vec<_> = pages()
         .into_iter()
-        .filter(|page| page.parent() != Some(root()));
-    let names = pages.map(|page| page.file_name().unwrap().to_str().unwrap().to_owned());
-    let mut expected: Vec<_> = names.filter(|name| name != "SUMMARY.md").collect();
+        .filter(|page| page.parent() != Some(root()))
+        .map(|page| page.file_name().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| name != "SUMMARY.md")
+        .collect();
     expected.sort();
     assert_eq!(
         listed, expected,

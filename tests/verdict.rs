@@ -440,9 +440,10 @@ fn seed(crd: &mut Value, fault: &Fault) {
         *place = json!({});
     }
     if let Some(fields) = place.as_object_mut() {
-        match fault.value.is_null() && last != "size" {
-            true => drop(fields.shift_remove(last)),
-            false => drop(fields.insert(last.clone(), fault.value.clone())),
+        if fault.value.is_null() && last != "size" {
+            drop(fields.shift_remove(last))
+        } else {
+            drop(fields.insert(last.clone(), fault.value.clone()))
         }
     }
 }
@@ -506,10 +507,10 @@ fn crds() -> Vec<Value> {
         let files = files.into_iter().step_by(if is_whole() { 1 } else { 60 });
         texts.extend(files.map(|file| std::fs::read_to_string(file).unwrap()));
     }
-    let apis = texts
+    texts
         .iter()
-        .flat_map(|text| crd::read("crd.yaml", text).unwrap_or_default());
-    apis.map(|api| serde_yaml::from_str(&api.text).unwrap())
+        .flat_map(|text| crd::read("crd.yaml", text).unwrap_or_default())
+        .map(|api| serde_yaml::from_str(&api.text).unwrap())
         .collect()
 }
 

@@ -14,8 +14,9 @@ pub fn read(bytes: &[u8]) {
         Ok(apis) => apis,
         Err(errors) => {
             // YAML has more line breaks than other texts
-            let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
-            let lines = lines.count();
+            let lines = text
+                .split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
+                .count();
             for error in errors {
                 assert!((1..=lines).contains(&error.location.line), "{error}");
             }

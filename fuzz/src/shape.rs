@@ -150,9 +150,10 @@ pub fn root(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let mut schema = object(bytes, DEPTH)?;
     for name in ["spec", "status"] {
         if !one_in(bytes, 3)? {
-            schema["properties"][name] = match !one_in(bytes, 5)? {
-                true => object(bytes, DEPTH - 1)?,
-                false => node(bytes, DEPTH - 1)?,
+            schema["properties"][name] = if !one_in(bytes, 5)? {
+                object(bytes, DEPTH - 1)?
+            } else {
+                node(bytes, DEPTH - 1)?
             };
         }
     }
@@ -318,8 +319,9 @@ fn said(bytes: &mut Unstructured<'_>, schema: &mut Value, depth: usize) -> Resul
         schema[*bytes.choose(&junk)?] = value(bytes, 2)?;
     }
     if one_in(bytes, 4)? {
-        let valid = serde_json::from_value::<Schema>(schema.clone()).ok();
-        let valid = valid.and_then(|schema| sample(&schema).ok());
+        let valid = serde_json::from_value::<Schema>(schema.clone())
+            .ok()
+            .and_then(|schema| sample(&schema).ok());
         schema["default"] = match valid {
             Some(valid) if !one_in(bytes, 4)? => valid,
             _ => value(bytes, 2)?,
@@ -331,9 +333,10 @@ fn said(bytes: &mut Unstructured<'_>, schema: &mut Value, depth: usize) -> Resul
 fn rules(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let mut rules = vec![];
     for _ in 0..bytes.int_in_range(1..=2)? {
-        let rule = match !one_in(bytes, 10)? {
-            true => (*bytes.choose(&RULES)?).to_owned(),
-            false => String::arbitrary(bytes)?,
+        let rule = if !one_in(bytes, 10)? {
+            (*bytes.choose(&RULES)?).to_owned()
+        } else {
+            String::arbitrary(bytes)?
         };
         let mut rule = json!({"rule": rule});
         match bytes.int_in_range(0..=4)? {
@@ -408,16 +411,18 @@ fn words(bytes: &mut Unstructured<'_>) -> Result<Value> {
 }
 
 fn name(bytes: &mut Unstructured<'_>) -> Result<String> {
-    Ok(match !one_in(bytes, 20)? {
-        true => (*bytes.choose(&NAMES)?).to_owned(),
-        false => String::arbitrary(bytes)?,
+    Ok(if !one_in(bytes, 20)? {
+        (*bytes.choose(&NAMES)?).to_owned()
+    } else {
+        String::arbitrary(bytes)?
     })
 }
 
 fn string(bytes: &mut Unstructured<'_>) -> Result<String> {
-    Ok(match !one_in(bytes, 6)? {
-        true => (*bytes.choose(&WORDS)?).to_owned(),
-        false => String::arbitrary(bytes)?,
+    Ok(if !one_in(bytes, 6)? {
+        (*bytes.choose(&WORDS)?).to_owned()
+    } else {
+        String::arbitrary(bytes)?
     })
 }
 

@@ -102,8 +102,7 @@ impl OpenProject {
                 if !name.contains('/') {
                     return Err(KindError::NoSuchKind(name.into(), self.names()).into());
                 }
-                let mut tables = config.webhooks.iter();
-                let table = tables.find(|table| table.kind == name);
+                let table = config.webhooks.iter().find(|table| table.kind == name);
                 (name.to_owned(), table.map(|table| &table.webhooks))
             }
         };

@@ -29,8 +29,7 @@ pub struct NewController<'a> {
 
 /// The default name of a controller: that of its kind, such as `replica-set`.
 pub fn controller_name(kind: &str) -> String {
-    let kind = kind.rsplit('/').next().unwrap_or_default();
-    kind.to_kebab_case()
+    kind.rsplit('/').next().unwrap_or_default().to_kebab_case()
 }
 
 impl OpenProject {
@@ -151,8 +150,9 @@ fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
     }
     let mut passed = chosen.passed();
     passed.retain(|option| !["--scaffold", "--versions"].contains(option));
-    match passed.is_empty() {
-        true => Ok(()),
-        false => Err(KindError::Present(name, passed.join(", "))),
+    if passed.is_empty() {
+        Ok(())
+    } else {
+        Err(KindError::Present(name, passed.join(", ")))
     }
 }

@@ -79,8 +79,9 @@ pub fn reports(
         );
     }
     // one report for each line is enough, preferably one with a reason
-    let reported = reported.iter().filter_map(|it| it.location.as_ref());
     let mut lines: BTreeSet<(String, usize)> = reported
+        .iter()
+        .filter_map(|it| it.location.as_ref())
         .map(|location| (location.path.clone(), location.line))
         .collect();
     let mut first = |at: &Use| lines.insert((disk::shown(&open.root.join(&at.path)), at.line));
@@ -113,17 +114,16 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
             && change.path != "src/api/mod.rs"
     };
     let mark = |change: &Change| user_code::mark(change.before.as_ref()?, change.after.as_ref()?);
-    let changes = plan.changes.iter().filter(is_types);
-    let marked = changes.filter_map(|change| Some((change.path.as_str(), mark(change)?)));
-    marked.collect()
+    plan.changes
+        .iter()
+        .filter(is_types)
+        .filter_map(|change| Some((change.path.as_str(), mark(change)?)))
+        .collect()
 }
 
 /// The user's remaining code that cargo compiles.
 fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
-    let is_replaced = |path: &str| {
-        let mut changes = plan.changes.iter();
-        changes.any(|change| change.path == path)
-    };
+    let is_replaced = |path: &str| plan.changes.iter().any(|change| change.path == path);
     // no generated module declares it any more
     let is_orphan = |path: &str| {
         let is_noted =

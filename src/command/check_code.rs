@@ -77,21 +77,23 @@ fn checked(
     if is_library_broken || !errors.is_empty() {
         return Err(Unchecked::Broken);
     }
-    let new = plan.changes.iter();
-    let new = new.map(|change| (&*change.path, change.after.as_deref()));
+    let new = plan
+        .changes
+        .iter()
+        .map(|change| (&*change.path, change.after.as_deref()));
     copy.write(new).ok_or(Unchecked::Broken)?;
     let new = check()?;
     // code that rustc did not check may be affected as well
     let is_hidden = |deprecated_use: &DeprecatedUse| {
         new.is_unresolved || new.is_library_broken && !deprecated_use.is_library
     };
-    let deprecated = deprecated.into_iter();
-    let deprecated =
-        deprecated.filter(|deprecated_use| deprecated_use.is_removed || is_hidden(deprecated_use));
-    let uses = deprecated.map(|deprecated_use| Use {
-        message: describe(&deprecated_use.at.message),
-        ..deprecated_use.at
-    });
+    let uses = deprecated
+        .into_iter()
+        .filter(|deprecated_use| deprecated_use.is_removed || is_hidden(deprecated_use))
+        .map(|deprecated_use| Use {
+            message: describe(&deprecated_use.at.message),
+            ..deprecated_use.at
+        });
     Ok(uses.chain(new.errors).collect())
 }
 

@@ -81,9 +81,10 @@ fn webhook_url(url: &str) -> Result<String, &'static str> {
         let path = parsed.path_and_query().map_or("/", |path| path.as_str());
         parsed.scheme_str() == Some("https") && path == "/"
     });
-    match is_usable {
-        true => Ok(url.trim_end_matches('/').to_owned()),
-        false => Err("write https://HOST:PORT, without a path"),
+    if is_usable {
+        Ok(url.trim_end_matches('/').to_owned())
+    } else {
+        Err("write https://HOST:PORT, without a path")
     }
 }
 
@@ -233,10 +234,13 @@ impl Category {
         let is_condition = |change: &Change| matches!(change, Change::Condition { .. });
         match event {
             DevEvent::Cluster(Event::Request(_)) => self == Self::Requests,
-            DevEvent::Cluster(Event::Object { change, .. }) => match is_condition(change) {
-                true => self == Self::Conditions,
-                false => self == Self::Objects,
-            },
+            DevEvent::Cluster(Event::Object { change, .. }) => {
+                if is_condition(change) {
+                    self == Self::Conditions
+                } else {
+                    self == Self::Objects
+                }
+            }
             DevEvent::Cluster(Event::Event { .. }) => self == Self::Events,
             DevEvent::Reconciled { .. } => self == Self::Reconciles,
             DevEvent::Log { .. } => self == Self::Logs,
@@ -254,9 +258,11 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
     let mut kinds: Vec<ResourceType> = vec![];
     for (kind, api) in config.kinds.iter().zip(&open.apis) {
         // watching the storage version needs no conversion
-        let storage = Some(api.storage_version()).filter(|version| version.served);
-        let storage = storage.map(|version| &version.name);
-        let version = storage.or(kind.versions.first()).map_or("", String::as_str);
+        let version = Some(api.storage_version())
+            .filter(|version| version.served)
+            .map(|version| &version.name)
+            .or(kind.versions.first())
+            .map_or("", String::as_str);
         kinds.push(resolve(
             &format!("{}/{version}/{}", kind.group, kind.kind),
             std::slice::from_ref(api),

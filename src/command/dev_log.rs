@@ -20,8 +20,7 @@ pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
 
 /// Escapes a text for one line, so that no part of it is a command to the terminal.
 fn plain(text: &str) -> String {
-    let text = text.trim_end();
-    text.replace(is_unprintable, " ")
+    text.trim_end().replace(is_unprintable, " ")
 }
 
 /// The help for a rejected request or a hot loop, which is printed once.

@@ -52,11 +52,12 @@ impl Evolution {
             let text = change.before.as_ref()?;
             crd::read(&change.path, text).ok()?.into_iter().next()
         };
-        let specs = plan
+        let old: Vec<Api> = plan
             .changes
             .iter()
-            .filter(|change| change.path.starts_with(SPECS));
-        let old: Vec<Api> = specs.filter_map(old).collect();
+            .filter(|change| change.path.starts_with(SPECS))
+            .filter_map(old)
+            .collect();
         let mut kinds = vec![];
         for (index, (kind, after)) in (open.config.kinds.iter().zip(&open.apis)).enumerate() {
             // by kind and group, because the file is named after the plural
@@ -208,11 +209,12 @@ impl Evolution {
         }
         let mut reports = vec![];
         for kind in &self.kinds {
-            let breaking = kind
+            for (difference, location) in kind
                 .differences
                 .iter()
-                .filter(|(difference, _)| kind.breaks(difference));
-            for (difference, location) in breaking.take(MAX_REPORTS) {
+                .filter(|(difference, _)| kind.breaks(difference))
+                .take(MAX_REPORTS)
+            {
                 reports.push(Report {
                     severity: Severity::Error,
                     code: Some(Code::BreakingChange),

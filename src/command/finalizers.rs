@@ -25,11 +25,12 @@ struct Written {
 
 impl Written {
     fn read(path: &str, text: String) -> Option<Self> {
-        let mut interfaces = Scaffold::all().map(|scaffold| &scaffold.interface);
-        let (interface, controller) = interfaces.find_map(|interface| {
-            let controller = user_code::controller(&text, &interface.wanted)?;
-            Some((interface, controller))
-        })?;
+        let (interface, controller) = Scaffold::all()
+            .map(|scaffold| &scaffold.interface)
+            .find_map(|interface| {
+                let controller = user_code::controller(&text, &interface.wanted)?;
+                Some((interface, controller))
+            })?;
         Some(Self {
             path: path.to_owned(),
             text,
@@ -177,8 +178,7 @@ impl OpenProject {
 
     /// The controller in a file, as the plan writes it.
     fn written_by(&self, plan: &Plan, path: &str) -> Option<Written> {
-        let mut changes = plan.changes.iter();
-        let change = changes.find(|change| change.path == path);
+        let change = plan.changes.iter().find(|change| change.path == path);
         let text = change.and_then(|change| change.after.clone());
         Written::read(path, text.or_else(|| self.text(path))?)
     }

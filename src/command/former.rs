@@ -34,13 +34,17 @@ impl OpenProject {
     pub fn former_kind(&self, path: &[String]) -> Option<GroupKind> {
         match path {
             [_, api, _, _, name] if api == "api" && path[0] != "k8s_openapi" => {
-                let records = self.lock.files.keys();
-                let records = records.filter(|path| path.starts_with(SPECS));
-                let apis = records.filter_map(|path| {
-                    let text = disk::read(&self.root, path).ok()??;
-                    crd::read(path, &text).ok()
-                });
-                let mut kinds = apis.flatten().filter(|api| api.names.kind == *name);
+                let mut kinds = self
+                    .lock
+                    .files
+                    .keys()
+                    .filter(|path| path.starts_with(SPECS))
+                    .filter_map(|path| {
+                        let text = disk::read(&self.root, path).ok()??;
+                        crd::read(path, &text).ok()
+                    })
+                    .flatten()
+                    .filter(|api| api.names.kind == *name);
                 let api = kinds.next()?;
                 kinds
                     .next()

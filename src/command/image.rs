@@ -69,9 +69,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             Some(Output::new(path, Format::OciArchive)?)
         }
     };
-    let mut repository = match args.push {
-        true => Some(Repository::new(&name, image::credentials(&name)?)?),
-        false => None,
+    let mut repository = if args.push {
+        Some(Repository::new(&name, image::credentials(&name)?)?)
+    } else {
+        None
     };
     // a registry that cannot be used is reported before the build
     if let Some(repository) = &mut repository {

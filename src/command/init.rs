@@ -69,9 +69,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         return Err(KindError::Name(name).into());
     }
     let runtime = origin::runtime(args.runtime, &args.dir)?;
-    let workspace = match args.no_workspace {
-        true => None,
-        false => workspace::enclosing(&args.dir)?,
+    let workspace = if args.no_workspace {
+        None
+    } else {
+        workspace::enclosing(&args.dir)?
     };
     let path = workspace
         .as_ref()
@@ -110,8 +111,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     rendered.diagnostics.extend(open.no_image());
     rendered.diagnostics.extend(local_runtime(&open.config));
     let warnings = open.warnings(&rendered);
-    let paths = rendered.tree.0.keys();
-    let kept: Vec<String> = paths
+    let kept: Vec<String> = rendered
+        .tree
+        .0
+        .keys()
         .filter(|path| disk::exists(&open.root, path))
         .cloned()
         .collect();
@@ -129,9 +132,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             kinds.push(name);
         }
     }
-    let next = match open.has_controllers() {
-        true => "operator dev",
-        false => "test",
+    let next = if open.has_controllers() {
+        "operator dev"
+    } else {
+        "test"
     };
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     reports.extend(left(&kept));
@@ -189,9 +193,10 @@ fn left(kept: &[String]) -> Option<Report> {
 fn check(controllers: &[String], chosen: &Chosen, is_empty: bool) -> Result<(), KindError> {
     let passed = chosen.passed();
     if controllers.is_empty() {
-        return match is_empty && !passed.is_empty() {
-            true => Err(KindError::NoKind(passed.join(", "))),
-            false => Ok(()),
+        return if is_empty && !passed.is_empty() {
+            Err(KindError::NoKind(passed.join(", ")))
+        } else {
+            Ok(())
         };
     }
     if chosen.scaffold.is_some() {
@@ -203,13 +208,15 @@ fn check(controllers: &[String], chosen: &Chosen, is_empty: bool) -> Result<(), 
             continue;
         };
         let (first, second) = (controllers[earlier].clone(), controllers[index].clone());
-        return Err(match first == second {
-            true => KindError::TwiceController(first),
-            false => KindError::TwiceName(first, second, name.clone()),
+        return Err(if first == second {
+            KindError::TwiceController(first)
+        } else {
+            KindError::TwiceName(first, second, name.clone())
         });
     }
-    match chosen.module.is_some() && controllers.len() > 1 {
-        true => Err(KindError::ManyNames(controllers.len())),
-        false => Ok(()),
+    if chosen.module.is_some() && controllers.len() > 1 {
+        Err(KindError::ManyNames(controllers.len()))
+    } else {
+        Ok(())
     }
 }

@@ -75,8 +75,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let definition = controller.definition.map(|(kind, _)| kind.full_name());
             definition == Some(kind.full_name())
         };
-        let names = all.iter().filter(|(it, _)| is_of(it));
-        names
+        all.iter()
+            .filter(|(it, _)| is_of(it))
             .map(|(_, named)| named.name.as_str())
             .collect::<Vec<_>>()
     };
@@ -190,9 +190,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         text += &webhooks(&kind.webhooks, &kind.module_name());
     }
     for (controller, named) in &named {
-        let metadata = match controller.watches_metadata() {
-            true => ", metadata only",
-            false => "",
+        let metadata = if controller.watches_metadata() {
+            ", metadata only"
+        } else {
+            ""
         };
         text += &format!(
             "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {EXISTING}\n",
@@ -230,11 +231,13 @@ fn controls(path: &str, cleanup: bool, owns: &[Owned]) -> String {
 fn related(watches: &[String], reads: &[Read], keeps: &[String], rules: &[Rule]) -> String {
     let reads: Vec<String> = reads.iter().map(ToString::to_string).collect();
     let lists = [("watches", watches), ("reads", &reads), ("keeps", keeps)];
-    let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
-    let lists = lists.map(|(name, names)| (name, list(names)));
+    let lists = lists
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(name, names)| (name, list(names)));
     let rules = rules.iter().map(|rule| ("rule", rule.to_string()));
-    let lines = lists.chain(rules);
-    lines
+    lists
+        .chain(rules)
         .map(|(name, text)| format!("  {name:<9} {text}\n"))
         .collect()
 }
@@ -247,9 +250,10 @@ fn webhooks(webhooks: &[Webhook], module: &str) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    match names.is_empty() {
-        true => "-".to_owned(),
-        false => names.join(", "),
+    if names.is_empty() {
+        "-".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 

@@ -140,8 +140,10 @@ pub enum KindError {
 /// The built-in kinds of a name, as in `operator.toml`.
 fn builtin_named(name: &str) -> Vec<String> {
     let is_named = |kind: &String| {
-        let last = kind.rsplit('/').next().unwrap_or_default();
-        last.eq_ignore_ascii_case(name)
+        kind.rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .eq_ignore_ascii_case(name)
     };
     builtin_kinds().filter(is_named).collect()
 }
@@ -167,12 +169,9 @@ impl KindError {
             Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the spec".into(),
             Self::Scaffold { scaffold, controller, seeded, .. } => {
                 let prunes = |name| Scaffold::named(name).is_some_and(|it| it.prunes);
-                let children = match prunes(seeded) && !prunes(scaffold) {
-                    true => format!(
+                let children = if prunes(seeded) && !prunes(scaffold) { format!(
                         "; with {scaffold:?}, the operator no longer deletes owned children that are not desired"
-                    ),
-                    false => String::new(),
-                };
+                    ) } else { String::new() };
                 format!(
                     "the file is yours and is not converted: move it elsewhere and run `cargo operator regenerate --reset {controller}`, or write {seeded:?}{children}"
                 )

@@ -60,9 +60,10 @@ impl Chosen {
 
     /// Rejects `--metadata` for the controllers of the specs, if their kinds are the operator's own.
     pub fn check_metadata(&self) -> Result<(), KindError> {
-        match self.metadata && self.style() != Style::Existing {
-            true => Err(KindError::Metadata),
-            false => Ok(()),
+        if self.metadata && self.style() != Style::Existing {
+            Err(KindError::Metadata)
+        } else {
+            Ok(())
         }
     }
 
@@ -102,9 +103,10 @@ impl Style {
 
 /// The styles by their names.
 fn styles() -> impl TypedValueParser<Value = Style> {
-    let own = Scaffold::all().map(|scaffold| (scaffold.name, scaffold.about));
-    let all = own.chain([(EXISTING, EXISTING_ABOUT)]);
-    let names = all.map(|(name, about)| PossibleValue::new(name).help(about));
+    let names = Scaffold::all()
+        .map(|scaffold| (scaffold.name, scaffold.about))
+        .chain([(EXISTING, EXISTING_ABOUT)])
+        .map(|(name, about)| PossibleValue::new(name).help(about));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         EXISTING => Ok(Style::Existing),
         name => Scaffold::named(name).map(Style::Own).ok_or("no scaffold"),
@@ -195,17 +197,19 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
     };
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
-    let named = chosen.module.as_ref();
-    let named = named.filter(|_| chosen.style() != Style::Existing);
+    let named = chosen
+        .module
+        .as_ref()
+        .filter(|_| chosen.style() != Style::Existing);
     let module = match (named, taken(&own)) {
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
         (None, Some(_)) => {
             // the first label of the group, and as many more as tell it from the others
             let labels: Vec<&str> = api.group.split('.').collect();
-            let names = (1..=labels.len())
-                .map(|count| format!("{own}_{}", module_name(&labels[..count].join("_"))));
-            let names: Vec<String> = names.collect();
+            let names: Vec<String> = (1..=labels.len())
+                .map(|count| format!("{own}_{}", module_name(&labels[..count].join("_"))))
+                .collect();
             names
                 .iter()
                 .find(|name| taken(name).is_none())

@@ -46,14 +46,15 @@ pub fn list(plan: &Plan, check: bool) -> String {
             Action::Merge => " merge",
             Action::Remove => "remove",
         };
-        lines += &match check {
-            true => format!(
+        lines += &if check {
+            format!(
                 "stale {}: {} {}\n",
                 part(&change.path),
                 action.trim(),
                 change.path
-            ),
-            false => format!("{action} {}\n", change.path),
+            )
+        } else {
+            format!("{action} {}\n", change.path)
         };
     }
     lines

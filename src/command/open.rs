@@ -264,12 +264,14 @@ impl OpenProject {
     pub fn unknown(&self, name: &str) -> Result<KindError, Failure> {
         let project = self.project();
         let controllers = project.controllers()?;
-        let reconciling = controllers.iter().filter_map(|controller| {
-            let ResourceType { kind, group, .. } = &controller.resource;
-            let named = controller.named()?;
-            is_named(name, kind, group).then_some(named.name.as_str())
-        });
-        let reconciling: Vec<&str> = reconciling.collect();
+        let reconciling: Vec<&str> = controllers
+            .iter()
+            .filter_map(|controller| {
+                let ResourceType { kind, group, .. } = &controller.resource;
+                let named = controller.named()?;
+                is_named(name, kind, group).then_some(named.name.as_str())
+            })
+            .collect();
         Ok(match reconciling.as_slice() {
             [] => KindError::Unknown(name.into(), self.names()),
             names => KindError::NotDefined(name.into(), names.join(", ")),

@@ -78,8 +78,9 @@ impl OriginError {
 /// From where this program was installed, or in which checkout of its repository it was built; a path is absolute. `None` if unknown.
 pub fn of_program() -> Option<Runtime> {
     let (program, record) = disk::install_record();
-    let installed = record.and_then(|record| installed_from(&record, &program, VERSION));
-    installed.or_else(|| disk::checkout_of_program().map(|path| Runtime::Path(slashed(&path))))
+    record
+        .and_then(|record| installed_from(&record, &program, VERSION))
+        .or_else(|| disk::checkout_of_program().map(|path| Runtime::Path(slashed(&path))))
 }
 
 /// The source of the runtime for a new project in `root`, which need not exist yet.

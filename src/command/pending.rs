@@ -108,12 +108,13 @@ impl File<'_> {
             return None;
         }
         let label = self.label();
-        let type_ = match self.described.watches_metadata() {
-            true => format!(
+        let type_ = if self.described.watches_metadata() {
+            format!(
                 "kube::core::PartialObjectMeta<{}>",
                 self.described.type_path()
-            ),
-            false => self.described.type_path(),
+            )
+        } else {
+            self.described.type_path()
         };
         let (message, other) = match self.described.table {
             Table::Kind(_) => (format!("{label} reconciles {found}"), String::new()),
@@ -195,10 +196,10 @@ impl File<'_> {
             );
             return Some(self.report(message, controller.header.clone(), paste(&code)));
         }
-        let present = parts
+        let present: Vec<(&str, &Part)> = parts
             .iter()
-            .filter_map(|(name, part)| Some((name.as_str(), (*part)?)));
-        let present: Vec<(&str, &Part)> = present.collect();
+            .filter_map(|(name, part)| Some((name.as_str(), (*part)?)))
+            .collect();
         let (_, first) = present.first()?;
         let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
         let names = names.join(" and ");

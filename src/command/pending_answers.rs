@@ -51,8 +51,10 @@ pub fn reports(
                 None => reports.push(file_of.missing_function(spoke)),
             }
             let is_known = |path: &Path| is_argument(&text, path);
-            let unplaced = spoke.unplaced.iter();
-            let unplaced = unplaced.filter(|it| !is_known(&it.path) && !is_known(&it.only));
+            let unplaced = spoke
+                .unplaced
+                .iter()
+                .filter(|it| !is_known(&it.path) && !is_known(&it.only));
             reports.extend(unplaced.map(|it| unplaced_field(open, kind, it)));
         }
         let is_known = |name: &String| kind.spokes.iter().any(|spoke| spoke.name == *name);
@@ -76,8 +78,9 @@ pub fn answers_text(
     kind: &Converted,
 ) -> Result<Option<String>, DiskError> {
     let change = plan.changes.iter().find(|change| change.path == kind.path);
-    let planned = change.and_then(|change| change.after.clone());
-    planned.map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))
+    change
+        .and_then(|change| change.after.clone())
+        .map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))
 }
 
 /// Whether a path is an argument in the user's code: of `Declared::lossy`, or of a rule.
@@ -160,9 +163,13 @@ impl FileOfKind<'_> {
     }
 
     fn missing_function(&self, spoke: &SpokeAnswers) -> Report {
-        let fields = spoke.answers.iter().map(|answer| answer.skeleton.as_str());
-        let fields = fields.chain(FIXED.iter().map(|(_, field)| *field));
-        let fields: String = fields.map(|field| format!("        {field},\n")).collect();
+        let fields: String = spoke
+            .answers
+            .iter()
+            .map(|answer| answer.skeleton.as_str())
+            .chain(FIXED.iter().map(|(_, field)| *field))
+            .map(|field| format!("        {field},\n"))
+            .collect();
         self.report(
             format!("there are no answers about {} and {}", spoke.version, self.kind.hub),
             0..self.text.lines().next().map_or(0, str::len),

@@ -44,11 +44,14 @@ impl OpenProject {
     /// Rejects the CRDs that the manifests install and the API server refuses, although they have types.
     fn check_installed(&self) -> Result<(), Failure> {
         let kinds = self.config.kinds.iter().zip(&self.apis);
-        let installed = kinds.filter(|(kind, _)| kind.source() == Source::Own);
-        let errors: Vec<_> = installed.flat_map(|(_, api)| api.refusals()).collect();
-        match errors.is_empty() {
-            true => Ok(()),
-            false => Err(errors.into()),
+        let errors: Vec<_> = kinds
+            .filter(|(kind, _)| kind.source() == Source::Own)
+            .flat_map(|(_, api)| api.refusals())
+            .collect();
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors.into())
         }
     }
 
@@ -106,9 +109,10 @@ impl OpenProject {
                 let Some(before) = change.and_then(|change| change.before.as_deref()) else {
                     continue;
                 };
-                match scaffold.prunes {
-                    true => reports.extend(no_longer_owned(kind, before)),
-                    false => reports.extend(no_longer_pruned(kind, former, scaffold, before)),
+                if scaffold.prunes {
+                    reports.extend(no_longer_owned(kind, before))
+                } else {
+                    reports.extend(no_longer_pruned(kind, former, scaffold, before))
                 }
             }
         }
@@ -140,9 +144,12 @@ impl OpenProject {
         let is_removed =
             |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
         // one that was not generated when the user deleted it is created again
-        let paths = files.filter(|(_, entry)| !entry.orphaned);
-        let paths = paths.map(|(path, _)| path);
-        paths.filter(is_removed).cloned().collect()
+        files
+            .filter(|(_, entry)| !entry.orphaned)
+            .map(|(path, _)| path)
+            .filter(is_removed)
+            .cloned()
+            .collect()
     }
 
     /// The generated files that the user took over, or takes over now.
@@ -150,8 +157,10 @@ impl OpenProject {
         let files = self.lock.files.iter();
         let is_adopted =
             |(path, entry): &(&String, &Entry)| entry.is_adopted() || self.resolution.adopts(path);
-        let adopted = files.filter(is_adopted).map(|(path, _)| path.clone());
-        adopted.collect()
+        files
+            .filter(is_adopted)
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 
     /// The plan that writes these files, including the config and the specs.
@@ -168,8 +177,10 @@ impl OpenProject {
     /// The files that a plan of the tree may touch.
     pub fn paths(&self, tree: &Tree) -> Vec<String> {
         let sources = self.sources().into_iter().map(|(path, _)| path);
-        let paths = plan::paths(tree, &self.lock).chain(sources);
-        paths.chain(self.old_specs.iter().cloned()).collect()
+        plan::paths(tree, &self.lock)
+            .chain(sources)
+            .chain(self.old_specs.iter().cloned())
+            .collect()
     }
 
     fn plan_from(
@@ -224,9 +235,10 @@ impl OpenProject {
             };
             path.ends_with(".rs") && is_asked
         };
-        let files = tree.0.iter_mut();
-        let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path, file));
-        let mut seeds: Vec<(&str, &mut String)> = seeds
+        let mut seeds: Vec<(&str, &mut String)> = tree
+            .0
+            .iter_mut()
+            .filter(|(path, file)| file.owner == Owner::User && is_seed(path, file))
             .map(|(path, file)| (path.as_str(), &mut file.text))
             .collect();
         let texts: Vec<_> = seeds
@@ -255,15 +267,18 @@ impl OpenProject {
 
     /// The number of warnings about the CRDs that the project installs; the user cannot fix others' CRDs.
     pub fn warnings(&self, rendered: &Rendered) -> usize {
-        let kinds = self.config.kinds.iter();
-        let own: Vec<String> = kinds
+        let own: Vec<String> = self
+            .config
+            .kinds
+            .iter()
             .filter(|kind| kind.source() == Source::Own)
             .map(Kind::full_name)
             .collect();
-        let diagnostics = rendered.diagnostics.iter();
-        let warnings =
-            diagnostics.filter(|(name, it)| it.severity == Severity::Warning && own.contains(name));
-        warnings.count()
+        rendered
+            .diagnostics
+            .iter()
+            .filter(|(name, it)| it.severity == Severity::Warning && own.contains(name))
+            .count()
     }
 
     /// Notes about missing manifests, for commands that generate manifests.
@@ -372,8 +387,9 @@ fn no_longer_owned(kind: &Kind, before: &str) -> Vec<Report> {
         (group.to_owned(), kind.to_owned())
     };
     let is_owned = |name: &str| {
-        let mut owns = kind.owns.iter();
-        owns.any(|owned| objects(&owned.kind) == objects(name))
+        kind.owns
+            .iter()
+            .any(|owned| objects(&owned.kind) == objects(name))
     };
     let gone = before.lines().filter(|name| !is_owned(name));
     let report = |name: &str| {

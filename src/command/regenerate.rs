@@ -68,9 +68,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports.extend(affected);
     }
     pending.extend(answers);
-    let next = match pending.is_empty() {
-        true => "cargo test",
-        false => "make the changes above, then cargo test",
+    let next = if pending.is_empty() {
+        "cargo test"
+    } else {
+        "make the changes above, then cargo test"
     };
     let outcome = Outcome {
         standing,

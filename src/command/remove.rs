@@ -37,9 +37,10 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
-    let webhooks = match args.webhooks {
-        true => Some(open.remove_webhooks(&args.name)?),
-        false => open.remove_webhook_table(&args.name),
+    let webhooks = if args.webhooks {
+        Some(open.remove_webhooks(&args.name)?)
+    } else {
+        open.remove_webhook_table(&args.name)
     };
     let controller = match webhooks {
         Some(_) => None,

@@ -52,8 +52,9 @@ impl OpenProject {
         let index = match matching.as_slice() {
             [(index, _)] => *index,
             [] => {
-                let mut kinds = kinds.iter();
-                let near = kinds.find(|kind| is_named(name, &kind.kind, &kind.group));
+                let near = kinds
+                    .iter()
+                    .find(|kind| is_named(name, &kind.kind, &kind.group));
                 return Err(match near {
                     Some(kind) => KindError::OtherCase(name.into(), kind.full_name()),
                     None => self.unknown(name)?,

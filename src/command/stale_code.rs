@@ -48,15 +48,16 @@ impl OpenProject {
         if more > 0 {
             stale.push(format!("and {more} more"));
         }
-        let (exit, help) = match evolution.is_refused() {
-            true => (
+        let (exit, help) = if evolution.is_refused() {
+            (
                 Exit::Breaking,
                 "correct the CRD or operator.toml, or accept the breaking changes with `cargo operator regenerate --allow-breaking`",
-            ),
-            false => (
+            )
+        } else {
+            (
                 Exit::Drift,
                 "run `cargo operator regenerate`, then the same command again",
-            ),
+            )
         };
         let message =
             "nothing was written, because the code was generated from another operator.toml or CRD";

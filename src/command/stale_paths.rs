@@ -198,26 +198,31 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
 
 fn readmitted(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
     let is_moved = |evolved: &&Evolved| {
-        let mut differences = evolved.differences.iter();
-        differences.any(|(it, _)| it.change == evolution::Change::StorageMoved)
+        evolved
+            .differences
+            .iter()
+            .any(|(it, _)| it.change == evolution::Change::StorageMoved)
     };
     let kinds = evolution.kinds.iter().filter(is_moved);
-    let kinds = kinds.map(|evolved| &open.config.kinds[evolved.index]);
-    let kinds = kinds.filter(|kind| !kind.webhooks.is_empty());
-    kinds.map(|kind| kind.kind.clone()).collect()
+    kinds
+        .map(|evolved| &open.config.kinds[evolved.index])
+        .filter(|kind| !kind.webhooks.is_empty())
+        .map(|kind| kind.kind.clone())
+        .collect()
 }
 
 /// The kinds whose scope changes.
 fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
     let has_moved = |kind: &&Evolved| {
-        let mut changes = kind
-            .differences
+        kind.differences
             .iter()
-            .map(|(difference, _)| difference.change);
-        changes.any(|change| change == evolution::Change::ScopeChanged)
+            .map(|(difference, _)| difference.change)
+            .any(|change| change == evolution::Change::ScopeChanged)
     };
-    let kinds = evolution.kinds.iter().filter(has_moved);
-    kinds
+    evolution
+        .kinds
+        .iter()
+        .filter(has_moved)
         .map(|kind| Rescoped {
             kind: open.apis[kind.index].names.kind.clone(),
             scope: open.apis[kind.index].scope,

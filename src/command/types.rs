@@ -182,9 +182,10 @@ fn module(api: &Api, args: &Args) -> Result<Made, KindError> {
     let (mut schema_files, mut texts) = (vec![], vec![]);
     for version in versions {
         let of_version = version_module(&version.name);
-        let end = match is_alone {
-            true => ".schema.json".to_owned(),
-            false => format!(".{of_version}.schema.json"),
+        let end = if is_alone {
+            ".schema.json".to_owned()
+        } else {
+            format!(".{of_version}.schema.json")
         };
         let module = match args.out {
             Some(_) => types::module_with_file(api, version, args.schema, &format!("{name}{end}")),
@@ -192,9 +193,10 @@ fn module(api: &Api, args: &Args) -> Result<Made, KindError> {
         };
         diagnostics.extend(module.diagnostics);
         schema_files.extend(module.schema_file.map(|json| (end, json)));
-        texts.push(match is_alone {
-            true => module.text,
-            false => code::module(&of_version, &module.text),
+        texts.push(if is_alone {
+            module.text
+        } else {
+            code::module(&of_version, &module.text)
         });
     }
     let line = match args.out {

@@ -135,8 +135,7 @@ impl Uninstallation {
         }
         let mut kinds = survey.kinds.iter();
         let is_abandoned = kinds.any(|kind| output.is_abandoned(kind));
-        let mut kinds = survey.kinds.iter();
-        let is_unconverted = kinds.any(|kind| output.is_unconverted(kind));
+        let is_unconverted = survey.kinds.iter().any(|kind| output.is_unconverted(kind));
         let is_refused = (is_unconverted || is_abandoned && !self.choice.abandons_finalizers)
             && (survey.has_deployment() || survey.package().is_some());
         if is_refused {
@@ -194,8 +193,10 @@ impl OpenProject {
     ) -> Result<Installation, Failure> {
         let rendered = self.render(terminal)?;
         let name = self.config.name.clone();
-        let objects = rendered.objects.into_iter();
-        let objects = objects.filter(|object| !matches!(object.role, Role::Sample(_)));
+        let objects = rendered
+            .objects
+            .into_iter()
+            .filter(|object| !matches!(object.role, Role::Sample(_)));
         Ok(Installation {
             namespace: namespace.unwrap_or(&name).to_owned(),
             name,
@@ -210,10 +211,9 @@ impl OpenProject {
         let operator = &self.config.name;
         let mut kinds: Vec<InstalledKind> = vec![];
         let controllers = project.controllers()?;
-        let own = project
+        let own: Vec<(String, String)> = project
             .kinds()
-            .filter(|(kind, _)| kind.source() == Source::Own);
-        let own: Vec<(String, String)> = own
+            .filter(|(kind, _)| kind.source() == Source::Own)
             .map(|(_, api): (_, &Api)| (api.group.clone(), api.names.plural.clone()))
             .collect();
         let crd = |resource: &ResourceType| {
@@ -226,17 +226,19 @@ impl OpenProject {
             let written = text.and_then(|text| finalizer_of(&path, text));
             let finalizers = std::iter::once(controller.finalizer(operator)).chain(written);
             let resource = &controller.resource;
-            let index = kinds.iter().position(|it| {
-                (&it.resource.group, &it.resource.plural) == (&resource.group, &resource.plural)
-            });
-            let index = index.unwrap_or_else(|| {
-                kinds.push(InstalledKind {
-                    resource: resource.clone(),
-                    crd: crd(resource),
-                    finalizers: vec![],
+            let index = kinds
+                .iter()
+                .position(|it| {
+                    (&it.resource.group, &it.resource.plural) == (&resource.group, &resource.plural)
+                })
+                .unwrap_or_else(|| {
+                    kinds.push(InstalledKind {
+                        resource: resource.clone(),
+                        crd: crd(resource),
+                        finalizers: vec![],
+                    });
+                    kinds.len() - 1
                 });
-                kinds.len() - 1
-            });
             for finalizer in finalizers {
                 if !kinds[index].finalizers.contains(&finalizer) {
                     kinds[index].finalizers.push(finalizer);

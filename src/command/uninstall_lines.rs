@@ -114,8 +114,10 @@ impl<'a> Output<'a> {
             .map(|kind| self.abandoned(kind))
             .collect();
         self.reports.extend(abandoned);
-        let kinds = self.survey.kinds.iter();
-        let unconverted: Vec<Report> = kinds
+        let unconverted: Vec<Report> = self
+            .survey
+            .kinds
+            .iter()
             .filter(|kind| self.is_unconverted(kind))
             .map(unconverted)
             .collect();
@@ -171,13 +173,14 @@ impl<'a> Output<'a> {
             lines.extend(objects.map(|it| of(Act::Delete, it.object.to_string(), it.waits_for())));
         }
         let object = format!("CustomResourceDefinition {crd}");
-        lines.push(match is_chosen {
-            true => of(Act::Delete, object, count),
-            false => of(
+        lines.push(if is_chosen {
+            of(Act::Delete, object, count)
+        } else {
+            of(
                 Act::Keep,
                 object,
                 format!("{count}; --crd {crd} deletes it and them"),
-            ),
+            )
         });
         lines
     }
@@ -189,9 +192,10 @@ impl<'a> Output<'a> {
             Some(crd) => format!("delete them first: `--crd {crd}` does that"),
             None => "first deploy a release of the operator whose controller has no FINALIZER: it removes the finalizer from all objects".to_owned(),
         };
-        let help = match self.choice.abandons_finalizers {
-            true => cure,
-            false => format!("{cure}; `--abandon-finalizers` leaves them as they are"),
+        let help = if self.choice.abandons_finalizers {
+            cure
+        } else {
+            format!("{cure}; `--abandon-finalizers` leaves them as they are")
         };
         Report {
             severity: Severity::Warning,
@@ -281,12 +285,11 @@ impl<'a> Output<'a> {
             ),
             "if it is the operator, set the label with `kubectl label`; if not, delete it; then run the command again",
         );
-        match deletes {
-            true => self.fail(report, terminal),
-            false => {
-                self.add(report, terminal);
-                self.finish("nothing was deleted", Exit::Clean, terminal)
-            }
+        if deletes {
+            self.fail(report, terminal)
+        } else {
+            self.add(report, terminal);
+            self.finish("nothing was deleted", Exit::Clean, terminal)
         }
     }
 

@@ -104,9 +104,10 @@ impl View {
     pub fn finish(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Exit, Failure> {
         let plan = &outcome.plan;
         let refused = outcome.evolution.is_refused();
-        let uncommitted = match self.writes() {
-            true => disk::uncommitted(outcome.root, plan.edited()),
-            false => vec![],
+        let uncommitted = if self.writes() {
+            disk::uncommitted(outcome.root, plan.edited())
+        } else {
+            vec![]
         };
         let blocked = refused || !plan.conflicts.is_empty();
         if self.writes() && !blocked {
@@ -224,8 +225,7 @@ impl View {
             })
             .collect();
         let reports = outcome.reports.iter().chain(&outcome.standing);
-        let reports = reports.chain(&outcome.pending);
-        let diagnostics: Vec<Value> = reports.map(Report::json).collect();
+        let diagnostics: Vec<Value> = reports.chain(&outcome.pending).map(Report::json).collect();
         let notes: Vec<Value> = plan
             .notes
             .iter()

@@ -365,8 +365,10 @@ impl Config {
                 continue;
             }
             let known = |module: &str| {
-                let known = modules.iter().find(|(known, _)| known == module);
-                known.map(|(_, subject)| subject.clone())
+                modules
+                    .iter()
+                    .find(|(known, _)| known == module)
+                    .map(|(_, subject)| subject.clone())
             };
             let test = format!("{module}_webhook");
             let problem = if !is_module_name(&module) {
@@ -417,11 +419,15 @@ impl Config {
 
     /// What has a controller with this module.
     fn controller_of_module(&self, module: &str) -> Option<String> {
-        let mut kinds = self.kinds.iter();
-        let kind = kinds.find(|kind| kind.has_controller() && kind.module_name() == module);
-        let mut named = self.controllers.iter();
-        let named = named.find(|controller| controller.module_name() == module);
-        let named = named.map(|controller| controller.name.clone());
+        let kind = self
+            .kinds
+            .iter()
+            .find(|kind| kind.has_controller() && kind.module_name() == module);
+        let named = self
+            .controllers
+            .iter()
+            .find(|controller| controller.module_name() == module)
+            .map(|controller| controller.name.clone());
         kind.map(Kind::full_name).or(named)
     }
 }

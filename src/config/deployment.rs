@@ -50,8 +50,8 @@ impl DeploymentSettings {
 
     /// The arguments of the container: those of other keys, then the user's.
     pub fn arguments(&self) -> Vec<String> {
-        let format = self.log_format.map(LogFormat::argument);
-        format
+        self.log_format
+            .map(LogFormat::argument)
             .into_iter()
             .chain(self.args.iter().cloned())
             .collect()
@@ -218,18 +218,22 @@ fn unknown(value: &Value, known: &Value) -> Option<String> {
             let Some(known) = known.get(name) else {
                 return Some(name.clone());
             };
-            unknown(value, known).map(|rest| match rest.starts_with('[') {
-                true => format!("{name}{rest}"),
-                false => format!("{name}.{rest}"),
+            unknown(value, known).map(|rest| {
+                if rest.starts_with('[') {
+                    format!("{name}{rest}")
+                } else {
+                    format!("{name}.{rest}")
+                }
             })
         }),
-        (Value::Array(items), Value::Array(known)) => {
-            let pairs = items.iter().zip(known).enumerate();
-            let mut unknown = pairs.filter_map(|(index, (item, known))| {
+        (Value::Array(items), Value::Array(known)) => items
+            .iter()
+            .zip(known)
+            .enumerate()
+            .filter_map(|(index, (item, known))| {
                 Some(format!("[{index}].{}", unknown(item, known)?))
-            });
-            unknown.next()
-        }
+            })
+            .next(),
         _ => None,
     }
 }

@@ -114,8 +114,10 @@ impl ConfigFile {
 
     /// Adds webhooks with the default options to the table `[[kind]]` or `[[webhook]]` at `index`.
     pub fn add_webhooks(&mut self, key: &str, index: usize, new: Vec<Webhook>) {
-        let tables = self.document.get_mut(key);
-        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        let tables = self
+            .document
+            .get_mut(key)
+            .and_then(Item::as_array_of_tables_mut);
         if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
             match table.get_mut("webhooks").and_then(Item::as_array_mut) {
                 Some(present) => names(&new).for_each(|name| present.push(name)),
@@ -130,8 +132,10 @@ impl ConfigFile {
 
     /// Removes the webhooks of the kind at `index`, but not the kind.
     pub fn remove_webhooks(&mut self, index: usize) {
-        let tables = self.document.get_mut("kind");
-        let tables = tables.and_then(Item::as_array_of_tables_mut);
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
         if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
             table.remove("webhooks");
         }

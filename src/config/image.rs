@@ -52,8 +52,8 @@ fn is_digest(digest: &str) -> bool {
 /// The registry in the name of a repository, and the rest; `None` for one of Docker Hub.
 /// <https://github.com/distribution/reference/blob/main/normalize.go>
 pub fn registry(name: &str) -> Option<(&str, &str)> {
-    let split = name.split_once('/');
-    split.filter(|(host, _)| host.contains(['.', ':']) || *host == "localhost")
+    name.split_once('/')
+        .filter(|(host, _)| host.contains(['.', ':']) || *host == "localhost")
 }
 
 /// The parts of an image's name.
@@ -69,8 +69,10 @@ impl<'a> Image<'a> {
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
         // a colon before a slash is that of a registry's port
         let start = name.rfind('/').map_or(0, |slash| slash + 1);
-        let colon = name[start..].find(':').map(|colon| start + colon);
-        let (repository, tag) = colon.map_or((name, ""), |at| (&name[..at], &name[at + 1..]));
+        let (repository, tag) = name[start..]
+            .find(':')
+            .map(|colon| start + colon)
+            .map_or((name, ""), |at| (&name[..at], &name[at + 1..]));
         Self {
             repository,
             tag,

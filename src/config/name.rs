@@ -49,8 +49,8 @@ const RESERVED: [&str; 24] = [
 /// Whether the name is valid for a Cargo package, a Kubernetes label value and a Kubernetes object.
 pub fn is_package_name(name: &str) -> bool {
     let is_device = ["com", "lpt"].iter().any(|device| {
-        let number = name.strip_prefix(device);
-        number.is_some_and(|it| it.len() == 1 && it.bytes().all(|b| b.is_ascii_digit()))
+        name.strip_prefix(device)
+            .is_some_and(|it| it.len() == 1 && it.bytes().all(|b| b.is_ascii_digit()))
     });
     name.len() <= 50
         && !is_device

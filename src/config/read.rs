@@ -62,11 +62,12 @@ impl TryFrom<RawRead> for Read {
         };
         verbs.sort_unstable();
         verbs.dedup();
-        match verbs.is_empty() {
-            true => Err(format!(
+        if verbs.is_empty() {
+            Err(format!(
                 "`verbs` of {kind:?} is empty: write get, list or watch"
-            )),
-            false => Ok(Self { kind, verbs }),
+            ))
+        } else {
+            Ok(Self { kind, verbs })
         }
     }
 }

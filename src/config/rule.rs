@@ -36,9 +36,10 @@ impl fmt::Display for Rule {
             });
             write!(f, " of {}", groups.collect::<Vec<_>>().join(", "))?;
         }
-        match resource_names.is_empty() {
-            true => Ok(()),
-            false => write!(f, ", named {}", resource_names.join(", ")),
+        if resource_names.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", named {}", resource_names.join(", "))
         }
     }
 }

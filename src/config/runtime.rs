@@ -171,16 +171,16 @@ const CRATES_IO: [&str; 2] = [
 /// or names a source that a manifest cannot hold.
 pub fn installed_from(record: &str, program: &str, version: &str) -> Option<Runtime> {
     let record: Record = serde_json::from_str(record).ok()?;
-    let of_program = record
+    let id = record
         .installs
         .iter()
-        .filter(|(_, it)| it.bins.iter().any(|bin| bin == program));
-    let mut sources = of_program.filter_map(|(id, _)| {
-        let (package, source) = id.split_once(" (")?;
-        let is_this = package.split_once(' ') == Some((env!("CARGO_PKG_NAME"), version));
-        is_this.then(|| source.trim_end_matches(')'))
-    });
-    let id = sources.next()?;
+        .filter(|(_, it)| it.bins.iter().any(|bin| bin == program))
+        .filter_map(|(id, _)| {
+            let (package, source) = id.split_once(" (")?;
+            let is_this = package.split_once(' ') == Some((env!("CARGO_PKG_NAME"), version));
+            is_this.then(|| source.trim_end_matches(')'))
+        })
+        .next()?;
     if CRATES_IO.contains(&id) {
         return Some(Runtime::Version(version.into()));
     }

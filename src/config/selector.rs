@@ -79,9 +79,10 @@ impl SelectorProblem {
 impl Selector {
     /// What is wrong with it, if anything.
     pub fn problem(&self) -> Option<SelectorProblem> {
-        let mut labels = self.match_labels.iter();
-        let label = labels.find_map(|(key, value)| problem_of(key, std::slice::from_ref(value)));
-        label.or_else(|| self.match_expressions.iter().find_map(Requirement::problem))
+        self.match_labels
+            .iter()
+            .find_map(|(key, value)| problem_of(key, std::slice::from_ref(value)))
+            .or_else(|| self.match_expressions.iter().find_map(Requirement::problem))
     }
 }
 
@@ -100,8 +101,9 @@ fn problem_of(key: &str, values: &[String]) -> Option<SelectorProblem> {
     if !is_qualified_name(key) {
         return Some(SelectorProblem::Key(key.to_owned()));
     }
-    let mut values = values.iter();
-    let value = values.find(|value| !value.is_empty() && !is_name_part(value));
+    let value = values
+        .iter()
+        .find(|value| !value.is_empty() && !is_name_part(value));
     value.map(|value| SelectorProblem::Value(value.clone()))
 }
 

@@ -138,8 +138,7 @@ impl Webhook {
 /// `validate (create, update)`, with the subresources and a policy that is not the default.
 impl fmt::Display for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operations = self.operations.iter().map(|it| it.name());
-        let operations: Vec<&str> = operations.collect();
+        let operations: Vec<&str> = self.operations.iter().map(|it| it.name()).collect();
         write!(f, "{} ({}", self.webhook.name(), operations.join(", "))?;
         if !self.subresources.is_empty() {
             write!(f, "; also {}", self.subresources.join(", "))?;

@@ -38,10 +38,11 @@ pub fn inherited(member: &str, workspace: &str) -> String {
         table.set_dotted(true);
         value(table)
     };
-    let keys = of_workspace("package")
+    for (key, _) in of_workspace("package")
         .into_iter()
-        .flat_map(TableLike::iter);
-    for (key, _) in keys.filter(|(key, _)| !OWN.contains(key)) {
+        .flat_map(TableLike::iter)
+        .filter(|(key, _)| !OWN.contains(key))
+    {
         member["package"][key] = inherited();
     }
     if of_workspace("lints").is_some() {

@@ -223,13 +223,15 @@ impl Walk<'_> {
     fn rename(&mut self, roots: &[Schema; 2], rename: &Rename) {
         let at = |end: End| {
             let root = &roots[end as usize];
-            let paths = rename.at(end).iter();
-            let found = paths.filter_map(|path| {
-                let (schema, _) = path.resolve(root)?;
-                let (parent, _) = path.parent()?.resolve(root)?;
-                Some((schema, is_required(parent, path.name()), path))
-            });
-            found.collect::<Vec<_>>()
+            rename
+                .at(end)
+                .iter()
+                .filter_map(|path| {
+                    let (schema, _) = path.resolve(root)?;
+                    let (parent, _) = path.parent()?.resolve(root)?;
+                    Some((schema, is_required(parent, path.name()), path))
+                })
+                .collect::<Vec<_>>()
         };
         let (spoke, hub) = (at(End::Spoke), at(End::Hub));
         if let ([(of_spoke, spoke_requires, spoke)], [(of_hub, hub_requires, hub)]) =
@@ -243,8 +245,10 @@ impl Walk<'_> {
             let Derivation {
                 rules, questions, ..
             } = &mut self.derivation;
-            let by_rule = rules.iter().filter_map(Rule::moved);
-            let mut moved = by_rule.chain(questions.iter().filter_map(Question::moved));
+            let mut moved = rules
+                .iter()
+                .filter_map(Rule::moved)
+                .chain(questions.iter().filter_map(Question::moved));
             if !moved.any(|it| *it == place) {
                 rules.push(Rule::Moved(place));
             }
@@ -292,8 +296,9 @@ impl Walk<'_> {
             let paths = rename.at(end);
             paths.iter().any(|path| path.is_within(place.at(end)))
         };
-        let mut renames = self.renames.iter();
-        renames.any(|rename| is_below(End::Spoke, rename) || is_below(End::Hub, rename))
+        self.renames
+            .iter()
+            .any(|rename| is_below(End::Spoke, rename) || is_below(End::Hub, rename))
     }
 
     fn rule(&mut self, rule: Rule) {

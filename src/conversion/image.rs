@@ -49,9 +49,10 @@ pub fn likeness(before: &str, after: &str) -> f64 {
         return shared.min(0.5);
     }
     let spelled = strsim::jaro_winkler(&before.concat(), &after.concat());
-    match spelled > 0.9 {
-        true => shared.max(spelled),
-        false => shared,
+    if spelled > 0.9 {
+        shared.max(spelled)
+    } else {
+        shared
     }
 }
 

@@ -27,9 +27,10 @@ pub fn spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a Version> {
     };
     let others = api.versions.iter().filter(|it| it.name != hub.name);
     let others: Vec<&Version> = others.collect();
-    match others.iter().any(|it| !is_equal(it, hub)) {
-        true => others,
-        false => vec![],
+    if others.iter().any(|it| !is_equal(it, hub)) {
+        others
+    } else {
+        vec![]
     }
 }
 

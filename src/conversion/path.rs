@@ -99,9 +99,12 @@ impl Path {
 
     /// The paths of the items and values that the path leads through, outermost first.
     pub fn collections(&self) -> Vec<Self> {
-        let ends = self.0.iter().enumerate();
-        let ends = ends.filter(|(_, step)| !step.is_field());
-        ends.map(|(end, _)| Self(self.0[..=end].to_vec())).collect()
+        self.0
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| !step.is_field())
+            .map(|(end, _)| Self(self.0[..=end].to_vec()))
+            .collect()
     }
 
     /// The name of the last field.

@@ -88,8 +88,9 @@ pub fn resolve(
     let mut renames = vec![];
     for (index, [of_spoke, of_hub]) in declared.iter().enumerate() {
         let paths = |end, texts: &[String], named| -> Result<Vec<Path>, (usize, RenameError)> {
-            let paths = texts.iter().map(|text| path(end, text, named));
-            paths
+            texts
+                .iter()
+                .map(|text| path(end, text, named))
                 .collect::<Result<_, _>>()
                 .map_err(|error| (index, error))
         };
@@ -140,11 +141,11 @@ fn check(rename: &Rename, all: &[Rename]) -> Result<(), RenameError> {
         return Ok(());
     };
     let collections = |path: &Path| -> Vec<Path> {
-        let in_hub = path
-            .collections()
+        path.collections()
             .into_iter()
-            .map(|it| counterpart(&it, all));
-        in_hub.map(|path| unkeyed(&path)).collect()
+            .map(|it| counterpart(&it, all))
+            .map(|path| unkeyed(&path))
+            .collect()
     };
     let wanted = collections(first);
     let of_spoke = rename
@@ -167,16 +168,16 @@ fn check(rename: &Rename, all: &[Rename]) -> Result<(), RenameError> {
 
 /// The path in the hub of a path of the spoke.
 fn counterpart(path: &Path, renames: &[Rename]) -> Path {
-    let simple = renames
+    renames
         .iter()
         .filter_map(|it| match (&*it.spoke, &*it.hub) {
             ([spoke], [hub]) => Some((spoke, hub)),
             _ => None,
-        });
-    let around = simple.filter(|(spoke, _)| path.is_within(spoke));
-    let nearest = around.max_by_key(|(spoke, _)| spoke.steps().len());
-    let moved = nearest.and_then(|(spoke, hub)| path.moved(spoke, hub));
-    moved.unwrap_or_else(|| path.clone())
+        })
+        .filter(|(spoke, _)| path.is_within(spoke))
+        .max_by_key(|(spoke, _)| spoke.steps().len())
+        .and_then(|(spoke, hub)| path.moved(spoke, hub))
+        .unwrap_or_else(|| path.clone())
 }
 
 fn unkeyed(path: &Path) -> Path {
@@ -195,9 +196,10 @@ fn similar(schema: &Schema, path: &Path) -> Vec<String> {
     let wanted = path.to_string().to_lowercase();
     let likeness = |known: &Path| {
         let spelled = strsim::jaro_winkler(&known.to_string().to_lowercase(), &wanted);
-        match known.name().eq_ignore_ascii_case(path.name()) {
-            true => spelled + 1.0,
-            false => spelled,
+        if known.name().eq_ignore_ascii_case(path.name()) {
+            spelled + 1.0
+        } else {
+            spelled
         }
     };
     let paths = paths.iter().map(|it| (likeness(it), it.to_string()));

@@ -143,9 +143,10 @@ impl fmt::Display for Question {
             Self::Values(place, [spoke, hub]) => {
                 let list = |values: &[Value]| {
                     let values: Vec<String> = values.iter().map(Value::to_string).collect();
-                    match values.is_empty() {
-                        true => "none".to_owned(),
-                        false => values.join(", "),
+                    if values.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        values.join(", ")
                     }
                 };
                 let (spoke, hub) = (list(spoke), list(hub));
@@ -167,9 +168,10 @@ impl fmt::Display for Question {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.spoke == self.hub {
-            true => write!(f, "`{}`", self.spoke),
-            false => write!(f, "`{}` and `{}`", self.spoke, self.hub),
+        if self.spoke == self.hub {
+            write!(f, "`{}`", self.spoke)
+        } else {
+            write!(f, "`{}` and `{}`", self.spoke, self.hub)
         }
     }
 }

@@ -202,9 +202,9 @@ impl Api {
         if pointers.is_empty() {
             return vec![];
         }
-        let locations = self.locations(&pointers).into_iter();
-        let errors = locations.zip(errors);
-        errors
+        self.locations(&pointers)
+            .into_iter()
+            .zip(errors)
             .map(|(location, (_, problem))| ReadError {
                 location,
                 problem: problem.clone(),
@@ -214,9 +214,9 @@ impl Api {
 
     /// What to report of a CRD that something else installs, and of one that is installed although it is uncertain whether it can be.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let refused = self.refused.iter();
-        let refused = refused.filter(|(pointer, _)| !self.server_fields.contain(pointer));
-        refused
+        self.refused
+            .iter()
+            .filter(|(pointer, _)| !self.server_fields.contain(pointer))
             .map(|(pointer, problem)| Diagnostic {
                 code: problem.code(),
                 severity: Severity::Warning,

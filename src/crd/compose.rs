@@ -274,8 +274,9 @@ impl Composer<'_> {
         let is_block = !self.is_flow();
         let text = self.text;
         let between = text.get(self.seen..place.start).unwrap_or_default();
-        let tabs = between.match_indices('\t').map(|(at, _)| self.seen + at);
-        let mut tab = tabs
+        let mut tab = between
+            .match_indices('\t')
+            .map(|(at, _)| self.seen + at)
             .into_iter()
             .find(|&at| is_indentation(text, self.seen, at));
         if let (None, Event::Scalar(_, style, ..)) = (tab, event) {
@@ -312,13 +313,15 @@ impl Composer<'_> {
             }
             _ => return None,
         };
-        let mut starts = written.match_indices('\n').map(|(at, _)| at + 1);
-        starts.find_map(|start| {
-            let line = &written[start..];
-            let spaces = line.len() - line.trim_start_matches(' ').len();
-            let is_early = line[spaces..].starts_with('\t') && spaces < indentation;
-            is_early.then_some(place.start + start + spaces)
-        })
+        written
+            .match_indices('\n')
+            .map(|(at, _)| at + 1)
+            .find_map(|start| {
+                let line = &written[start..];
+                let spaces = line.len() - line.trim_start_matches(' ').len();
+                let is_early = line[spaces..].starts_with('\t') && spaces < indentation;
+                is_early.then_some(place.start + start + spaces)
+            })
     }
 
     fn scalar(
@@ -341,9 +344,10 @@ impl Composer<'_> {
         {
             return Err(Fault::syntax(place, message));
         }
-        let text = match self.has_breaks && !is_plain {
-            true => without_blanks(&text).into(),
-            false => text,
+        let text = if self.has_breaks && !is_plain {
+            without_blanks(&text).into()
+        } else {
+            text
         };
         if is_plain && self.is_flow() && (text.contains('?') || text.starts_with(':')) {
             let message = "between brackets, kubectl takes an unquoted scalar with no `?` and no `:` at its beginning: quote it";
@@ -378,9 +382,10 @@ impl Composer<'_> {
         let value = resolve(text, is_plain, tag);
         let value = value.map_err(|message| Fault::syntax(place.clone(), message))?;
         if is_plain && tag.is_none() {
-            let differs = match is_key {
-                true => yaml11::differs_as_key(&key),
-                false => yaml11::differs(&key, &value),
+            let differs = if is_key {
+                yaml11::differs_as_key(&key)
+            } else {
+                yaml11::differs(&key, &value)
             };
             self.compare(&key, differs, &place);
         }

@@ -50,13 +50,17 @@ impl ServerFields {
         if !pointers.is_empty() {
             pointers.extend(Some(CA_BUNDLE).filter(is_set));
         }
-        let storage = definition["spec"]["versions"].as_array();
-        let mut storage = storage.into_iter().flatten();
-        let storage = storage.find(|version| version["storage"] == true);
-        let storage = storage.map(|version| &version["name"]);
-        let stored = definition["status"]["storedVersions"].as_array();
-        let stored = stored.into_iter().flatten();
-        let stored = stored.filter(|name| Some(*name) != storage);
+        let storage = definition["spec"]["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|version| version["storage"] == true)
+            .map(|version| &version["name"]);
+        let stored = definition["status"]["storedVersions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|name| Some(*name) != storage);
         Self {
             pointers: pointers.into_iter().map(str::to_owned).collect(),
             stored: stored
@@ -140,8 +144,10 @@ impl Api {
             }
         }
         let is_own = self.source.enclosing.is_none();
-        let positions = composed.positions.filter(|_| is_own);
-        let cut = positions.map(|it| without(&self.text, it.places(&self.text, &removed)));
+        let cut = composed
+            .positions
+            .filter(|_| is_own)
+            .map(|it| without(&self.text, it.places(&self.text, &removed)));
         // if a line also has other fields, the whole text is written again
         let is_right = |text: &String| compose(text).is_ok_and(|it| it.value == value);
         let text = cut.filter(is_right).unwrap_or_else(|| {

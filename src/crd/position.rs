@@ -113,8 +113,10 @@ impl Positions {
                     }
                     Within::Entries(entries) => {
                         let key = pointer::unescape(token);
-                        let entry = entries.get(&*key).copied();
-                        entry.map(|(name, value)| (value, self.field(text, name, value)))
+                        entries
+                            .get(&*key)
+                            .copied()
+                            .map(|(name, value)| (value, self.field(text, name, value)))
                     }
                 };
                 let Some((next, range)) = child else {
@@ -254,11 +256,12 @@ pub fn range(span: &Span) -> Range<usize> {
 
 /// The text of a scalar in quotes or on several lines.
 fn scalar(written: &str) -> Option<Cow<'_, str>> {
-    let mut events = Parser::new_from_str(written).map_while(Result::ok);
-    events.find_map(|(event, _)| match event {
-        Event::Scalar(text, ..) => Some(text),
-        _ => None,
-    })
+    Parser::new_from_str(written)
+        .map_while(Result::ok)
+        .find_map(|(event, _)| match event {
+            Event::Scalar(text, ..) => Some(text),
+            _ => None,
+        })
 }
 
 /// The keyword of a schema to which a pointer from the schema's root leads.

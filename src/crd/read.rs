@@ -40,9 +40,10 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
 pub fn values(text: &str) -> impl Iterator<Item = Result<Value, Problem>> {
     documents(text).into_iter().map(|document| {
         let mut composed = composed(document).map_err(|fault| fault.problem)?;
-        match composed.ambiguous.is_empty() {
-            true => Ok(composed.value),
-            false => Err(composed.ambiguous.swap_remove(0).problem),
+        if composed.ambiguous.is_empty() {
+            Ok(composed.value)
+        } else {
+            Err(composed.ambiguous.swap_remove(0).problem)
         }
     })
 }
@@ -152,14 +153,14 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     problems.truncate(MOST_TOLD);
     let pointers: Vec<&String> = problems.iter().map(|(pointer, ..)| pointer).collect();
     let ranges = positions.places(document.text, &pointers);
-    let problems = ranges
+    let mut errors: Vec<ReadError> = ranges
         .into_iter()
         .zip(problems)
         .map(|(range, (_, within, problem))| {
             let location = locate(range).with_pointer(within);
             ReadError { location, problem }
-        });
-    let mut errors: Vec<ReadError> = problems.collect();
+        })
+        .collect();
     // what follows from another value would not be true
     if !in_json && !composed.ambiguous.is_empty() {
         errors = composed.ambiguous.into_iter().map(to_error).collect();
@@ -174,11 +175,13 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
 /// The range of the line `kind: CustomResourceDefinition` in a YAML text.
 fn definition_line(text: &str) -> Option<Range<usize>> {
     const LINE: &str = "kind: CustomResourceDefinition";
-    let mut starts = text.match_indices(LINE).map(|(start, _)| start);
-    let start = starts.find(|&start| {
-        let is_first = start == 0 || text[..start].ends_with('\n');
-        is_first && text[start + LINE.len()..].starts_with(['\n', '\r'])
-    })?;
+    let start = text
+        .match_indices(LINE)
+        .map(|(start, _)| start)
+        .find(|&start| {
+            let is_first = start == 0 || text[..start].ends_with('\n');
+            is_first && text[start + LINE.len()..].starts_with(['\n', '\r'])
+        })?;
     Some(start..start + LINE.len())
 }
 
@@ -191,12 +194,13 @@ fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Va
     match (kind, value) {
         ("CustomResourceDefinition", _) => crds.push((pointer, value)),
         (kind, _) if kind.ends_with("List") => {
-            let items = value
+            for (index, item) in value
                 .get("items")
                 .and_then(Value::as_array)
                 .into_iter()
-                .flatten();
-            for (index, item) in items.enumerate() {
+                .flatten()
+                .enumerate()
+            {
                 objects(item, format!("{pointer}/items/{index}"), crds);
             }
         }
@@ -226,17 +230,20 @@ fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
             entire.extend(check_schemas(&mut api));
             let undecodable =
                 |it: &Problem| matches!(it, Problem::Refused { field, .. } if field.is_empty());
-            let rest = beside_types.into_iter();
-            let rest = rest.filter(|(_, problem)| !(is_told && undecodable(problem)));
+            let rest = beside_types
+                .into_iter()
+                .filter(|(_, problem)| !(is_told && undecodable(problem)));
             api.refused.extend(rest);
-            match entire.is_empty() {
-                true => Ok(api),
-                false => Err(entire),
+            if entire.is_empty() {
+                Ok(api)
+            } else {
+                Err(entire)
             }
         }
         Err(first) => {
-            let unknown = beside_types.into_iter();
-            let unknown = unknown.filter(|(_, it)| matches!(it, Problem::UnknownField { .. }));
+            let unknown = beside_types
+                .into_iter()
+                .filter(|(_, it)| matches!(it, Problem::UnknownField { .. }));
             Err([first].into_iter().chain(unknown).collect())
         }
     }
@@ -333,8 +340,8 @@ fn decoded<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Found> {
 
 /// Like the API server, treats a text that is null as empty.
 fn texts(map: Option<IndexMap<String, Option<String>>>) -> IndexMap<String, String> {
-    let entries = map.into_iter().flatten();
-    entries
+    map.into_iter()
+        .flatten()
         .map(|(key, text)| (key, text.unwrap_or_default()))
         .collect()
 }
@@ -368,8 +375,9 @@ fn check_schemas(api: &mut Api) -> Vec<Found> {
                 refused.push(problem);
             }
         }
-        let faults = operator_schema::rule_faults(&version.schema).into_iter();
-        let faults = faults.map(|fault| (place.clone() + &fault.pointer, Problem::Rule(fault)));
+        let faults = operator_schema::rule_faults(&version.schema)
+            .into_iter()
+            .map(|fault| (place.clone() + &fault.pointer, Problem::Rule(fault)));
         api.refused.extend(faults);
     }
     refused

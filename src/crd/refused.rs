@@ -61,9 +61,10 @@ pub fn refused(definition: &Value) -> Refused {
         }
         let Refusal { field, message } = &refusal;
         let pointer = entry(definition, field, message).unwrap_or_else(|| pointer(field));
-        let list = match field.starts_with("metadata.") && field != "metadata.name" {
-            true => &mut refused.beside_types,
-            false => &mut refused.entire,
+        let list = if field.starts_with("metadata.") && field != "metadata.name" {
+            &mut refused.beside_types
+        } else {
+            &mut refused.entire
         };
         list.push((pointer, problem(refusal)));
     }
@@ -87,8 +88,10 @@ fn unknown(UnknownField { field, known }: &UnknownField) -> Option<(String, Prob
     let name = field.rsplit('.').next().unwrap_or(field);
     let moved = RENAMED.iter().find(|(old, _)| old == field);
     let likeness = |known: &String| strsim::jaro(&known.to_lowercase(), &name.to_lowercase());
-    let near = known.iter().map(|known| (likeness(known), known));
-    let near = near.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let near = known
+        .iter()
+        .map(|known| (likeness(known), known))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let instead = match (moved, near) {
         (Some((_, new)), _) => {
             let new = new.replace("/0/", "[]/");
@@ -113,8 +116,10 @@ fn is_undecodable(verdict: &Verdict) -> bool {
 fn entry(definition: &Value, field: &str, message: &str) -> Option<String> {
     let name = field.strip_prefix("metadata.")?;
     let quoted = message.strip_prefix("Invalid value: ")?;
-    let mut quoted = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
-    let quoted = quoted.next()?.ok()?;
+    let quoted = serde_json::Deserializer::from_str(quoted)
+        .into_iter::<String>()
+        .next()?
+        .ok()?;
     match definition.pointer(&format!("/metadata/{name}"))? {
         Value::Object(entries) => {
             let (key, _) = entries

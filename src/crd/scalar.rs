@@ -142,6 +142,7 @@ fn float(text: &str) -> Option<f64> {
 }
 
 fn number(value: f64) -> Result<Value, String> {
-    let number = Number::from_f64(value).map(Value::Number);
-    number.ok_or_else(|| format!("{value} is not a JSON number"))
+    Number::from_f64(value)
+        .map(Value::Number)
+        .ok_or_else(|| format!("{value} is not a JSON number"))
 }

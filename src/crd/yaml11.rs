@@ -151,12 +151,11 @@ pub fn without_blanks(text: &str) -> String {
             part
         };
         let line = part.trim_end_matches(['\u{2028}', '\u{2029}']);
-        match line.len() < part.len() {
-            true => {
-                out += line.trim_end_matches([' ', '\t']);
-                out += &part[line.len()..];
-            }
-            false => out += part,
+        if line.len() < part.len() {
+            out += line.trim_end_matches([' ', '\t']);
+            out += &part[line.len()..];
+        } else {
+            out += part
         }
     }
     out

@@ -147,9 +147,10 @@ impl Files {
                 event.kind,
                 EventKind::Any | EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
             );
-            match may_be_new && path.is_dir() {
-                true => self.appeared(path),
-                false => self.changed_at(path),
+            if may_be_new && path.is_dir() {
+                self.appeared(path)
+            } else {
+                self.changed_at(path)
             }
         }
     }
@@ -177,9 +178,13 @@ impl Files {
 
     /// Whether to watch a file: not if it is hidden, build output, or a temporary file of an editor.
     fn is_followed(&self, path: &Path) -> bool {
-        let inner = self.packages.iter().chain([&self.root]);
-        let inner = inner.filter_map(|folder| path.strip_prefix(folder).ok());
-        let Some(path_inside) = inner.min_by_key(|path| path.as_os_str().len()) else {
+        let Some(path_inside) = self
+            .packages
+            .iter()
+            .chain([&self.root])
+            .filter_map(|folder| path.strip_prefix(folder).ok())
+            .min_by_key(|path| path.as_os_str().len())
+        else {
             return false;
         };
         let is_plain = |name: &str| {

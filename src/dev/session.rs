@@ -299,8 +299,7 @@ impl<'a> Session<'a> {
 
     /// Replaces the running operator by the new build, if there is one and the server has followed all instructions.
     async fn restart(&mut self) {
-        let environment = self.server.as_ref().and_then(Server::environment);
-        let Some(environment) = environment.cloned() else {
+        let Some(environment) = self.server.as_ref().and_then(Server::environment).cloned() else {
             return;
         };
         let Some(built) = self.built.take() else {

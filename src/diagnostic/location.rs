@@ -105,10 +105,9 @@ pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> 
         if offset < at {
             (at, line) = (0, first);
         }
-        let breaks = line_breaks(&text.as_bytes()[at..])
-            .take_while(|line_break| at + line_break.end <= offset);
-        let (count, end) =
-            breaks.fold((0, 0), |(count, _), line_break| (count + 1, line_break.end));
+        let (count, end) = line_breaks(&text.as_bytes()[at..])
+            .take_while(|line_break| at + line_break.end <= offset)
+            .fold((0, 0), |(count, _), line_break| (count + 1, line_break.end));
         (at, line) = (at + end, line + count);
         line
     };

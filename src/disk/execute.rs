@@ -31,8 +31,10 @@ pub fn execute(
     on_edit: OnEdit,
 ) -> Result<Executed, DiskError> {
     let mut executed = Executed::default();
-    let made = journal.folders.iter().map(Path::new);
-    let mut changed_folders: BTreeSet<PathBuf> = made
+    let mut changed_folders: BTreeSet<PathBuf> = journal
+        .folders
+        .iter()
+        .map(Path::new)
         .filter_map(|folder| folder.parent().map(Path::to_owned))
         .collect();
     let mut changes: Vec<_> = journal.changes.iter().enumerate().collect();
@@ -96,9 +98,10 @@ pub fn clear(device: &dyn Device) -> Result<(), DiskError> {
         if root.has(staging) {
             device.remove_folder(staging)?;
         }
-        match root.is_empty(Path::new(OWN)) {
-            true => device.remove_folder(Path::new(OWN)),
-            false => Ok(()),
+        if root.is_empty(Path::new(OWN)) {
+            device.remove_folder(Path::new(OWN))
+        } else {
+            Ok(())
         }
     };
     remove().map_err(DiskError::at(&root.join(staging)))

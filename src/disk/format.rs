@@ -39,8 +39,10 @@ pub fn format_rust(root: &Root, files: &[(&str, &str)]) -> Vec<String> {
     match status {
         Ok(_) => {
             let formatted = |(path, text): &(&str, &str)| {
-                let read = copy.read(path).ok().flatten();
-                read.filter(|text| !text.is_empty())
+                copy.read(path)
+                    .ok()
+                    .flatten()
+                    .filter(|text| !text.is_empty())
                     .unwrap_or_else(|| (*text).to_owned())
             };
             files.iter().map(formatted).collect()
@@ -62,9 +64,10 @@ fn staged(root: &Root, files: &[(&str, &str)]) -> io::Result<(TempDir, Root)> {
         .collect();
     for folder in folders {
         copy.create_folders(folder)?;
-        let settings = match folder.as_os_str().is_empty() {
-            true => settings_around(root.path()),
-            false => settings_in(root, folder),
+        let settings = if folder.as_os_str().is_empty() {
+            settings_around(root.path())
+        } else {
+            settings_in(root, folder)
         };
         if let Some(settings) = settings {
             copy.write(&folder.join(SETTINGS[0]), settings.as_bytes(), None)?;
@@ -74,8 +77,10 @@ fn staged(root: &Root, files: &[(&str, &str)]) -> io::Result<(TempDir, Root)> {
         copy.write(Path::new(path), text.as_bytes(), None)?;
     }
     for (path, text) in files {
-        let modules = modules(Path::new(path), text).into_iter();
-        for module in modules.filter(|module| !copy.has(module)) {
+        for module in modules(Path::new(path), text)
+            .into_iter()
+            .filter(|module| !copy.has(module))
+        {
             copy.write(&module, b"", None)?;
         }
     }
@@ -86,12 +91,12 @@ fn staged(root: &Root, files: &[(&str, &str)]) -> io::Result<(TempDir, Root)> {
 /// `mod.rs`.
 fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
     let file = syn::parse_file(text).ok();
-    let items = file.into_iter().flat_map(|file| file.items);
-    let declared = items.filter_map(|item| match item {
-        syn::Item::Mod(module) if module.content.is_none() => Some(module.ident),
-        _ => None,
-    });
-    declared
+    file.into_iter()
+        .flat_map(|file| file.items)
+        .filter_map(|item| match item {
+            syn::Item::Mod(module) if module.content.is_none() => Some(module.ident),
+            _ => None,
+        })
         .map(|name| path.with_file_name(format!("{name}.rs")))
         .collect()
 }

@@ -21,15 +21,16 @@ pub fn install_record() -> (String, Option<String>) {
 /// The checkout in whose target folder this program was built.
 pub fn checkout_of_program() -> Option<PathBuf> {
     let program = program();
-    let mut folders = program.ancestors();
-    folders
+    program
+        .ancestors()
         .find(|folder| runtime_version(folder).is_some())
         .map(Path::to_owned)
 }
 
 fn program() -> PathBuf {
-    let program = env::current_exe().and_then(|path| path.canonicalize());
-    program.unwrap_or_default()
+    env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .unwrap_or_default()
 }
 
 /// The version of the runtime in a checkout of this tool's repository.
@@ -70,8 +71,9 @@ pub fn complete_lock(root: &Path) -> Result<(), String> {
         .output()
         .map_err(|error| format!("cargo can't be run: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(text.trim().trim_start_matches("error: ").to_owned()),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(text.trim().trim_start_matches("error: ").to_owned())
     }
 }

@@ -55,8 +55,9 @@ impl Direction {
 
     /// That of the journal which a command left, or which a running command has.
     pub fn pending(root: &Root) -> Option<Self> {
-        let mut both = [Self::Forward, Self::Back].into_iter();
-        both.find(|direction| root.has(direction.journal()))
+        [Self::Forward, Self::Back]
+            .into_iter()
+            .find(|direction| root.has(direction.journal()))
     }
 }
 

@@ -46,8 +46,9 @@ pub fn uncommitted<'a>(root: &Root, paths: impl Iterator<Item = &'a str>) -> Vec
         })
     };
     let committed = committed(root, &paths).into_iter();
-    let pairs = paths.iter().zip(committed);
-    pairs
+    paths
+        .iter()
+        .zip(committed)
         .filter(|(path, committed)| differs(path, committed.clone()))
         .map(|(path, _)| (*path).to_owned())
         .collect()
@@ -99,18 +100,20 @@ fn ask_git(root: &Root, paths: &[&str]) -> Option<Vec<Option<Vec<u8>>>> {
     let answer = git.wait_with_output().ok()?.stdout;
     writing.join().ok()?.ok()?;
     let mut rest = &*answer;
-    let contents = paths.iter().map(|_| {
-        let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')? + 1);
-        rest = after;
-        // `OBJECT blob SIZE`, or `PATH missing`
-        let line = str::from_utf8(line).ok()?.trim_end();
-        if line.ends_with(" missing") {
-            return Some(None);
-        }
-        let size: usize = line.rsplit(' ').next()?.parse().ok()?;
-        let content = rest.get(..size)?.to_vec();
-        rest = rest.get(size + 1..)?;
-        Some(Some(content))
-    });
-    contents.collect()
+    paths
+        .iter()
+        .map(|_| {
+            let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')? + 1);
+            rest = after;
+            // `OBJECT blob SIZE`, or `PATH missing`
+            let line = str::from_utf8(line).ok()?.trim_end();
+            if line.ends_with(" missing") {
+                return Some(None);
+            }
+            let size: usize = line.rsplit(' ').next()?.parse().ok()?;
+            let content = rest.get(..size)?.to_vec();
+            rest = rest.get(size + 1..)?;
+            Some(Some(content))
+        })
+        .collect()
 }

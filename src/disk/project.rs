@@ -25,10 +25,10 @@ pub fn find_project(manifest: Option<&Path>) -> Result<Root, DiskError> {
         .ancestors()
         .take(if manifest.is_some() { 1 } else { usize::MAX });
     let is_interrupted = |folder: &Path| {
-        let mut journals = [Direction::Forward, Direction::Back]
+        [Direction::Forward, Direction::Back]
             .map(Direction::journal)
-            .into_iter();
-        journals.any(|path| folder.join(path).symlink_metadata().is_ok())
+            .into_iter()
+            .any(|path| folder.join(path).symlink_metadata().is_ok())
     };
     let folder = folders.find(|folder| is_project(folder) || is_interrupted(folder));
     Root::open(folder.ok_or_else(|| DiskError::NoProject(start.display().to_string()))?)
@@ -52,8 +52,10 @@ pub fn parent(path: &Path) -> PathBuf {
 /// The name of a folder, including that of `.`.
 pub fn name(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Whether the folder contains a project: an `operator.toml`, though it may not be readable.
@@ -84,8 +86,9 @@ pub fn check_vacant(root: &Root) -> Result<(), DiskError> {
         name == OWN || OF_REPOSITORIES.contains(&&*name) || OF_REPOSITORIES.iter().any(is_license)
     };
     let entries = root.entries(Path::new(""))?;
-    match entries.iter().all(|(name, _)| is_usual(name)) {
-        true => Ok(()),
-        false => Err(DiskError::Taken(root.path().display().to_string())),
+    if entries.iter().all(|(name, _)| is_usual(name)) {
+        Ok(())
+    } else {
+        Err(DiskError::Taken(root.path().display().to_string()))
     }
 }

@@ -101,9 +101,10 @@ pub fn interrupted(root: &Root, journal: Option<&Journal>) -> DiskError {
     let of_project = is_project(root.path()) || journal.is_some_and(Journal::makes_project);
     DiskError::Interrupted {
         path: root.path().display().to_string(),
-        help: match of_project {
-            true => "complete it with `cargo operator regenerate`",
-            false => "run the command again without --check, --diff and --dry-run",
+        help: if of_project {
+            "complete it with `cargo operator regenerate`"
+        } else {
+            "run the command again without --check, --diff and --dry-run"
         },
     }
 }

@@ -212,18 +212,20 @@ impl Root {
                 _ => path.to_owned(),
             },
         };
-        match is_of_git(&target) {
-            true => Err(DiskError::Outside(path.display().to_string())),
-            false => Ok(target),
+        if is_of_git(&target) {
+            Err(DiskError::Outside(path.display().to_string()))
+        } else {
+            Ok(target)
         }
     }
 
     /// Refuses links into a folder `.git`, which may have secrets, such as the token of a clone in CI.
     fn check_git(&self, path: &Path) -> Result<(), DiskError> {
         let target = self.dir().and_then(|dir| dir.canonicalize(current(path)));
-        match target.is_ok_and(|target| is_of_git(&target)) {
-            true => Err(DiskError::Outside(path.display().to_string())),
-            false => Ok(()),
+        if target.is_ok_and(|target| is_of_git(&target)) {
+            Err(DiskError::Outside(path.display().to_string()))
+        } else {
+            Ok(())
         }
     }
 
@@ -242,8 +244,10 @@ impl Root {
     /// What distinguishes a folder from each other one, and from itself in another clone.
     pub fn identity(&self, folder: &Path) -> io::Result<String> {
         let metadata = self.dir()?.symlink_metadata(folder)?;
-        let created = metadata.created().map(|it| it.into_std());
-        let created = created.map(|it| it.duration_since(UNIX_EPOCH));
+        let created = metadata
+            .created()
+            .map(|it| it.into_std())
+            .map(|it| it.duration_since(UNIX_EPOCH));
         match created {
             Ok(Ok(created)) => Ok(created.as_nanos().to_string()),
             // a file system that does not record it
@@ -264,19 +268,21 @@ impl Root {
         // an error of cap-std, and not of the system
         let is_escape =
             source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error().is_none();
-        let shown = match path.as_os_str().is_empty() {
-            true => self.path.display().to_string(),
-            false => path.display().to_string(),
+        let shown = if path.as_os_str().is_empty() {
+            self.path.display().to_string()
+        } else {
+            path.display().to_string()
         };
-        match is_escape {
-            true => match self.escape(path) {
+        if is_escape {
+            match self.escape(path) {
                 Some((link, target)) => DiskError::link(path, &link, &target),
                 None => DiskError::Outside(shown),
-            },
-            false => DiskError::Read {
+            }
+        } else {
+            DiskError::Read {
                 path: shown,
                 source,
-            },
+            }
         }
     }
 
@@ -312,8 +318,9 @@ impl Root {
             let target = self.dir().and_then(|dir| dir.read_link_contents(path));
             Err(DiskError::link(path, path, &target.unwrap_or_default()))
         } else if kind.is_dir() && !is_staged {
-            let mut entries = self.entries(path)?.into_iter();
-            entries.try_for_each(|(name, kind)| self.check_entry(&path.join(name), kind))
+            self.entries(path)?
+                .into_iter()
+                .try_for_each(|(name, kind)| self.check_entry(&path.join(name), kind))
         } else {
             Err(DiskError::NotFile(path.display().to_string()))
         }
@@ -413,9 +420,10 @@ fn is_of_git(path: &Path) -> bool {
 
 /// An empty path, as the system writes it.
 fn current(path: &Path) -> &Path {
-    match path.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => path,
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
     }
 }
 
@@ -451,12 +459,13 @@ pub fn read_standard_input() -> Result<Vec<u8>, DiskError> {
 fn read_up_to(most: u64, file: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(io::Error::new(
+    if bytes.len() as u64 > most {
+        Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("it has more than {} MiB", most >> 20),
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 

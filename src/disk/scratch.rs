@@ -137,8 +137,5 @@ fn command(build: &Path, package: &str) -> &'static str {
     let mut libraries = names.iter().filter(is_library).peekable();
     let is_built = libraries.peek().is_some()
         && libraries.all(|name| names.contains(&name.with_extension("rlib")));
-    match is_built {
-        true => "build",
-        false => "check",
-    }
+    if is_built { "build" } else { "check" }
 }

@@ -26,8 +26,10 @@ pub struct Workspace {
 /// The manifests of the folders above a project, the nearest first, without those of checkouts of this tool.
 pub fn manifests_above(project: &Path) -> Vec<Workspace> {
     let project = real(project);
-    let folders = project.ancestors().skip(1);
-    let folders = folders.filter(|folder| runtime_version(folder).is_none());
+    let folders = project
+        .ancestors()
+        .skip(1)
+        .filter(|folder| runtime_version(folder).is_none());
     let read = |root: &Path| {
         let manifest = text_in(root, "Cargo.toml")?;
         let root = root.to_owned();
@@ -69,8 +71,10 @@ fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
         .exec();
     // only the members are wanted of it
     let root = Root::open(folder)?;
-    let removed = ["Cargo.toml", "src/main.rs"].map(|path| root.remove_file(Path::new(path)));
-    let removed = removed.into_iter().collect::<io::Result<()>>();
+    let removed = ["Cargo.toml", "src/main.rs"]
+        .map(|path| root.remove_file(Path::new(path)))
+        .into_iter()
+        .collect::<io::Result<()>>();
     removed
         .and_then(|()| root.remove_folder(Path::new("src")))
         .map_err(DiskError::at(folder))?;

@@ -190,9 +190,10 @@ impl Walk<'_> {
     fn values(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let values = |schema: &Schema| {
             let values = schema.enum_.iter().flatten().enumerate();
-            let values = values.filter(|(_, value)| !value.is_null());
-            let values = values.map(|(index, value)| (index, value.to_string()));
-            values.collect::<Vec<_>>()
+            values
+                .filter(|(_, value)| !value.is_null())
+                .map(|(index, value)| (index, value.to_string()))
+                .collect::<Vec<_>>()
         };
         let (was, is) = (values(before), values(after));
         let all = |values: &[(usize, String)]| {

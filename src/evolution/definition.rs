@@ -105,8 +105,10 @@ pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
             Some(was) => Step::Kept(was, is),
             None => Step::Added(is),
         });
-    let gone = before.versions.iter();
-    let gone = gone.filter(|was| after.version(&was.name).is_none());
+    let gone = before
+        .versions
+        .iter()
+        .filter(|was| after.version(&was.name).is_none());
     steps.chain(gone.map(Step::Removed)).collect()
 }
 
@@ -122,9 +124,10 @@ impl Step<'_> {
                 (&version.name, &Change::impact)
             }
             Self::Removed(version) => {
-                let change = match version.served {
-                    true => Change::VersionRemoved,
-                    false => Change::UnservedVersionRemoved,
+                let change = if version.served {
+                    Change::VersionRemoved
+                } else {
+                    Change::UnservedVersionRemoved
                 };
                 let message = format!("the version {} was removed", version.name);
                 differences.push(change, &pointer(version), message);
@@ -296,24 +299,25 @@ impl Differences {
 
     fn columns(&mut self, at: &dyn Fn(&str) -> String, before: &Version, after: &Version) {
         let names = |version: &Version| {
-            let names = version.printer_columns.iter();
-            names
+            version
+                .printer_columns
+                .iter()
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", ")
         };
         let (was, is) = (names(before), names(after));
-        let message = match was == is {
-            true => format!("the printer columns {} are defined differently", shown(&is)),
-            false => {
-                let some = |names| Some(names).filter(|names: &&str| !names.is_empty());
-                format!("printer columns: {}", transition(some(&was), some(&is)))
-            }
+        let message = if was == is {
+            format!("the printer columns {} are defined differently", shown(&is))
+        } else {
+            let some = |names| Some(names).filter(|names: &&str| !names.is_empty());
+            format!("printer columns: {}", transition(some(&was), some(&is)))
         };
         let pointer = at("additionalPrinterColumns");
-        match after.printer_columns.is_empty() {
-            true => self.push_removed(Change::ColumnsChanged, &pointer, message),
-            false => self.push(Change::ColumnsChanged, &pointer, message),
+        if after.printer_columns.is_empty() {
+            self.push_removed(Change::ColumnsChanged, &pointer, message)
+        } else {
+            self.push(Change::ColumnsChanged, &pointer, message)
         }
     }
 }

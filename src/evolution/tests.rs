@@ -52,19 +52,22 @@ fn retyped(before: &Api, after: &Api) -> Vec<String> {
         )
     };
     match (record(before), record(after)) {
-        (Some(before), Some(after)) => {
-            let retyped = types::retyped(&before, &after).into_iter();
-            retyped.map(|it| it.path.join(".")).collect()
-        }
+        (Some(before), Some(after)) => types::retyped(&before, &after)
+            .into_iter()
+            .map(|it| it.path.join("."))
+            .collect(),
         _ => vec![],
     }
 }
 
 /// As in the cases: `change path: message`.
 fn lines(differences: &[Difference]) -> Vec<String> {
-    let line = |it: &Difference| match it.field_path().is_empty() {
-        true => format!("{}: {}", it.change, it.message),
-        false => format!("{} {}: {}", it.change, it.field_path(), it.message),
+    let line = |it: &Difference| {
+        if it.field_path().is_empty() {
+            format!("{}: {}", it.change, it.message)
+        } else {
+            format!("{} {}: {}", it.change, it.field_path(), it.message)
+        }
     };
     differences.iter().map(line).collect()
 }

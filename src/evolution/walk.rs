@@ -82,9 +82,10 @@ impl<'a> Walk<'a> {
                 "" => "any type".to_owned(),
                 type_ => type_.to_owned(),
             };
-            let change = match shape::is_wider(was, is) {
-                true => Change::TypeWidened,
-                false => Change::TypeChanged,
+            let change = if shape::is_wider(was, is) {
+                Change::TypeWidened
+            } else {
+                Change::TypeChanged
             };
             let message = format!("{} -> {}", name(was), name(is));
             match after.type_ {
@@ -145,9 +146,10 @@ impl<'a> Walk<'a> {
             let is_own =
                 has_envelope && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
             let field = NodeContext {
-                level: match is_own || context.level == Level::Envelope {
-                    true => Level::Envelope,
-                    false => Level::Field,
+                level: if is_own || context.level == Level::Envelope {
+                    Level::Envelope
+                } else {
+                    Level::Field
                 },
                 was_required: was_required.contains(name),
                 ..below
@@ -176,12 +178,13 @@ impl<'a> Walk<'a> {
                 (Some(_), None) => {
                     let is_kept =
                         field.level == Level::Envelope || Unknown::of(after) == Unknown::Preserved;
-                    let (change, message) = match is_kept {
-                        true => (
+                    let (change, message) = if is_kept {
+                        (
                             Change::FieldUndescribed,
                             format!("`{name}` no longer has a schema, but is kept"),
-                        ),
-                        false => (Change::FieldRemoved, format!("`{name}` was removed")),
+                        )
+                    } else {
+                        (Change::FieldRemoved, format!("`{name}` was removed"))
                     };
                     self.report(change, field, Side::Before, &step, message);
                 }
@@ -315,9 +318,10 @@ fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     let mut gone: HashMap<Option<&String>, Vec<&'a String>> = HashMap::new();
     let mut last = None;
     for name in before.properties.keys() {
-        match after.properties.contains_key(name) {
-            true => last = Some(name),
-            false => gone.entry(last).or_default().push(name),
+        if after.properties.contains_key(name) {
+            last = Some(name)
+        } else {
+            gone.entry(last).or_default().push(name)
         }
     }
     let mut names = gone.remove(&None).unwrap_or_default();
@@ -349,9 +353,10 @@ fn added(
         ),
         None => (Change::FieldAdded, format!("`{name}` is new")),
         Some(value) => {
-            let change = match is_counted {
-                true => Change::CountedFieldAdded,
-                false => Change::FieldAdded,
+            let change = if is_counted {
+                Change::CountedFieldAdded
+            } else {
+                Change::FieldAdded
             };
             let value = shown(&value.to_string());
             (change, format!("`{name}` is new, default {value}"))

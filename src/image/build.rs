@@ -161,10 +161,10 @@ fn cargo_build(
         strip,
         env::var_os(strip).unwrap_or_else(|| "symbols".into()),
     );
-    let flags = remapped
+    let flags: Vec<String> = remapped
         .iter()
-        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
-    let flags: Vec<String> = flags.collect();
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()))
+        .collect();
     match flags_of_environment() {
         // the environment has precedence over all settings
         Some(own) => {
@@ -261,8 +261,10 @@ fn sbom(metadata: &Metadata, root: &Path, compiled: &BTreeSet<PackageId>) -> Sbo
                     .iter()
                     .any(|it| it.kind == DependencyKind::Normal)
             };
-            let normal = node.deps.iter().filter(is_normal);
-            let mut normal: Vec<usize> = normal
+            let mut normal: Vec<usize> = node
+                .deps
+                .iter()
+                .filter(is_normal)
                 .filter_map(|dependency| indices.get(&dependency.pkg).copied())
                 .collect();
             normal.sort_unstable();

@@ -87,9 +87,10 @@ pub fn tar(entries: &[Entry<'_>], created: Created) -> Vec<u8> {
 
 /// The certificate authorities that Mozilla trusts, as PEM. They are part of this program, so that an image does not depend on the host.
 fn certificates() -> String {
-    let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
-    let pems = roots.map(|root| pem::Pem::new("CERTIFICATE", root.as_ref()));
-    let pems: Vec<pem::Pem> = pems.collect();
+    let pems: Vec<pem::Pem> = webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .map(|root| pem::Pem::new("CERTIFICATE", root.as_ref()))
+        .collect();
     let config = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
     pem::encode_many_config(&pems, config)
 }

@@ -96,8 +96,8 @@ pub fn write(
     };
     let parent = path
         .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
     match output.format {
         Format::OciArchive => {

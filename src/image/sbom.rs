@@ -66,8 +66,8 @@ impl Sbom {
     /// The identifiers of the packages, which have only letters, digits, dots and hyphens.
     fn ids(&self) -> Vec<String> {
         let mut ids = BTreeSet::new();
-        let packages = self.packages.iter();
-        packages
+        self.packages
+            .iter()
             .map(|package| {
                 let text = format!("SPDXRef-{}-{}", package.name, package.version);
                 let valid = |c: char| c.is_ascii_alphanumeric() || c == '.';

@@ -34,8 +34,9 @@ impl Toolchain {
     pub fn of(root: &Path) -> Result<Self, BuildError> {
         let sysroot = rustc(root, &["--print", "sysroot"])?;
         let version = rustc(root, &["-vV"])?;
-        let mut lines = version.lines();
-        let commit = lines.find_map(|line| line.strip_prefix("commit-hash: "));
+        let commit = version
+            .lines()
+            .find_map(|line| line.strip_prefix("commit-hash: "));
         Ok(Self {
             sources: Path::new(sysroot.trim()).join("lib/rustlib/src/rust"),
             commit: commit.unwrap_or("unknown").to_owned(),
@@ -60,16 +61,17 @@ pub fn linker(root: &Path, platform: Platform) -> Result<Linker, BuildError> {
         return Ok(Linker::Zigbuild);
     }
     let is_set = env::var_os(linker_variable(platform)).is_some();
-    match is_set || platform.is_native() {
-        true => Ok(Linker::Cargo),
-        false => Err(BuildError::Linker(platform)),
+    if is_set || platform.is_native() {
+        Ok(Linker::Cargo)
+    } else {
+        Err(BuildError::Linker(platform))
     }
 }
 
 /// The folder of cargo's programs and downloads.
 pub fn cargo_home() -> Option<PathBuf> {
-    let variable = env::var_os("CARGO_HOME").filter(|value| !value.is_empty());
-    variable
+    env::var_os("CARGO_HOME")
+        .filter(|value| !value.is_empty())
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cargo")))
 }
@@ -88,8 +90,9 @@ fn rustc(root: &Path, args: &[&str]) -> Result<String, BuildError> {
     let output = Command::new(program).args(args).current_dir(root).output();
     let output = output.map_err(|source| BuildError::Program { program, source })?;
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(BuildError::Rustc(text(&output.stderr).trim().to_owned())),
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(BuildError::Rustc(text(&output.stderr).trim().to_owned()))
     }
 }

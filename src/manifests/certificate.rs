@@ -57,16 +57,19 @@ fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRul
         (WebhookType::Mutate, "mutatingwebhookconfigurations"),
         (WebhookType::Validate, "validatingwebhookconfigurations"),
     ];
-    let configurations = configurations.into_iter().map(|(type_, resource)| {
-        // the operator looks for both, because a package may have left one out
-        let verbs: &[&str] = match webhooks.has(type_) {
-            true => &["get", "patch"],
-            false => &["get"],
-        };
-        let group = "admissionregistration.k8s.io";
-        named(group, resource, vec![operator.name.clone()], verbs)
-    });
-    let mut bundles: Vec<PolicyRule> = configurations.collect();
+    let mut bundles: Vec<PolicyRule> = configurations
+        .into_iter()
+        .map(|(type_, resource)| {
+            // the operator looks for both, because a package may have left one out
+            let verbs: &[&str] = if webhooks.has(type_) {
+                &["get", "patch"]
+            } else {
+                &["get"]
+            };
+            let group = "admissionregistration.k8s.io";
+            named(group, resource, vec![operator.name.clone()], verbs)
+        })
+        .collect();
     if !webhooks.converted.is_empty() {
         bundles.push(named(
             "apiextensions.k8s.io",
@@ -165,8 +168,9 @@ pub fn test_objects(operator: &Operator) -> Vec<Value> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace},
     });
-    let permissions = permissions(operator, webhooks).into_iter();
-    let permissions = permissions.map(|object| object.value);
+    let permissions = permissions(operator, webhooks)
+        .into_iter()
+        .map(|object| object.value);
     crds.into_iter()
         .chain([namespace])
         .chain(permissions)

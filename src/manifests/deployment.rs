@@ -32,9 +32,10 @@ const PROTECTED_PORT: i32 = 8443;
 
 /// The ports of the probes and of the metrics, by name: one, unless the metrics are protected.
 pub(super) fn ports(operator: &Operator) -> Vec<(&'static str, i32)> {
-    match operator.monitoring.protected {
-        true => vec![(HEALTH, PORT), (METRICS, PROTECTED_PORT)],
-        false => vec![(METRICS, PORT)],
+    if operator.monitoring.protected {
+        vec![(HEALTH, PORT), (METRICS, PROTECTED_PORT)]
+    } else {
+        vec![(METRICS, PORT)]
     }
 }
 
@@ -212,12 +213,16 @@ fn container(operator: &Operator, image: String) -> Container {
         container_port,
         ..ContainerPort::default()
     };
-    let webhooks = operator.webhooks.iter();
-    let webhooks = webhooks.map(|_| port(webhook::PORT_NAME, webhook::PORT));
+    let webhooks = operator
+        .webhooks
+        .iter()
+        .map(|_| port(webhook::PORT_NAME, webhook::PORT));
     let own = ports(operator);
     let (probed, _) = own[0];
-    let ports = own.into_iter().map(|(name, number)| port(name, number));
-    let ports = ports.chain(webhooks);
+    let ports = own
+        .into_iter()
+        .map(|(name, number)| port(name, number))
+        .chain(webhooks);
     let token = VolumeMount {
         name: TOKEN_VOLUME.to_owned(),
         mount_path: TOKEN_FOLDER.to_owned(),
@@ -276,8 +281,10 @@ fn environment(operator: &Operator) -> impl Iterator<Item = EnvVar> {
         value: Some(format!("0.0.0.0:{PROTECTED_PORT}")),
         value_from: None,
     });
-    let own = watched_namespaces(operator).into_iter();
-    let own = own.chain(certificate).chain(metrics);
+    let own = watched_namespaces(operator)
+        .into_iter()
+        .chain(certificate)
+        .chain(metrics);
     let variables = operator.deployment.env.0.iter();
     own.chain(variables.map(|(name, variable)| {
         let (value, value_from) = match variable {

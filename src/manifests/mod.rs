@@ -105,8 +105,10 @@ pub fn manifests(operator: &Operator) -> Manifests {
     objects.extend(monitoring::objects(operator));
     objects.extend(webhook::objects(operator));
     objects.extend(certificate::objects(operator));
-    let controlled = operator.controllers.iter();
-    let controlled = controlled.filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
+    let controlled = operator
+        .controllers
+        .iter()
+        .filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
     let others = operator.samples.iter().map(|(resource, it)| (resource, it));
     objects.extend(
         controlled
@@ -138,8 +140,9 @@ impl Operator {
 
     /// Whether it converts objects between versions.
     pub fn converts(&self) -> bool {
-        let webhooks = self.webhooks.as_ref();
-        webhooks.is_some_and(|it| !it.converted.is_empty())
+        self.webhooks
+            .as_ref()
+            .is_some_and(|it| !it.converted.is_empty())
     }
 
     /// Selects its pods.

@@ -125,6 +125,7 @@ pub fn prometheus_crds() -> Vec<Value> {
         ("PrometheusRule", "prometheusrules"),
         ("ServiceMonitor", "servicemonitors"),
     ];
-    let crds = kinds.map(|(kind, plural)| super::certificate::lenient_crd(GROUP, kind, plural));
-    crds.into()
+    kinds
+        .map(|(kind, plural)| super::certificate::lenient_crd(GROUP, kind, plural))
+        .into()
 }

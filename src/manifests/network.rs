@@ -26,8 +26,10 @@ pub(super) fn policy(operator: &Operator) -> Object {
         ports: Some(vec![port("TCP", IntOrString::String(name.to_owned()))]),
     };
     let metrics = ingress(Some(vec![any_pod.clone()]), METRICS);
-    let webhooks = operator.webhooks.iter();
-    let webhooks = webhooks.map(|_| ingress(None, webhook::PORT_NAME));
+    let webhooks = operator
+        .webhooks
+        .iter()
+        .map(|_| ingress(None, webhook::PORT_NAME));
     let ingress = std::iter::once(metrics).chain(webhooks);
     let policy = NetworkPolicy {
         metadata: operator.metadata(&operator.name),
@@ -59,15 +61,15 @@ pub(super) fn policy(operator: &Operator) -> Object {
 }
 
 pub(super) fn metrics(operator: &Operator) -> Object {
-    let metrics = ports(operator)
+    let ports = ports(operator)
         .into_iter()
-        .filter(|(name, _)| *name == METRICS);
-    let ports = metrics.map(|(name, port)| ServicePort {
-        name: Some(name.to_owned()),
-        port,
-        target_port: Some(IntOrString::String(name.to_owned())),
-        ..ServicePort::default()
-    });
+        .filter(|(name, _)| *name == METRICS)
+        .map(|(name, port)| ServicePort {
+            name: Some(name.to_owned()),
+            port,
+            target_port: Some(IntOrString::String(name.to_owned())),
+            ..ServicePort::default()
+        });
     let service = Service {
         metadata: operator.metadata(format!("{}-metrics", operator.name)),
         spec: Some(ServiceSpec {

@@ -122,8 +122,10 @@ fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
     if has_webhooks {
         operator.webhooks = Some(no_webhooks());
     }
-    let mut objects = manifests(&operator).objects.into_iter();
-    let deployment = objects.find(|object| object.role == Role::Deployment);
+    let deployment = manifests(&operator)
+        .objects
+        .into_iter()
+        .find(|object| object.role == Role::Deployment);
     deployment.unwrap().value["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].clone()
 }
 
@@ -202,9 +204,12 @@ fn settings_point_to_their_values() {
         })
     );
     let everywhere = operator(Namespaces::All, vec![memcached()]);
-    let mut objects = manifests(&everywhere).objects.into_iter();
-    let deployment = objects.find(|object| object.role == Role::Deployment);
-    let settings = deployment.unwrap().settings;
+    let settings = manifests(&everywhere)
+        .objects
+        .into_iter()
+        .find(|object| object.role == Role::Deployment)
+        .unwrap()
+        .settings;
     assert!(
         !settings
             .iter()
@@ -457,8 +462,9 @@ fn replicas_have_a_budget_and_are_apart() {
     let of = |text| {
         let mut operator = operator(Namespaces::All, vec![memcached()]);
         operator.deployment = settings(text);
-        let objects = manifests(&operator).objects.into_iter();
-        objects
+        manifests(&operator)
+            .objects
+            .into_iter()
             .map(|it| (it.role, it.value))
             .collect::<BTreeMap<_, _>>()
     };

@@ -71,8 +71,10 @@ pub struct Admitted {
 impl Webhooks {
     /// Whether a kind has a webhook of this type.
     pub(super) fn has(&self, type_: WebhookType) -> bool {
-        let mut webhooks = self.admitted.iter().flat_map(|it| &it.webhooks);
-        webhooks.any(|webhook| webhook.webhook == type_)
+        self.admitted
+            .iter()
+            .flat_map(|it| &it.webhooks)
+            .any(|webhook| webhook.webhook == type_)
     }
 }
 
@@ -90,15 +92,16 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
     };
     let mut objects = vec![Object::new(Role::WebhookService, service(operator))];
     let each = |type_| {
-        let admitted = webhooks.admitted.iter();
-        admitted.flat_map(move |kind| {
-            let of_type = kind.webhooks.iter().filter(move |it| it.webhook == type_);
-            of_type.map(move |webhook| Hook {
-                operator,
-                selection: webhooks.selection,
-                kind,
-                webhook,
-            })
+        webhooks.admitted.iter().flat_map(move |kind| {
+            kind.webhooks
+                .iter()
+                .filter(move |it| it.webhook == type_)
+                .map(move |webhook| Hook {
+                    operator,
+                    selection: webhooks.selection,
+                    kind,
+                    webhook,
+                })
         })
     };
     if webhooks.has(WebhookType::Validate) {
@@ -353,8 +356,9 @@ fn review_versions() -> Vec<String> {
 
 fn label_selector(selector: &Selector) -> LabelSelector {
     let labels = Some(selector.match_labels.clone()).filter(|labels| !labels.is_empty());
-    let requirements = selector.match_expressions.iter();
-    let requirements: Vec<_> = requirements
+    let requirements: Vec<_> = selector
+        .match_expressions
+        .iter()
         .map(|it| requirement(&it.key, it.operator, it.values.clone()))
         .collect();
     LabelSelector {

@@ -163,9 +163,11 @@ impl Project {
 
     /// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.
     pub fn admissions(&self) -> Result<Vec<Admission<'_>>, AdmissionError> {
-        let of_kinds = self.kinds().enumerate();
-        let of_kinds = of_kinds.filter(|(_, (kind, _))| !kind.webhooks.is_empty());
-        let of_kinds = of_kinds.map(|(index, (kind, api))| of_kind(index, kind, api));
+        let of_kinds = self
+            .kinds()
+            .enumerate()
+            .filter(|(_, (kind, _))| !kind.webhooks.is_empty())
+            .map(|(index, (kind, api))| of_kind(index, kind, api));
         let tables = self.config.webhooks.iter().enumerate();
         let others = tables.map(|(index, table)| {
             let place = |problem: AdmissionProblem| AdmissionError {
@@ -241,10 +243,9 @@ fn of_kind<'a>(
 /// server converts requests in other versions.
 fn admitted_version<'a>(kind: &Kind, api: &'a Api) -> Option<&'a Version> {
     let is_usable = |version: &&Version| version.served && kind.versions.contains(&version.name);
-    let storage = Some(api.storage_version()).filter(is_usable);
-    storage.or_else(|| {
-        let versions = kind.versions.iter();
-        versions
+    Some(api.storage_version()).filter(is_usable).or_else(|| {
+        kind.versions
+            .iter()
             .filter_map(|name| api.version(name))
             .find(is_usable)
     })

@@ -282,8 +282,9 @@ pub fn is_unwatched(group: &str, kind: &str) -> bool {
 /// Whether a resource is built-in and cluster-scoped. An unknown plural, such as `*`, counts as cluster-scoped if its group has only
 /// cluster-scoped resources.
 pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
-    let watched = BUILTIN.iter().map(|it| (it.0, it.3, it.4));
-    let of_group: Vec<(&str, bool)> = watched
+    let of_group: Vec<(&str, bool)> = BUILTIN
+        .iter()
+        .map(|it| (it.0, it.3, it.4))
         .chain(UNWATCHED)
         .filter(|it| it.0 == group)
         .map(|(_, plural, namespaced)| (plural, namespaced))
@@ -312,8 +313,9 @@ mod tests {
             let namespaced = kind["namespaced"].as_bool().unwrap();
             (text(&kind["group"]), text(&kind["plural"]), namespaced)
         });
-        let known = BUILTIN.iter().map(|it| (it.0, it.3, it.4));
-        let known = known
+        let known = BUILTIN
+            .iter()
+            .map(|it| (it.0, it.3, it.4))
             .chain(UNWATCHED)
             .map(|(group, plural, namespaced)| (group.into(), plural.into(), namespaced));
         assert_eq!(

@@ -84,9 +84,10 @@ impl<'a> Controller<'a> {
     }
 
     pub fn scope(&self) -> Scope {
-        match self.resource.namespaced {
-            true => Scope::Namespaced,
-            false => Scope::Cluster,
+        if self.resource.namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
         }
     }
 
@@ -154,14 +155,17 @@ impl Project {
             let (kind, api) = self
                 .kinds()
                 .find(|(kind, _)| kind.module_name() == *module)?;
-            let mut versions = api.versions.iter();
-            let version = versions.find(|it| version_module(&it.name) == *version)?;
+            let version = api
+                .versions
+                .iter()
+                .find(|it| version_module(&it.name) == *version)?;
             let name = format!("{}/{}/{}", kind.group, version.name, kind.kind);
             return resolve(&name, std::slice::from_ref(api)).ok();
         }
         let path = path.join("::");
-        let mut builtin = builtin_kinds().filter_map(|name| resolve(&name, &[]).ok());
-        builtin.find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
+        builtin_kinds()
+            .filter_map(|name| resolve(&name, &[]).ok())
+            .find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
     }
 
     fn named<'a>(&'a self, named: &'a NamedController) -> Result<Controller<'a>, ResourceError> {

@@ -141,9 +141,12 @@ impl<'a> Group<'a> {
         let by_kind = self.plurals.get(&lower).copied();
         let mut plurals = self.plurals.values().copied();
         by_kind.or_else(|| {
-            plurals.find(|plural| match self.is_whole {
-                true => is_near(plural, &lower),
-                false => strsim::osa_distance(plural, &lower) <= 1,
+            plurals.find(|plural| {
+                if self.is_whole {
+                    is_near(plural, &lower)
+                } else {
+                    strsim::osa_distance(plural, &lower) <= 1
+                }
             })
         })
     }
@@ -195,8 +198,8 @@ mod tests {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let (groups, resources): (Vec<String>, Vec<String>) = (owned(groups), owned(resources));
         let widget = crate::crd::read("", include_str!("../../tests/crds/widget.yaml")).unwrap();
-        let misnamed = misnamed_resources(&groups, &resources, &widget).into_iter();
-        misnamed
+        misnamed_resources(&groups, &resources, &widget)
+            .into_iter()
             .map(|it| format!("{}[{}]: {}", it.key, it.index, it.help))
             .collect()
     }

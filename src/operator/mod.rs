@@ -64,9 +64,8 @@ impl Project {
     }
 
     fn own_crds(&self) -> impl Iterator<Item = &Api> {
-        let own = self
-            .kinds()
-            .filter(|(kind, _)| kind.source() == Source::Own);
-        own.map(|(_, api)| api)
+        self.kinds()
+            .filter(|(kind, _)| kind.source() == Source::Own)
+            .map(|(_, api)| api)
     }
 }

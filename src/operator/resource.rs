@@ -42,8 +42,9 @@ impl ResourceType {
 
     /// Whether some version of the kind is built into Kubernetes.
     pub fn is_builtin(&self) -> bool {
-        let mut rows = BUILTIN.iter();
-        rows.any(|row| row.0 == self.group && row.2 == self.kind && row.3 == self.plural)
+        BUILTIN
+            .iter()
+            .any(|row| row.0 == self.group && row.2 == self.kind && row.3 == self.plural)
     }
 
     /// The module and the name of its type in k8s-openapi.
@@ -250,11 +251,13 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
 
 /// The built-in kinds that have types in k8s-openapi, as in `owns`.
 pub fn builtin_kinds() -> impl Iterator<Item = String> {
-    let kinds = BUILTIN.iter().map(|it| written(&(it.0, it.1, it.2)));
-    kinds.filter(|kind| {
-        let resource = resolve(kind, &[]);
-        resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
-    })
+    BUILTIN
+        .iter()
+        .map(|it| written(&(it.0, it.1, it.2)))
+        .filter(|kind| {
+            let resource = resolve(kind, &[]);
+            resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
+        })
 }
 
 /// Finds the kind of a controller: a built-in one with a type of k8s-openapi, or a kind of the project that has only types.

@@ -38,14 +38,16 @@ pub fn of_group(group: &str, kind: &str, apis: &[Api]) -> Vec<String> {
 /// All kinds of a built-in group; none of another group.
 pub fn whole_group(group: &str) -> Vec<String> {
     let of_group = BUILTIN.iter().filter(|it| it.0 == group);
-    let kinds = of_group.map(|it| written(&(it.0, it.1, it.2)));
-    kinds.collect()
+    of_group.map(|it| written(&(it.0, it.1, it.2))).collect()
 }
 
 fn best(candidates: &[Candidate<'_>], kind: &str) -> Vec<String> {
-    let likeness = |name: &str| match name == kind {
-        true => 2.0,
-        false => strsim::jaro(&name.to_lowercase(), &kind.to_lowercase()),
+    let likeness = |name: &str| {
+        if name == kind {
+            2.0
+        } else {
+            strsim::jaro(&name.to_lowercase(), &kind.to_lowercase())
+        }
     };
     let most = candidates
         .iter()

@@ -100,8 +100,9 @@ const WITHOUT_STATUS: [(&str, &str); 33] = [
 /// Looks up a subresource of a kind; `version` is that of its CRD, if it has one.
 pub fn subresource(resource: &ResourceType, version: Option<&Version>, name: &str) -> Subresource {
     let of = |table: &[(&str, &str, &'static [&'static str])]| {
-        let mut rows = table.iter();
-        let row = rows.find(|it| it.0 == resource.group && it.1 == resource.plural);
+        let row = table
+            .iter()
+            .find(|it| it.0 == resource.group && it.1 == resource.plural);
         row.map_or(&[][..], |row| row.2)
     };
     let (mut own, others, has_status) = match version {
@@ -114,8 +115,9 @@ pub fn subresource(resource: &ResourceType, version: Option<&Version>, name: &st
             (vec![], scale, version.status_subresource)
         }
         None => {
-            let mut rows = WITHOUT_STATUS.iter();
-            let has_none = rows.any(|it| (it.0, it.1) == (&resource.group, &resource.plural));
+            let has_none = WITHOUT_STATUS
+                .iter()
+                .any(|it| (it.0, it.1) == (&resource.group, &resource.plural));
             (of(&OF_KIND).to_vec(), of(&OF_OTHERS), !has_none)
         }
     };

@@ -14,8 +14,10 @@ fn carry<'a>(
     (other_end, other): (End, &'a str),
 ) {
     let is_sensitive = |path: &Path| {
-        let mut of_version = sensitive.iter().filter(|(of, _)| *of == version);
-        of_version.any(|(_, it)| it.is_within(path) || path.is_within(it))
+        sensitive
+            .iter()
+            .filter(|(of, _)| *of == version)
+            .any(|(_, it)| it.is_within(path) || path.is_within(it))
     };
     if !rename.at(end).iter().any(is_sensitive) {
         return;
@@ -106,8 +108,10 @@ impl ConversionError {
 
     /// The place in `operator.toml`; `index` is that of the kind.
     pub fn place(&self, index: usize) -> Place {
-        let steps = self.steps.iter().cloned();
-        steps.fold(Place::of("kind").then(index), Place::then)
+        self.steps
+            .iter()
+            .cloned()
+            .fold(Place::of("kind").then(index), Place::then)
     }
 }
 
@@ -131,8 +135,10 @@ pub fn conversions<'a>(
     };
     let of = |key| [Step::from(key)];
     let known = || -> Vec<String> {
-        let names = api.versions.iter().map(|version| version.name.clone());
-        names.collect()
+        api.versions
+            .iter()
+            .map(|version| version.name.clone())
+            .collect()
     };
     let Some(hub) = &kind.hub else {
         let keys = [
@@ -178,14 +184,16 @@ pub fn conversions<'a>(
     }
     let (mut spokes, mut renamed) = (vec![], vec![]);
     for version in conversion::spokes(api, &hub.name) {
-        let of_version = kind.renames.iter().enumerate();
-        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = of_version
+        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = kind
+            .renames
+            .iter()
+            .enumerate()
             .filter(|(_, it)| it.version == version.name)
             .unzip();
-        let declared = renames
+        let declared: Vec<_> = renames
             .iter()
-            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()]);
-        let declared: Vec<_> = declared.collect();
+            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()])
+            .collect();
         let named = |version: &'a Version| (version.name.as_str(), &version.schema);
         let renames = resolve(&declared, named(version), named(hub)).map_err(|(at, error)| {
             let (end, path) = error.place();

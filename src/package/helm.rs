@@ -133,9 +133,10 @@ fn further_role(
     if object.role != Role::NamespacedPermissions || is_watched {
         return None;
     }
-    Some(match is_at(Form::Namespace) {
-        true => "children",
-        false => "events",
+    Some(if is_at(Form::Namespace) {
+        "children"
+    } else {
+        "events"
     })
 }
 
@@ -178,14 +179,13 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
     let is_own =
         |(name, value): &(String, Value)| common.get(name).map(String::as_str) != value.as_str();
     let mut own: Map<String, Value> = own.filter(is_own).collect();
-    *labels = match own.is_empty() {
-        true => marks.name(Form::Labels("labels")).into(),
-        false => {
-            let names: Vec<&str> = own.keys().map(String::as_str).collect();
-            let names = names.join(" ");
-            own.insert(marks.name(Form::FurtherLabels), names.into());
-            own.into()
-        }
+    *labels = if own.is_empty() {
+        marks.name(Form::Labels("labels")).into()
+    } else {
+        let names: Vec<&str> = own.keys().map(String::as_str).collect();
+        let names = names.join(" ");
+        own.insert(marks.name(Form::FurtherLabels), names.into());
+        own.into()
     };
     Some(value)
 }
@@ -258,12 +258,13 @@ fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
         return ("{{- if $.Values.prometheus.enabled }}\n", "{{- end }}\n");
     }
     let is_listed = matches!(operator.namespaces, Namespaces::Listed(_));
-    match is_listed && path.ends_with(&self::path(&Role::NamespacedPermissions)) {
-        true => (
+    if is_listed && path.ends_with(&self::path(&Role::NamespacedPermissions)) {
+        (
             "{{- range $.Values.watchNamespaces }}\n---\n",
             "{{- end }}\n",
-        ),
-        false => ("", ""),
+        )
+    } else {
+        ("", "")
     }
 }
 
@@ -290,11 +291,14 @@ mod tests {
             webhooks: None,
         };
         let crd = json!({"metadata": {"name": "printers"}, "spec": {"text": "x".repeat(size)}});
-        let files = files(&operator, |_| vec![crd]).unwrap().into_iter();
-        let files = files.filter(|(path, _, text)| {
-            path.contains("/crds/") || path.ends_with("values.yaml") && text.contains("crds:")
-        });
-        files.map(|(path, ..)| path).collect()
+        files(&operator, |_| vec![crd])
+            .unwrap()
+            .into_iter()
+            .filter(|(path, _, text)| {
+                path.contains("/crds/") || path.ends_with("values.yaml") && text.contains("crds:")
+            })
+            .map(|(path, ..)| path)
+            .collect()
     }
 
     #[test]

@@ -107,8 +107,10 @@ impl Plan {
             Some(_) => change.action == Action::Merge,
             None => !change.is_bookkeeping() && change.before.is_some(),
         };
-        let changes = self.changes.iter().filter(is_shared);
-        changes.map(|change| change.path.as_str())
+        self.changes
+            .iter()
+            .filter(is_shared)
+            .map(|change| change.path.as_str())
     }
 
     /// Adds the files that both users and commands edit, the config and the specs, as `(path, text)`, and the paths of those to remove.
@@ -156,9 +158,10 @@ pub fn like(other: &str, text: String) -> String {
     } else {
         text
     };
-    match other.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {
-        true => format!("\u{feff}{text}"),
-        false => text,
+    if other.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {
+        format!("\u{feff}{text}")
+    } else {
+        text
     }
 }
 

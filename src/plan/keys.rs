@@ -115,9 +115,12 @@ fn tables(
 /// so both sides may have changed the list. Returns whether it could.
 fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
     let names = |item: Option<&Item>| -> Vec<String> {
-        let items = item.and_then(Item::as_array).into_iter().flatten();
-        let names = items.filter_map(|item| item.as_str());
-        names.map(str::to_owned).collect()
+        item.and_then(Item::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|item| item.as_str())
+            .map(str::to_owned)
+            .collect()
     };
     let (before, after) = (names(old), names(Some(new)));
     // where a comment stands among the features, the user decides
@@ -157,9 +160,11 @@ fn found_comments(text: &str) -> BTreeSet<String> {
 
 /// The lines with comments that belong to a key: before it, within its value and after it.
 fn comments(table: &dyn TableLike, key: &str) -> BTreeSet<String> {
-    let before = table.key(key).map(|key| key.leaf_decor().clone());
-    let before = before.and_then(|decor| Some(decor.prefix()?.as_str()?.to_owned()));
-    let mut text = before.unwrap_or_default();
+    let mut text = table
+        .key(key)
+        .map(|key| key.leaf_decor().clone())
+        .and_then(|decor| Some(decor.prefix()?.as_str()?.to_owned()))
+        .unwrap_or_default();
     if let Some(item) = table.get(key) {
         text += &match item.as_table() {
             // its heading has a decor of its own

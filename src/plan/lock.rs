@@ -238,9 +238,10 @@ pub fn is_inside(path: &str) -> bool {
 }
 
 fn hash(text: &str) -> String {
-    let text = match text.contains('\r') {
-        true => Cow::Owned(text.replace("\r\n", "\n")),
-        false => Cow::Borrowed(text),
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(text)
     };
     sha256(text.as_bytes())
 }

@@ -267,12 +267,13 @@ impl Planner<'_> {
                 if adopts || !entry.orphaned {
                     self.plan.notes.push(Note::Orphan(path.into()));
                 }
-                let entry = match adopts {
-                    true => Entry {
+                let entry = if adopts {
+                    Entry {
                         declined: entry.hash.clone(),
                         ..Entry::adopted(None)
-                    },
-                    false => entry.clone(),
+                    }
+                } else {
+                    entry.clone()
                 };
                 // if the file is generated again, as when a setting is removed and set, edits are merged, and an adopted file stays
                 let is_merged = matches!(entry.owner, Owner::Merged | Owner::Keys);

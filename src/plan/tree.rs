@@ -68,7 +68,9 @@ impl Ours {
 
 /// The paths of all files that a plan may change.
 pub fn paths<'a>(tree: &'a Tree, lock: &'a Lock) -> impl Iterator<Item = String> + 'a {
-    let both = tree.0.keys().chain(lock.files.keys());
-    both.flat_map(|path| [path.clone(), format!("{BASE}{path}")])
+    tree.0
+        .keys()
+        .chain(lock.files.keys())
+        .flat_map(|path| [path.clone(), format!("{BASE}{path}")])
         .chain([LOCK.to_owned()])
 }

@@ -145,8 +145,9 @@ impl Case {
             has_provider: self.has_provider && self.fails.is_none(),
             is_admitted: self.fails.is_none()
                 && admissions.iter().any(|admission| {
-                    let mut concerned = self.concerned.iter();
-                    concerned.any(|resource| resource.name() == admission.resource.name())
+                    self.concerned
+                        .iter()
+                        .any(|resource| resource.name() == admission.resource.name())
                 }),
             kept: names("kept", &self.keeps),
             waiting: names("waiting", &self.waiting),
@@ -188,9 +189,10 @@ pub fn text(
             }
         }
         let head = format!("const {name}: [&str; {}] = ", names.len());
-        match names.is_empty() {
-            true => String::new(),
-            false => list(&head, ['[', ']'], &names, ";"),
+        if names.is_empty() {
+            String::new()
+        } else {
+            list(&head, ['[', ']'], &names, ";")
         }
     };
     let rules = controllers.iter().flat_map(|it| it.rules);
@@ -276,18 +278,20 @@ pub fn foreign_specs(
     specs.sort_unstable();
     specs.dedup();
     let head = format!("pub const CRDS: [&str; {}] = ", specs.len());
-    match specs.is_empty() {
-        true => String::new(),
-        false => list(&head, ['[', ']'], &specs, ";"),
+    if specs.is_empty() {
+        String::new()
+    } else {
+        list(&head, ['[', ']'], &specs, ";")
     }
 }
 
 /// The statement that defines some names; empty if there are none.
 fn names(name: &str, names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => variable(name, &names),
+    if names.is_empty() {
+        String::new()
+    } else {
+        variable(name, &names)
     }
 }
 

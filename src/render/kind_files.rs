@@ -75,8 +75,10 @@ pub fn kind_files(
             let definition = admission.definition.map(|(kind, _)| kind.full_name());
             definition.as_ref() == Some(&name) && admission.resource.version == *version_name
         });
-        let reconciled = reconciling.next().map(|controller| &controller.resource);
-        let resource = reconciled.or_else(|| Some(&admitted.next()?.resource));
+        let resource = reconciling
+            .next()
+            .map(|controller| &controller.resource)
+            .or_else(|| Some(&admitted.next()?.resource));
         if let Some(resource) = resource {
             typed.sample = sample_file(project, resource);
             made.sample = Some(match sample(api, version) {
@@ -216,14 +218,12 @@ pub fn kind_files(
 /// Asks for `versions` with all versions of the CRD, because those that are converted need types. Empty if none is missing.
 fn all_versions(kind: &Kind, api: &Api) -> String {
     let names = api.versions.iter().map(|version| &version.name);
-    let missing = names.filter(|name| !kind.versions.contains(name));
-    let missing: Vec<&String> = missing.collect();
-    match missing.is_empty() {
-        true => String::new(),
-        false => {
-            let all: Vec<&String> = kind.versions.iter().chain(missing).collect();
-            format!(" and `versions = {all:?}`")
-        }
+    let missing: Vec<&String> = names.filter(|name| !kind.versions.contains(name)).collect();
+    if missing.is_empty() {
+        String::new()
+    } else {
+        let all: Vec<&String> = kind.versions.iter().chain(missing).collect();
+        format!(" and `versions = {all:?}`")
     }
 }
 
@@ -247,8 +247,10 @@ pub fn named_files(
     let (types, root) = match controller.api_module() {
         None => controller.foreign_type().unwrap_or_default(),
         Some(module) => {
-            let mut typed = made.iter().flat_map(|made| &made.typed);
-            let typed = typed.find(|it| format!("{}::{}", it.module, it.version) == module);
+            let typed = made
+                .iter()
+                .flat_map(|made| &made.typed)
+                .find(|it| format!("{}::{}", it.module, it.version) == module);
             let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
             (format!("crate::api::{module}"), root)
         }

@@ -191,8 +191,8 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .kinds()
             .zip(&made)
             .map(|((kind, _), made)| {
-                let versions = kind.versions.iter().map(|it| version_module(it));
-                let mut versions: Vec<String> = versions.collect();
+                let mut versions: Vec<String> =
+                    kind.versions.iter().map(|it| version_module(it)).collect();
                 versions.sort_by(|a, b| version_order(a, b));
                 KindNames {
                     module: kind.module_name(),
@@ -238,10 +238,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
     let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
-        let crds = ensured
+        let crds: Vec<_> = ensured
             .iter()
-            .map(|api| packages::installed(&operator, api));
-        let crds: Vec<_> = crds.collect();
+            .map(|api| packages::installed(&operator, api))
+            .collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
@@ -302,24 +302,25 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
 
 /// The modules of the test program: all its files but those that the user deleted.
 fn tests(tree: &Tree, project: &Project) -> Tests {
-    let paths = tree
+    let mut tests: Vec<String> = tree
         .0
         .keys()
-        .filter(|path| !project.removed.contains(*path));
-    let modules = paths.filter_map(|path| {
-        let file = path.strip_prefix("tests/all/")?.strip_suffix(".rs")?;
-        let module = file.strip_suffix("/mod").unwrap_or(file);
-        (!module.contains('/')).then(|| module.to_owned())
-    });
-    let mut tests: Vec<String> = modules.collect();
+        .filter(|path| !project.removed.contains(*path))
+        .filter_map(|path| {
+            let file = path.strip_prefix("tests/all/")?.strip_suffix(".rs")?;
+            let module = file.strip_suffix("/mod").unwrap_or(file);
+            (!module.contains('/')).then(|| module.to_owned())
+        })
+        .collect();
     tests.sort_by(|a, b| version_order(a, b));
     Tests { tests }
 }
 
 /// Whether a schema of the CRD has CEL rules.
 fn has_rules(api: &Api) -> bool {
-    let mut versions = api.versions.iter();
-    versions.any(|version| !unchecked_rules(&version.schema).is_empty())
+    api.versions
+        .iter()
+        .any(|version| !unchecked_rules(&version.schema).is_empty())
 }
 
 /// Joins texts: `A`, `A and B`, or `A, B and C`.
@@ -335,8 +336,9 @@ fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
 fn scaffolds(controllers: &[Controller<'_>]) -> Vec<&'static Scaffold> {
     let has = |scaffold: &&Scaffold| controllers.iter().any(|it| it.scaffold == *scaffold);
     let scaffolds: Vec<_> = Scaffold::all().filter(has).collect();
-    match scaffolds.is_empty() {
-        true => vec![Scaffold::first()],
-        false => scaffolds,
+    if scaffolds.is_empty() {
+        vec![Scaffold::first()]
+    } else {
+        scaffolds
     }
 }

@@ -38,8 +38,8 @@ pub fn made_of<'a>(
 ) -> Option<&'a KindArtifacts> {
     let (kind, _) = definition?;
     let mut made = project.kinds().zip(made);
-    let found = made.find(|((it, _), _)| it.full_name() == kind.full_name());
-    found.map(|(_, made)| made)
+    made.find(|((it, _), _)| it.full_name() == kind.full_name())
+        .map(|(_, made)| made)
 }
 
 /// What the manifests are made of.

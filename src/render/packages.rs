@@ -20,9 +20,11 @@ pub fn add(
     operator: &Operator,
     manifests: Manifests,
 ) -> Result<Option<Diagnostic>, RenderError> {
-    let own = project.kinds();
-    let own = own.filter(|(kind, _)| kind.source() == Source::Own);
-    let mut own: Vec<&Api> = own.map(|(_, api)| api).collect();
+    let mut own: Vec<&Api> = project
+        .kinds()
+        .filter(|(kind, _)| kind.source() == Source::Own)
+        .map(|(_, api)| api)
+        .collect();
     own.sort_by_key(|api| api.name());
     let has = |packaging| project.config.packaging.contains(&packaging);
     let mut files = vec![];
@@ -61,9 +63,11 @@ pub fn add(
 
 /// A sample of each served version for which there is one.
 fn served_samples(api: &Api) -> Vec<Value> {
-    let served = api.versions.iter().filter(|version| version.served);
-    let samples = served.filter_map(|version| sample(api, version).ok());
-    samples.collect()
+    api.versions
+        .iter()
+        .filter(|version| version.served)
+        .filter_map(|version| sample(api, version).ok())
+        .collect()
 }
 
 /// A CRD as it is installed: with the conversion by the operator's webhook.

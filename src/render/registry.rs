@@ -75,18 +75,24 @@ pub fn registry<'a>(
     }
     for controller in controllers {
         let watched = Watched::of(&controller, &project.apis)?;
-        let owns = watched.owns.iter().zip(controller.owns);
-        let owns = owns.flat_map(|((resource, _), owned)| {
-            let method = match owned.cache {
-                None => "owns",
-                Some(OwnedCache::Content) => "owns_with_content",
-            };
-            let update = Some(owned.update).filter(|it| *it != Update::default());
-            [Some(types.call(method, resource)), update.map(self::update)]
-        });
-        let owns: Vec<String> = owns.flatten().collect();
-        let watches = watched.watches.iter();
-        let watches = watches.map(|resource| types.call("watches", resource));
+        let owns: Vec<String> = watched
+            .owns
+            .iter()
+            .zip(controller.owns)
+            .flat_map(|((resource, _), owned)| {
+                let method = match owned.cache {
+                    None => "owns",
+                    Some(OwnedCache::Content) => "owns_with_content",
+                };
+                let update = Some(owned.update).filter(|it| *it != Update::default());
+                [Some(types.call(method, resource)), update.map(self::update)]
+            })
+            .flatten()
+            .collect();
+        let watches = watched
+            .watches
+            .iter()
+            .map(|resource| types.call("watches", resource));
         let calls: Vec<String> = owns.into_iter().chain(watches).collect();
         adds.push(add(&controller, &calls));
     }
@@ -98,19 +104,21 @@ pub fn registry<'a>(
             indented(body)
         )
     };
-    let controllers = match imports.is_empty() {
-        true => controllers,
-        false => format!("{imports}\n{controllers}"),
+    let controllers = if imports.is_empty() {
+        controllers
+    } else {
+        format!("{imports}\n{controllers}")
     };
     let more = more(project);
-    Ok(match more.is_empty() {
-        true => format!("{ALL}{}", function("pub fn all", &controllers)),
-        false => format!(
+    Ok(if more.is_empty() {
+        format!("{ALL}{}", function("pub fn all", &controllers))
+    } else {
+        format!(
             "{}{}\n{}",
             documentation(project),
             function("pub fn all", &lines_of_chain("controllers()", &more)),
             function("fn controllers", &controllers)
-        ),
+        )
     })
 }
 
@@ -183,9 +191,10 @@ fn add(controller: &Controller<'_>, calls: &[String]) -> String {
 /// `.method(arguments)`, with a line for each argument if the line is long. The body of a closure in braces begins on the line of the
 /// method.
 pub fn register(method: &str, arguments: &[String]) -> String {
-    match arguments.last().is_some_and(|last| last.ends_with('}')) {
-        true => format!(".{method}({})", arguments.join(", ")),
-        false => call(method, arguments),
+    if arguments.last().is_some_and(|last| last.ends_with('}')) {
+        format!(".{method}({})", arguments.join(", "))
+    } else {
+        call(method, arguments)
     }
 }
 
@@ -198,9 +207,10 @@ fn call(method: &str, arguments: &[String]) -> String {
 /// A closure that calls methods of its parameter, whose body is in braces if it is long.
 pub fn closure(parameter: &str, calls: &[String]) -> String {
     let body = chain(parameter, calls);
-    match body.contains('\n') {
-        true => format!("|{parameter}| {{\n{}\n}}", indented(&body)),
-        false => format!("|{parameter}| {body}"),
+    if body.contains('\n') {
+        format!("|{parameter}| {{\n{}\n}}", indented(&body))
+    } else {
+        format!("|{parameter}| {body}")
     }
 }
 
@@ -218,8 +228,9 @@ struct Types {
 impl Types {
     fn of<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Self {
         let kinds = project.kinds().flat_map(|(kind, api)| {
-            let versions = kind.versions.iter();
-            versions.map(move |version| (kind, api, version))
+            kind.versions
+                .iter()
+                .map(move |version| (kind, api, version))
         });
         let own = kinds.zip(typed).map(|((kind, api, version), typed)| {
             let module = version_module(version);
@@ -265,9 +276,10 @@ impl Types {
     fn import<'a>(&mut self, path: &'a str) -> &'a str {
         let name = path.rsplit("::").next().unwrap_or(path);
         let imported = self.imported.entry(name.to_owned());
-        match imported.or_insert_with(|| path.to_owned()) == path {
-            true => name,
-            false => path,
+        if imported.or_insert_with(|| path.to_owned()) == path {
+            name
+        } else {
+            path
         }
     }
 
@@ -282,8 +294,9 @@ impl Types {
         let (own, others): (Vec<_>, Vec<_>) = modules
             .iter()
             .partition(|(module, _)| module.starts_with("crate::"));
-        let imports = others.into_iter().chain(own);
-        imports
+        others
+            .into_iter()
+            .chain(own)
             .map(|(module, names)| import(module, names))
             .collect()
     }

@@ -40,20 +40,23 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, NoSample> {
             violations = operator_schema::violations(&version.schema, &sample);
         }
     }
-    match violations.is_empty() {
-        true => Ok(sample),
-        false => Err(NoSample {
+    if violations.is_empty() {
+        Ok(sample)
+    } else {
+        Err(NoSample {
             closest: sample,
             violations,
-        }),
+        })
     }
 }
 
 impl NoSample {
     /// What is wrong with the closest object, for a message.
     pub fn why(&self) -> String {
-        let first = self.violations.first();
-        let first = first.map(|it| format!("{}: {}", it.path, it.detail));
+        let first = self
+            .violations
+            .first()
+            .map(|it| format!("{}: {}", it.path, it.detail));
         format!(
             "no sample that its schema accepts could be generated; the closest one has {}",
             first.unwrap_or_default()
@@ -62,8 +65,10 @@ impl NoSample {
 
     /// All that is wrong with the closest object, a line each.
     pub fn list(&self) -> String {
-        let lines = self.violations.iter().map(|it| format!("\n  {it}"));
-        lines.collect()
+        self.violations
+            .iter()
+            .map(|it| format!("\n  {it}"))
+            .collect()
     }
 
     /// Says that `file` has the closest object instead of a sample.
@@ -72,8 +77,10 @@ impl NoSample {
         let rules = unchecked_rules(&version.schema);
         let broken = rules.iter().find(|it| {
             let text = it.rule.message.as_ref().unwrap_or(&it.rule.rule);
-            let mut violations = self.violations.first().into_iter();
-            violations.any(|violation| violation.detail.contains(text.trim()))
+            self.violations
+                .first()
+                .into_iter()
+                .any(|violation| violation.detail.contains(text.trim()))
         });
         Diagnostic {
             code: Code::NoValidSample,
@@ -109,20 +116,22 @@ pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
     let mut object = sample.clone();
     apply_defaults(&schema, &mut object);
     let unsupported = operator_schema::rule_violations(&schema, &object, None).unsupported;
-    let unchecked = unsupported.into_iter().map(|it| Diagnostic {
-        code: Code::UncheckedRule,
-        severity: Severity::Warning,
-        pointer: version.schema_pointer() + &it.pointer,
-        // the other lines only repeat the rule
-        message: format!(
-            "the rule `{}` could not be evaluated: {}",
-            it.rule.trim().replace('\n', " "),
-            it.what.lines().next().unwrap_or_default()
-        ),
-        instead: Some("the sample may break it".into()),
-        help: Some("compare the sample with the rule: the API server evaluates it".into()),
-    });
-    let mut diagnostics: Vec<Diagnostic> = unchecked.collect();
+    let mut diagnostics: Vec<Diagnostic> = unsupported
+        .into_iter()
+        .map(|it| Diagnostic {
+            code: Code::UncheckedRule,
+            severity: Severity::Warning,
+            pointer: version.schema_pointer() + &it.pointer,
+            // the other lines only repeat the rule
+            message: format!(
+                "the rule `{}` could not be evaluated: {}",
+                it.rule.trim().replace('\n', " "),
+                it.what.lines().next().unwrap_or_default()
+            ),
+            instead: Some("the sample may break it".into()),
+            help: Some("compare the sample with the rule: the API server evaluates it".into()),
+        })
+        .collect();
     // of several items
     diagnostics.dedup_by(|a, b| a.pointer == b.pointer);
     diagnostics
@@ -131,16 +140,18 @@ pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
 pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Value> {
     let schema = served(version);
-    let objects = Objects::new(&schema, seed).take(count);
-    let numbered = objects.enumerate().map(|(index, object)| {
-        let root = match object {
-            Value::Object(root) => root,
-            _ => Map::new(),
-        };
-        let name = format!("{}-{}", api.names.singular, index + 1);
-        whole(api, version, &name, root)
-    });
-    numbered.collect()
+    Objects::new(&schema, seed)
+        .take(count)
+        .enumerate()
+        .map(|(index, object)| {
+            let root = match object {
+                Value::Object(root) => root,
+                _ => Map::new(),
+            };
+            let name = format!("{}-{}", api.names.singular, index + 1);
+            whole(api, version, &name, root)
+        })
+        .collect()
 }
 
 /// The version's schema as the API server uses it: the fields that the scale subresource reads are integers from 0 to 2³¹ - 1, and rules
@@ -164,8 +175,10 @@ fn served(version: &Version) -> Schema {
     }
     let paths = version.scale.iter();
     for path in paths.flat_map(|scale| [&scale.spec_replicas_path, &scale.status_replicas_path]) {
-        let mut names = path.split('.').filter(|name| !name.is_empty());
-        let field = names.try_fold(&mut schema, |schema, name| schema.properties.get_mut(name));
+        let field = path
+            .split('.')
+            .filter(|name| !name.is_empty())
+            .try_fold(&mut schema, |schema, name| schema.properties.get_mut(name));
         if let Some(field) = field.filter(|field| field.type_.as_deref() == Some("integer")) {
             let least = field.minimum.take().filter(|it| it.as_f64() > Some(0.0));
             field.minimum = Some(least.unwrap_or_else(|| 0.into()));

@@ -50,8 +50,10 @@ pub fn add_webhook_files(
     tree.insert(path, Owner::Tool, text);
     for (admission, sample) in admissions.iter().zip(samples) {
         // a test of a webhook that selects objects is the user's to write
-        let sample = sample.as_ref().filter(|_| gets_sample(project, admission));
-        let sample = sample.and_then(|_| sample_file(project, &admission.resource));
+        let sample = sample
+            .as_ref()
+            .filter(|_| gets_sample(project, admission))
+            .and_then(|_| sample_file(project, &admission.resource));
         let (types, root) = type_of(admission, made);
         let operations = |type_| admission.webhook(type_).map(operations);
         let files = webhook_files(&Admitted {
@@ -103,8 +105,10 @@ fn type_of(admission: &Admission<'_>, made: &[KindArtifacts]) -> (String, String
     let Some(module) = admission.api_module() else {
         return admission.resource.foreign_type().unwrap_or_default();
     };
-    let mut typed = made.iter().flat_map(|made| &made.typed);
-    let typed = typed.find(|it| format!("{}::{}", it.module, it.version) == module);
+    let typed = made
+        .iter()
+        .flat_map(|made| &made.typed)
+        .find(|it| format!("{}::{}", it.module, it.version) == module);
     let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
     (format!("crate::api::{module}"), root)
 }
@@ -126,21 +130,23 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
             (WebhookType::Validate, "validates"),
             (WebhookType::Mutate, "mutates"),
         ];
-        let types = types.into_iter();
-        let types = types.filter(|(type_, _)| admission.webhook(*type_).is_some());
-        let calls = types.map(|(type_, method)| {
-            let path = literal(&admission.url_path(type_));
-            format!(".{method}({path})")
-        });
-        let calls: Vec<String> = calls.collect();
+        let calls: Vec<String> = types
+            .into_iter()
+            .filter(|(type_, _)| admission.webhook(*type_).is_some())
+            .map(|(type_, method)| {
+                let path = literal(&admission.url_path(type_));
+                format!(".{method}({path})")
+            })
+            .collect();
         let closure = closure("webhook", &calls);
         let setup = format!("{}::setup", admission.module);
         register("add", &[setup, closure])
     });
     let mounted = (project.config.certificates == Certificates::CertManager)
         .then(|| ".mounted_certificates()".to_owned());
-    let conversions = conversions(project).into_iter();
-    let conversions = conversions.map(|[kind, call]| register("convert_kind", &[kind, call]));
+    let conversions = conversions(project)
+        .into_iter()
+        .map(|[kind, call]| register("convert_kind", &[kind, call]));
     let calls: Vec<String> = add.chain(conversions).chain(mounted).collect();
     let all = indented(&lines_of_chain("Webhooks::new()", &calls));
     let all = format!("{OF_FUNCTION}pub fn all() -> Webhooks {{\n{all}\n}}");

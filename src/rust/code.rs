@@ -23,9 +23,10 @@ pub fn untouched(module: &str) -> String {
     let is_comment = |line: &&str| line.starts_with("//");
     let lines = module.split_inclusive('\n').take_while(is_comment);
     let (comments, code) = module.split_at(lines.map(str::len).sum());
-    let blank = match code.starts_with('\n') || code.is_empty() {
-        true => "",
-        false => "\n",
+    let blank = if code.starts_with('\n') || code.is_empty() {
+        ""
+    } else {
+        "\n"
     };
     format!("{comments}{ATTRIBUTES}{blank}{code}")
 }
@@ -53,9 +54,10 @@ pub fn module(name: &str, text: &str) -> String {
 /// `head rest`, with the rest on its own line if the line is long.
 pub fn joined(head: &str, rest: &str) -> String {
     let first = rest.lines().next().unwrap_or_default();
-    match head.len() + first.len() < LINE {
-        true => format!("{head} {rest}"),
-        false => format!("{head}\n    {}", indented(rest).trim_start()),
+    if head.len() + first.len() < LINE {
+        format!("{head} {rest}")
+    } else {
+        format!("{head}\n    {}", indented(rest).trim_start())
     }
 }
 
@@ -102,9 +104,10 @@ fn lines(items: &[String], end: &str) -> String {
 /// `root.call()`, or a line for each call.
 pub fn chain(root: &str, calls: &[String]) -> String {
     let inline = format!("{root}{}", calls.concat());
-    match inline.len() <= LIST && !inline.contains('\n') {
-        true => inline,
-        false => lines_of_chain(root, calls),
+    if inline.len() <= LIST && !inline.contains('\n') {
+        inline
+    } else {
+        lines_of_chain(root, calls)
     }
 }
 
@@ -146,9 +149,12 @@ fn turns(char: char) -> bool {
 pub fn json_literal(json: &str) -> String {
     let mut json = Cow::Borrowed(json);
     if !json.is_ascii() && json.contains(turns) {
-        let escaped = |char: char| match turns(char) {
-            true => format!("\\u{:04x}", u32::from(char)),
-            false => char.to_string(),
+        let escaped = |char: char| {
+            if turns(char) {
+                format!("\\u{:04x}", u32::from(char))
+            } else {
+                char.to_string()
+            }
         };
         json = json.chars().map(escaped).collect();
     }

@@ -36,9 +36,10 @@ pub(super) struct Style {
 impl Style {
     /// A reference to the object, as an expression.
     pub fn object(&self, var: &str) -> String {
-        match self.is_shared {
-            true => format!("&{var}"),
-            false => var.to_owned(),
+        if self.is_shared {
+            format!("&{var}")
+        } else {
+            var.to_owned()
         }
     }
 }
@@ -265,9 +266,10 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
     let image = facts
         .access(&["spec", "image"])
         .filter(|found| found.rust_type == "String");
-    let namespace = match subject.in_namespaces {
-        false => "server.namespace()",
-        true => "support::NAMESPACES[0]",
+    let namespace = if subject.in_namespaces {
+        "support::NAMESPACES[0]"
+    } else {
+        "server.namespace()"
     };
     let (scope_api, child_namespace) = match api.scope {
         Scope::Namespaced => (
@@ -365,9 +367,12 @@ fn retains(version: &Version, sample: Option<&Value>) -> bool {
     let field = "deletionPolicy";
     let spec = version.schema.properties.get("spec");
     let default = spec.and_then(|spec| spec.properties.get(field)?.default.as_ref());
-    let chosen = sample.and_then(|sample| sample["spec"].get(field));
-    let policy = chosen.or(default).and_then(Value::as_str);
-    let policy = policy.map(str::to_lowercase).unwrap_or_default();
+    let policy = sample
+        .and_then(|sample| sample["spec"].get(field))
+        .or(default)
+        .and_then(Value::as_str)
+        .map(str::to_lowercase)
+        .unwrap_or_default();
     has_policies(version, field, &DELETION_POLICIES)
         && DELETION_POLICIES[1..].contains(&policy.as_str())
 }
@@ -388,21 +393,23 @@ struct ChangingField {
 fn changing_field(version: &Version, facts: &KindFacts, var: &str) -> Option<ChangingField> {
     let spec = version.schema.properties.get("spec")?;
     let find = |types: &[&str]| {
-        let names = spec.properties.keys();
-        let mut names = names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric()));
-        names.find_map(|name| {
-            let access = facts.access(&["spec", name])?;
-            let is_wanted = types.contains(&access.rust_type.as_str());
-            is_wanted.then_some((name.clone(), access))
-        })
+        spec.properties
+            .keys()
+            .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric()))
+            .find_map(|name| {
+                let access = facts.access(&["spec", name])?;
+                let is_wanted = types.contains(&access.rust_type.as_str());
+                is_wanted.then_some((name.clone(), access))
+            })
     };
     let (name, access) = find(&["i32", "i64"]).or_else(|| find(&["bool"]))?;
     Some(ChangingField {
         // the identifier of a keyword ends with `_`
         method: format!("{}_changed", access.ident().trim_end_matches('_')),
-        rust_type: match access.is_optional() {
-            true => format!("Option<{}>", access.rust_type),
-            false => access.rust_type.clone(),
+        rust_type: if access.is_optional() {
+            format!("Option<{}>", access.rust_type)
+        } else {
+            access.rust_type.clone()
         },
         value: access.read(var),
         name,
@@ -411,11 +418,11 @@ fn changing_field(version: &Version, facts: &KindFacts, var: &str) -> Option<Cha
 
 /// The field with the desired number of replicas.
 fn replicas_path(version: &Version) -> Vec<&str> {
-    let by_scale = version
+    let path = version
         .scale
         .as_ref()
-        .map(|scale| scale.spec_replicas_path.as_str());
-    let path = by_scale.unwrap_or(".spec.replicas");
+        .map(|scale| scale.spec_replicas_path.as_str())
+        .unwrap_or(".spec.replicas");
     path.trim_start_matches('.').split('.').collect()
 }
 

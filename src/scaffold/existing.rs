@@ -123,9 +123,10 @@ fn records(subject: &Existing<'_>) -> bool {
 }
 
 fn context<'a>(subject: &Existing<'a>, names: Names) -> Context<'a> {
-    let namespace = match subject.in_namespaces {
-        false => "server.namespace()",
-        true => "support::NAMESPACES[0]",
+    let namespace = if subject.in_namespaces {
+        "support::NAMESPACES[0]"
+    } else {
+        "server.namespace()"
     };
     let sample = subject.sample.unwrap_or_default();
     Context {
@@ -139,9 +140,10 @@ fn context<'a>(subject: &Existing<'a>, names: Names) -> Context<'a> {
         controller: format!("{}Controller", subject.name.to_upper_camel_case()),
         own: subject.types.starts_with("crate::"),
         import: names.import,
-        resource: match subject.metadata {
-            true => format!("PartialObjectMeta<{}>", names.kind),
-            false => names.kind.clone(),
+        resource: if subject.metadata {
+            format!("PartialObjectMeta<{}>", names.kind)
+        } else {
+            names.kind.clone()
         },
         kind: names.kind,
         test: subject.module.trim_end_matches('_'),
@@ -153,9 +155,10 @@ fn context<'a>(subject: &Existing<'a>, names: Names) -> Context<'a> {
         finalizer: literal(subject.finalizer.as_deref().unwrap_or_default()),
         note: literal(&format!("seen by the controller {}", subject.name)),
         sample: literal(&format!("manifests/samples/{sample}")),
-        api: match subject.namespaced {
-            true => format!("Api::namespaced(server.client(), {namespace})"),
-            false => "Api::all(server.client())".to_owned(),
+        api: if subject.namespaced {
+            format!("Api::namespaced(server.client(), {namespace})")
+        } else {
+            "Api::all(server.client())".to_owned()
         },
     }
 }

@@ -80,17 +80,19 @@ impl Identity<'_> {
         let version = &self.version;
         let is_free =
             |name: &str| !words.contains(name) && !is_keyword(name) && name != version.as_str();
-        let (var, objects) = match is_free(&var) && is_free(&objects) && var != objects {
-            true => (var, objects),
-            false => (OBJECT.to_owned(), OBJECTS.to_owned()),
+        let (var, objects) = if is_free(&var) && is_free(&objects) && var != objects {
+            (var, objects)
+        } else {
+            (OBJECT.to_owned(), OBJECTS.to_owned())
         };
         Names {
             crate_name: self.operator.replace('-', "_"),
             module: self.module.to_owned(),
             version: self.version,
-            import: match name == self.root {
-                true => name.clone(),
-                false => format!("{} as {name}", self.root),
+            import: if name == self.root {
+                name.clone()
+            } else {
+                format!("{} as {name}", self.root)
             },
             kind: name,
             var,

@@ -176,8 +176,10 @@ fn parts(
                 values: [Some(1.into()), Some(0.into()), None],
             });
         }
-        let selector = scale.label_selector_path.as_deref();
-        let selector = selector.and_then(|path| shallow(facts, path));
+        let selector = scale
+            .label_selector_path
+            .as_deref()
+            .and_then(|path| shallow(facts, path));
         if let Some((access, pointer)) = selector.filter(|(access, _)| access.rust_type == "String")
         {
             const LABELS: &str = "app.kubernetes.io/instance=name,app.kubernetes.io/name=name";
@@ -192,9 +194,10 @@ fn parts(
     if let Some(conditions) = &status.conditions {
         let known = |condition: Value| {
             let fields = condition.as_object().into_iter().flatten();
-            let fields = fields.filter(|(wire, _)| conditions.fields.contains(wire));
-            let fields = fields.map(|(wire, value)| (wire.clone(), value.clone()));
-            fields.collect::<Value>()
+            fields
+                .filter(|(wire, _)| conditions.fields.contains(wire))
+                .map(|(wire, value)| (wire.clone(), value.clone()))
+                .collect::<Value>()
         };
         let value = |items: Vec<Value>| Some(items.into_iter().map(known).collect());
         parts.push(Part {

@@ -126,9 +126,10 @@ pub fn webhook_files(subject: &Admitted<'_>) -> WebhookFiles {
 }
 
 fn context(subject: &Admitted<'_>, names: Names) -> Context {
-    let namespace = match subject.in_namespaces {
-        false => "server.namespace()",
-        true => "support::NAMESPACES[0]",
+    let namespace = if subject.in_namespaces {
+        "support::NAMESPACES[0]"
+    } else {
+        "server.namespace()"
     };
     let validates = subject.validates.unwrap_or_default();
     let mutates = subject.mutates.unwrap_or_default();
@@ -167,9 +168,10 @@ fn context(subject: &Admitted<'_>, names: Names) -> Context {
             "manifests/samples/{}",
             subject.sample.unwrap_or_default()
         )),
-        api: match subject.namespaced {
-            true => format!("Api::namespaced(server.client(), {namespace})"),
-            false => "Api::all(server.client())".to_owned(),
+        api: if subject.namespaced {
+            format!("Api::namespaced(server.client(), {namespace})")
+        } else {
+            "Api::all(server.client())".to_owned()
         },
     }
 }

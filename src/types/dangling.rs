@@ -26,17 +26,17 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
             Some((pointer, path?, "the scale subresource has no value"))
         })
     });
-    let dangling = columns
+    columns
         .chain(scale)
-        .filter(|(_, path, _)| !resolves(&version.schema, path));
-    dangling.map(|(pointer, path, effect)| Diagnostic {
-        code: Code::Contradiction,
-        severity: Severity::Warning,
-        pointer,
-        message: format!("the schema has no field `{path}`"),
-        instead: Some(effect.into()),
-        help: Some("use a field of the schema, or remove the reference to this one".into()),
-    })
+        .filter(|(_, path, _)| !resolves(&version.schema, path))
+        .map(|(pointer, path, effect)| Diagnostic {
+            code: Code::Contradiction,
+            severity: Severity::Warning,
+            pointer,
+            message: format!("the schema has no field `{path}`"),
+            instead: Some(effect.into()),
+            help: Some("use a field of the schema, or remove the reference to this one".into()),
+        })
 }
 
 /// Whether a JSON path can find a field. If the syntax of the path is unsupported, this is assumed.

@@ -70,9 +70,12 @@ pub fn object(required: Vec<&str>) -> Map<String, Value> {
 pub fn wanted(type_: &Type, node: &Value) -> Value {
     let with = |keyword: &str, inner: &Type| {
         let entries = node.as_object().into_iter().flatten();
-        let entries = entries.map(|(key, value)| match key == keyword {
-            true => (key.clone(), wanted(inner, value)),
-            false => (key.clone(), value.clone()),
+        let entries = entries.map(|(key, value)| {
+            if key == keyword {
+                (key.clone(), wanted(inner, value))
+            } else {
+                (key.clone(), value.clone())
+            }
         });
         Value::Object(entries.collect())
     };
@@ -87,9 +90,10 @@ pub fn wanted(type_: &Type, node: &Value) -> Value {
 
 /// The keywords of a node in the CRD, without those that belong to its fields.
 pub fn own(node: &Value) -> Map<String, Value> {
-    let entries = node.as_object().into_iter().flatten();
-    let entries = entries.filter(|(keyword, _)| *keyword != "properties");
-    entries
+    node.as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(keyword, _)| *keyword != "properties")
         .map(|(keyword, value)| (keyword.clone(), value.clone()))
         .collect()
 }

@@ -54,8 +54,8 @@ pub fn differences(
     };
     let set = wanted
         .iter()
-        .filter(|(keyword, value)| !value.is_null() && !is_derived(keyword, value));
-    let set = set.map(|(keyword, value)| (keyword.clone(), value.clone()));
+        .filter(|(keyword, value)| !value.is_null() && !is_derived(keyword, value))
+        .map(|(keyword, value)| (keyword.clone(), value.clone()));
     let gone = derived
         .keys()
         .filter(|keyword| *keyword != "description" && !wanted.contains_key(*keyword));

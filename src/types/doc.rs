@@ -37,9 +37,10 @@ impl Doc {
             comment.truncate(comment.trim_end().len());
             comment.push('\n');
         };
-        match self.is_comment() {
-            true => self.description.split('\n').for_each(put),
-            false => self.lines().iter().for_each(|line| put(line)),
+        if self.is_comment() {
+            self.description.split('\n').for_each(put)
+        } else {
+            self.lines().iter().for_each(|line| put(line))
         }
         comment
     }
@@ -142,8 +143,10 @@ fn kept(description: &str, width: usize) -> Option<Vec<String>> {
         }
         let first = lines.len();
         wrap(line, width - 1, &mut lines);
-        let rest = lines.iter_mut().skip(first + 1);
-        rest.for_each(|line| line.insert(0, ' '));
+        lines
+            .iter_mut()
+            .skip(first + 1)
+            .for_each(|line| line.insert(0, ' '));
     }
     (unwrapped(&lines.join("\n")) == description).then_some(lines)
 }
@@ -280,13 +283,16 @@ fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
         is_end
     });
     let mut start = 0;
-    let ends = ends.map(|(at, _)| at).chain([text.len()]);
-    let tokens = ends.map(move |end| &text[std::mem::replace(&mut start, end + 1)..end]);
-    tokens
+    ends.map(|(at, _)| at)
+        .chain([text.len()])
+        .map(move |end| &text[std::mem::replace(&mut start, end + 1)..end])
         .filter(|token| !token.is_empty())
-        .map(move |token| match balanced {
-            true => Cow::Borrowed(token),
-            false => Cow::Owned(token.replace('`', "\\`")),
+        .map(move |token| {
+            if balanced {
+                Cow::Borrowed(token)
+            } else {
+                Cow::Owned(token.replace('`', "\\`"))
+            }
         })
 }
 

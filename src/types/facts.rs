@@ -139,8 +139,9 @@ impl KindFacts {
 impl Access {
     /// Whether the expression of [`read`](Self::read) is an `Option`.
     pub fn is_optional(&self) -> bool {
-        let mut steps = self.steps.iter();
-        steps.any(|(_, wrapped)| *wrapped != Wrapped::Bare)
+        self.steps
+            .iter()
+            .any(|(_, wrapped)| *wrapped != Wrapped::Bare)
     }
 
     /// An expression for the owned value, or for an `Option` of it, in the object in the variable `var`.

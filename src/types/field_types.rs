@@ -172,8 +172,10 @@ impl<'a> Record<'a> {
 
     /// The type that an alias refers to.
     fn first<'e>(&'e self, entry: &'e Entry<'a>) -> &'e Entry<'a> {
-        let first = entry.alias.and_then(|first| self.entry(first));
-        first.unwrap_or(entry)
+        entry
+            .alias
+            .and_then(|first| self.entry(first))
+            .unwrap_or(entry)
     }
 
     /// A type expression in which all aliases are resolved.

@@ -175,8 +175,9 @@ impl TypeGraph {
 
     /// All fields, including those of the root.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
-        let fields = self.structs().flat_map(|shape| &shape.fields);
-        fields.chain(&self.root)
+        self.structs()
+            .flat_map(|shape| &shape.fields)
+            .chain(&self.root)
     }
 
     /// The types of all fields.

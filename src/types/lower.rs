@@ -213,9 +213,10 @@ impl Lowering {
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {
             // of an embedded resource, the API server keeps the metadata
             let keeps = parent.embedded_resource && wire == "metadata" && schema.prunes_all();
-            let type_ = match keeps {
-                true => Type::Map(Box::new(Type::Any)),
-                false => self.type_of(&Path::Property(path, wire), schema),
+            let type_ = if keeps {
+                Type::Map(Box::new(Type::Any))
+            } else {
+                self.type_of(&Path::Property(path, wire), schema)
             };
             fields.push(Field {
                 ident,

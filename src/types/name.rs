@@ -41,11 +41,16 @@ pub fn pascal(name: &str) -> String {
     if pascal.is_ascii() {
         return pascal;
     }
-    let signs = pascal.chars().map(|c| match c.is_ascii() {
-        true => c.to_string(),
-        false => symbols(c.encode_utf8(&mut [0; 4])),
-    });
-    signs.collect()
+    pascal
+        .chars()
+        .map(|c| {
+            if c.is_ascii() {
+                c.to_string()
+            } else {
+                symbols(c.encode_utf8(&mut [0; 4]))
+            }
+        })
+        .collect()
 }
 
 /// The field of a wire name; a keyword gets a trailing `_`.

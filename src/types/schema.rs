@@ -16,13 +16,15 @@ use crate::rust::code::{bracketed, indented, joined, json_literal, literal};
 
 /// The statements in `crd()` of a plain root that create the whole schema.
 pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
-    let transform = match differs(graph, supplement) {
-        true => "            .with_transform(as_defined)\n",
-        false => "",
+    let transform = if differs(graph, supplement) {
+        "            .with_transform(as_defined)\n"
+    } else {
+        ""
     };
-    let (binding, parts) = match supplement.parts.is_empty() {
-        true => ("let schema", ""),
-        false => ("let mut schema", "        put_parts(&mut schema);\n"),
+    let (binding, parts) = if supplement.parts.is_empty() {
+        ("let schema", "")
+    } else {
+        ("let mut schema", "        put_parts(&mut schema);\n")
     };
     format!(
         "        let generator = schemars::generate::SchemaSettings::draft2020_12()
@@ -57,9 +59,10 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement
     if !supplement.parts.is_empty() {
         then += "put_parts(&mut schema);\n";
     }
-    let body = match then.is_empty() {
-        true => format!("{schema}\n"),
-        false => format!("let mut schema = {schema};\n{then}schema\n"),
+    let body = if then.is_empty() {
+        format!("{schema}\n")
+    } else {
+        format!("let mut schema = {schema};\n{then}schema\n")
     };
     let name = &graph.root_name;
     let head = joined("impl JsonSchema", &format!("for {name} {{"));
@@ -138,16 +141,18 @@ fn as_defined(graph: &TypeGraph, supplement: &Supplement) -> String {
     if supplement.unwraps {
         text += WITH_DESCRIPTION;
     }
-    text += match supplement.has_verbatim {
-        true => SUBSCHEMAS_BUT_VERBATIM,
-        false => SUBSCHEMAS,
+    text += if supplement.has_verbatim {
+        SUBSCHEMAS_BUT_VERBATIM
+    } else {
+        SUBSCHEMAS
     };
     text + "}\n"
 }
 
 fn parts(supplement: &Supplement) -> String {
-    let parts = supplement.parts.iter();
-    let parts: Value = parts
+    let parts: Value = supplement
+        .parts
+        .iter()
         .map(|(pointer, part)| (pointer.clone(), part.value.clone()))
         .collect();
     format!("\nconst PARTS: &str = {};\n", json_literal(&pretty(&parts)))

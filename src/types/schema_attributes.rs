@@ -166,20 +166,21 @@ impl Comparison<'_> {
         let mut attributes = NodeAttributes::default();
         let mut wanted = derived::own(schema);
         wanted.shift_remove("title");
-        let description = schema["description"].as_str();
-        let doc = description.map(|text| Doc::new(0, text));
+        let doc = schema["description"].as_str().map(|text| Doc::new(0, text));
         self.describe(doc.as_ref(), &mut wanted, false, &mut attributes);
         let required = self.graph.root.iter().filter(|field| !field.optional);
         let derived = derived::object(required.map(|field| field.wire.as_str()).collect());
         attributes.extend(differences(&derived, &wanted));
-        let envelope = ENVELOPE.iter().filter_map(|wire| {
-            let node = schema["properties"].get(wire)?.as_object()?;
-            let is_open = node
-                .keys()
-                .all(|keyword| ["type", "description"].contains(&keyword.as_str()));
-            (!is_open).then(|| (*wire, Value::Object(node.clone())))
-        });
-        let envelope: Vec<_> = envelope.collect();
+        let envelope: Vec<_> = ENVELOPE
+            .iter()
+            .filter_map(|wire| {
+                let node = schema["properties"].get(wire)?.as_object()?;
+                let is_open = node
+                    .keys()
+                    .all(|keyword| ["type", "description"].contains(&keyword.as_str()));
+                (!is_open).then(|| (*wire, Value::Object(node.clone())))
+            })
+            .collect();
         if self.graph.root.is_empty() && !envelope.is_empty() {
             let properties = envelope
                 .into_iter()

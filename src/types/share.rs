@@ -88,10 +88,10 @@ impl Eq for Key<'_> {}
 /// Compares like `==`, but without looking up each member by hash, because the members of copies have the same order.
 fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => {
-            let mut pairs = left.values().zip(right.values());
-            pairs.all(|(left, right)| is_equal(left, right))
-        }
+        (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => left
+            .values()
+            .zip(right.values())
+            .all(|(left, right)| is_equal(left, right)),
         _ => left == right,
     }
 }
@@ -133,12 +133,14 @@ impl Hashes {
         &mut self,
         members: impl IntoIterator<Item = (&'a String, &'a Value)>,
     ) -> u64 {
-        let members = members.into_iter().filter(|(key, _)| *key != "description");
-        members.fold(0, |sum: u64, (key, value)| {
-            let mut hasher = FixedState::default().build_hasher();
-            key.hash(&mut hasher);
-            self.of(value).hash(&mut hasher);
-            sum.wrapping_add(hasher.finish())
-        })
+        members
+            .into_iter()
+            .filter(|(key, _)| *key != "description")
+            .fold(0, |sum: u64, (key, value)| {
+                let mut hasher = FixedState::default().build_hasher();
+                key.hash(&mut hasher);
+                self.of(value).hash(&mut hasher);
+                sum.wrapping_add(hasher.finish())
+            })
     }
 }

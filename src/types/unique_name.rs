@@ -62,11 +62,13 @@ pub fn types(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec
             (path.len(), odd, path.join("."))
         },
         |path| {
-            path.iter()
-                .fold(root.to_owned(), |name, wire| match is_odd(wire) {
-                    true => name + &pascal_spelled(wire),
-                    false => name + &pascal(wire),
-                })
+            path.iter().fold(root.to_owned(), |name, wire| {
+                if is_odd(wire) {
+                    name + &pascal_spelled(wire)
+                } else {
+                    name + &pascal(wire)
+                }
+            })
         },
         |path| root.to_owned() + &pascal_spelled(&format!(".{}", path.join("."))),
     )

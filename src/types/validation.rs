@@ -47,10 +47,9 @@ pub fn inner(keyword: &str, derived: &Value, wanted: &Value) -> Option<Vec<Argum
         .iter()
         .all(|(keyword, value)| wanted.get(keyword) == Some(value));
     let type_ = wanted.get("type")?.as_str()?;
-    let more = wanted
+    let mut more = wanted
         .iter()
-        .filter(|(keyword, _)| !derived.contains_key(*keyword));
-    let mut more = more
+        .filter(|(keyword, _)| !derived.contains_key(*keyword))
         .map(|(keyword, value)| (keyword.clone(), value.clone()))
         .collect();
     let arguments = take(type_, &mut more);

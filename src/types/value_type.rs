@@ -17,9 +17,10 @@ pub struct ValueType {
 impl ValueType {
     /// The type of a value that may be absent, if the field allows that.
     pub fn or_absent(&self) -> String {
-        match self.is_optional {
-            true => format!("Option<{}>", self.text),
-            false => self.text.clone(),
+        if self.is_optional {
+            format!("Option<{}>", self.text)
+        } else {
+            self.text.clone()
         }
     }
 }

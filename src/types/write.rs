@@ -102,9 +102,10 @@ pub fn unknown_ident(fields: &[Field]) -> String {
 /// The type in a field, without its `Option`s.
 pub fn value(graph: &TypeGraph, field: &Field) -> String {
     let type_ = write(graph, &field.type_);
-    match field.boxed {
-        true => format!("Box<{type_}>"),
-        false => type_,
+    if field.boxed {
+        format!("Box<{type_}>")
+    } else {
+        type_
     }
 }
 

@@ -86,8 +86,10 @@ impl Cluster {
             let entries = config[field].as_array().into_iter().flatten();
             entries.clone().find(|entry| entry["name"] == name)
         };
-        let chosen = context.or(config["current-context"].as_str());
-        let Some(chosen) = chosen.filter(|name| !name.is_empty()) else {
+        let Some(chosen) = context
+            .or(config["current-context"].as_str())
+            .filter(|name| !name.is_empty())
+        else {
             return Err(UninstallError::Kubeconfig(
                 "it has no current context".to_owned(),
             ));
@@ -103,8 +105,9 @@ impl Cluster {
                 },
             });
         };
-        let cluster = context["context"]["cluster"].as_str();
-        let cluster = cluster.and_then(|name| named("clusters", name));
+        let cluster = context["context"]["cluster"]
+            .as_str()
+            .and_then(|name| named("clusters", name));
         match cluster.and_then(|cluster| cluster["cluster"]["server"].as_str()) {
             Some(server) => Ok(Self {
                 server: server.trim_end_matches('/').to_owned(),

@@ -80,17 +80,19 @@ pub fn occupant(
     kinds: &[ResourceType],
     namespace: &str,
 ) -> Result<Option<String>, UninstallError> {
-    let lists = kinds.par_iter().map(|resource| {
-        let objects = cluster.list(resource, Some(namespace))?.into_iter();
-        let kind = resource.kind.as_str();
-        let mut others = objects.filter(|object| {
-            let is_default = DEFAULTS.contains(&(kind, object.name.as_str()));
-            !is_default && object.deletion_timestamp.is_none()
-        });
-        Ok(others
-            .next()
-            .map(|object| format!("{kind} {}", object.name)))
-    });
-    let found: Vec<Option<String>> = lists.collect::<Result<_, _>>()?;
+    let found: Vec<Option<String>> = kinds
+        .par_iter()
+        .map(|resource| {
+            let objects = cluster.list(resource, Some(namespace))?.into_iter();
+            let kind = resource.kind.as_str();
+            let mut others = objects.filter(|object| {
+                let is_default = DEFAULTS.contains(&(kind, object.name.as_str()));
+                !is_default && object.deletion_timestamp.is_none()
+            });
+            Ok(others
+                .next()
+                .map(|object| format!("{kind} {}", object.name)))
+        })
+        .collect::<Result<_, _>>()?;
     Ok(found.into_iter().flatten().next())
 }

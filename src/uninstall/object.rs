@@ -88,9 +88,12 @@ impl Object {
             Some(both) => both,
             None => ("", text("/apiVersion")?),
         };
-        let moved = |namespace: &str| match namespace == from {
-            true => to.to_owned(),
-            false => namespace.to_owned(),
+        let moved = |namespace: &str| {
+            if namespace == from {
+                to.to_owned()
+            } else {
+                namespace.to_owned()
+            }
         };
         let name = text("/metadata/name")?;
         let kind = text("/kind")?;

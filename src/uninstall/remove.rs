@@ -47,22 +47,24 @@ pub fn remove(
     mut step: impl FnMut(Step),
 ) -> Result<Ending, UninstallError> {
     let own = || {
-        let own = survey.objects.iter();
-        own.filter(|(object, claim, _)| {
+        survey.objects.iter().filter(|(object, claim, _)| {
             *claim == Claim::Operator && (choice.namespace || !object.is_namespace())
         })
     };
     let deletes_namespace =
         survey.package().is_none() && own().any(|(object, ..)| object.is_namespace());
     // before anything is deleted, because it can fail
-    let kinds_of_namespaces = match deletes_namespace {
-        true => namespace::kinds(cluster)?,
-        false => vec![],
+    let kinds_of_namespaces = if deletes_namespace {
+        namespace::kinds(cluster)?
+    } else {
+        vec![]
     };
     let deadline = Instant::now() + choice.timeout;
     let chosen = || {
-        let kinds = survey.kinds.iter();
-        kinds.filter(|kind| kind.is_chosen(&choice.crds))
+        survey
+            .kinds
+            .iter()
+            .filter(|kind| kind.is_chosen(&choice.crds))
     };
     let remaining = delete_objects(cluster, chosen(), deadline, &mut step)?;
     if !remaining.is_empty() {

@@ -60,10 +60,10 @@ impl Survey {
 
     /// A Deployment with the name of the operator's that is not recognized as that: the operator may run.
     pub fn unknown_deployment(&self) -> Option<&Object> {
-        let mut objects = self.objects.iter();
-        let found =
-            objects.find(|(object, claim, _)| object.is_deployment() && *claim == Claim::Other);
-        found.map(|(object, ..)| object)
+        self.objects
+            .iter()
+            .find(|(object, claim, _)| object.is_deployment() && *claim == Claim::Other)
+            .map(|(object, ..)| object)
     }
 
     /// Whether a Deployment of the operator exists, which this command deletes.
@@ -103,8 +103,9 @@ impl SurveyedKind {
     /// The objects that have a finalizer of the operator.
     pub fn held(&self) -> impl Iterator<Item = &Stored> {
         let ours = &self.kind.finalizers;
-        let objects = self.objects.iter();
-        objects.filter(|object| object.finalizers.iter().any(|it| ours.contains(it)))
+        self.objects
+            .iter()
+            .filter(|object| object.finalizers.iter().any(|it| ours.contains(it)))
     }
 
     /// Whether the user named its CRD.
@@ -143,8 +144,10 @@ pub fn survey(cluster: &Cluster, installation: &Installation) -> Result<Survey, 
 
 /// An object without one cannot be deleted by it.
 fn uid(object: &Value) -> String {
-    let uid = object["metadata"]["uid"].as_str();
-    uid.unwrap_or_default().to_owned()
+    object["metadata"]["uid"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The namespace of the operator that a cluster-scoped object refers to: that of a subject, or of the Service of a webhook.
@@ -153,10 +156,10 @@ fn installed_in(object: &Value) -> Option<&str> {
         "/subjects/0/namespace",
         "/webhooks/0/clientConfig/service/namespace",
     ];
-    let mut namespaces = pointers
+    pointers
         .iter()
-        .filter_map(|pointer| object.pointer(pointer)?.as_str());
-    namespaces.next()
+        .filter_map(|pointer| object.pointer(pointer)?.as_str())
+        .next()
 }
 
 /// The objects to look for, in the order of deletion.
@@ -211,8 +214,10 @@ pub(super) fn surveyed(
             None => return Ok(surveyed),
         }
     }
-    let objects = cluster.list(&resource, None)?.into_iter();
-    let objects = objects.map(|object| stored(object, &resource));
+    let objects = cluster
+        .list(&resource, None)?
+        .into_iter()
+        .map(|object| stored(object, &resource));
     surveyed.objects = objects.collect();
     Ok(surveyed)
 }

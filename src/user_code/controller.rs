@@ -103,8 +103,8 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
 
 fn implements(block: &ItemImpl, interface: &str) -> bool {
     let path = block.trait_.as_ref().map(|(_, path, _)| path);
-    let last = path.and_then(|path| path.segments.last());
-    last.is_some_and(|segment| segment.ident == interface)
+    path.and_then(|path| path.segments.last())
+        .is_some_and(|segment| segment.ident == interface)
 }
 
 fn part(item: &impl Spanned, name: proc_macro2::Span) -> Part {

@@ -166,8 +166,10 @@ fn is_object_meta(field: &Member) -> bool {
 
 /// The kind that `#[kube(kind = "...", status = "...")]` on the struct of a spec generates, with its name.
 fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
-    let mut attributes = spec.attrs.iter();
-    let kube = attributes.find(|attribute| attribute.path().is_ident("kube"))?;
+    let kube = spec
+        .attrs
+        .iter()
+        .find(|attribute| attribute.path().is_ident("kube"))?;
     let text = kube.meta.to_token_stream().to_string();
     let value = |key: &str| {
         let (_, rest) = text.split_once(&format!("{key} = \""))?;

@@ -27,9 +27,10 @@ fn visit_file(path: &str, text: &str, changed: &ChangedItems, names: bool) -> Ve
         path,
         changed,
         names,
-        roots: match names {
-            true => Roots::of(&file, &changed.roots),
-            false => Roots::default(),
+        roots: if names {
+            Roots::of(&file, &changed.roots)
+        } else {
+            Roots::default()
         },
         uses: vec![],
     };
@@ -297,8 +298,10 @@ fn f(spec: &Spec) -> i32 {
             roots: [("Backup".to_owned(), "spec".to_owned())].into(),
             ..ChangedItems::default()
         };
-        let positions = find_by_name("src/x.rs", code, &changed).into_iter();
-        let positions: Vec<_> = positions.map(|at| (at.line, at.column)).collect();
+        let positions: Vec<_> = find_by_name("src/x.rs", code, &changed)
+            .into_iter()
+            .map(|at| (at.line, at.column))
+            .collect();
         assert_eq!(positions, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
     }
 }

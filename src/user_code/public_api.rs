@@ -31,14 +31,13 @@ pub fn public_api(file: syn::File) -> BTreeSet<String> {
 
 /// The names in `#[derive(..)]`, for example `Default`.
 pub fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
-    let lists = attributes
+    attributes
         .iter()
-        .filter(|attribute| attribute.path().is_ident("derive"));
-    let paths = lists.filter_map(|list| {
-        let parser = Punctuated::<syn::Path, Token![,]>::parse_terminated;
-        list.parse_args_with(parser).ok()
-    });
-    paths
+        .filter(|attribute| attribute.path().is_ident("derive"))
+        .filter_map(|list| {
+            let parser = Punctuated::<syn::Path, Token![,]>::parse_terminated;
+            list.parse_args_with(parser).ok()
+        })
         .flatten()
         .filter_map(|path| Some(path.segments.last()?.ident.to_string()))
         .collect()

@@ -122,8 +122,10 @@ mod tests {
 ";
         let lines = |scope: Scope| {
             let kind = "Widget".to_owned();
-            let uses = find_wrong_scope("src/x.rs", code, &[Rescoped { kind, scope }]).into_iter();
-            uses.map(|at| at.line).collect::<Vec<_>>()
+            find_wrong_scope("src/x.rs", code, &[Rescoped { kind, scope }])
+                .into_iter()
+                .map(|at| at.line)
+                .collect::<Vec<_>>()
         };
         assert_eq!(lines(Scope::Cluster), [2, 4]);
         assert_eq!(lines(Scope::Namespaced), [5]);

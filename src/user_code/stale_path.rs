@@ -63,8 +63,10 @@ pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<U
         spans: vec![],
     };
     visitor.visit_file(&file);
-    let uses = visitor.spans.into_iter();
-    uses.map(|span| Use::at(path, span, message.to_owned()))
+    visitor
+        .spans
+        .into_iter()
+        .map(|span| Use::at(path, span, message.to_owned()))
         .collect()
 }
 
@@ -147,8 +149,10 @@ fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha
             path: path.iter().map(|name| (*name).to_owned()).collect(),
             message: String::new(),
         };
-        let uses = find_stale_paths("src/x.rs", CODE, &[stale]).into_iter();
-        uses.map(|at| (at.line, at.column)).collect()
+        find_stale_paths("src/x.rs", CODE, &[stale])
+            .into_iter()
+            .map(|at| (at.line, at.column))
+            .collect()
     }
 
     #[test]

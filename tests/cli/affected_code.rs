@@ -171,13 +171,16 @@ fn help_after_a_storage_move(p: &Path) -> String {
         first + "name: v2" + &second.replace("storage: false", "storage: true")
     });
     let run = ok(p, "regenerate --allow-breaking --dry-run");
-    let reports = run.stderr.split("warning[").skip(1);
-    let touched: Vec<&str> = reports
+    let touched: Vec<&str> = run
+        .stderr
+        .split("warning[")
+        .skip(1)
         .filter(|it| it.starts_with("touched-code"))
         .collect();
     let help = touched.last().and_then(|it| it.split_once("help: "));
-    let help = help.and_then(|(_, help)| help.lines().next());
-    help.unwrap_or_default().to_owned()
+    help.and_then(|(_, help)| help.lines().next())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[test]

@@ -391,8 +391,9 @@ fn replace(path: &Path, kind: &str, outside: &Path) {
 fn what_is_no_regular_file_is_refused() {
     let hostile = Hostile::new();
     let p = hostile.p();
-    let files = tree(&p).into_iter().map(|(path, _)| path);
-    let own: Vec<PathBuf> = files
+    let own: Vec<PathBuf> = tree(&p)
+        .into_iter()
+        .map(|(path, _)| path)
         .filter(|path| path.is_file() && path.starts_with(p.join(".operator")))
         .collect();
     assert!(own.len() > 3, "{own:?}");

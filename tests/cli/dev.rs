@@ -43,11 +43,11 @@ static SERVER: LazyLock<String> = LazyLock::new(|| {
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
-    let messages = serde_json::Deserializer::from_slice(&built.stdout).into_iter::<Value>();
-    let mut messages = messages.map(Result::unwrap);
-    let made = messages
-        .find(|message| message["target"]["name"] == "dev" && message["executable"].is_string());
-    let made = made.expect("cargo builds it");
+    let made = serde_json::Deserializer::from_slice(&built.stdout)
+        .into_iter::<Value>()
+        .map(Result::unwrap)
+        .find(|message| message["target"]["name"] == "dev" && message["executable"].is_string())
+        .expect("cargo builds it");
     made["executable"].as_str().unwrap().to_owned()
 });
 
@@ -116,13 +116,12 @@ impl Session {
 
     /// A line that has the text, also if it was passed over.
     fn some(&self, text: &str) -> String {
-        let passed = self
-            .passed
+        self.passed
             .borrow()
             .iter()
             .find(|line| line.contains(text))
-            .cloned();
-        passed.unwrap_or_else(|| self.until(text))
+            .cloned()
+            .unwrap_or_else(|| self.until(text))
     }
 
     /// Ctrl-C; the exit code.
@@ -166,23 +165,23 @@ impl Drop for Session {
 
 /// Whether a process is there; one whose end nobody has asked for yet (`Z`) is not.
 fn runs(process: &str) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let mut states = status
+    fs::read_to_string(format!("/proc/{process}/status"))
+        .unwrap_or_default()
         .lines()
-        .filter_map(|line| line.strip_prefix("State:"));
-    states
+        .filter_map(|line| line.strip_prefix("State:"))
         .next()
         .is_some_and(|state| !state.trim().starts_with('Z'))
 }
 
 /// The process that writes its number into `target/process`.
 fn started(p: &Path) -> String {
-    let process = (0..600).find_map(|_| {
-        thread::sleep(Duration::from_millis(100));
-        let text = fs::read_to_string(p.join("target/process")).ok()?;
-        Some(text.trim().to_owned()).filter(|it| !it.is_empty())
-    });
-    process.expect("it is started")
+    (0..600)
+        .find_map(|_| {
+            thread::sleep(Duration::from_millis(100));
+            let text = fs::read_to_string(p.join("target/process")).ok()?;
+            Some(text.trim().to_owned()).filter(|it| !it.is_empty())
+        })
+        .expect("it is started")
 }
 
 fn change(path: &Path, from: &str, to: &str) {

@@ -48,8 +48,7 @@ fn controllers() -> Controllers {
     // A cluster role, although the operator watches its own namespace.
     let role = &made[role];
     assert!(role.contains("kind: ClusterRole\n"), "{role}");
-    let named = names.iter().map(|name| format!("  - {name}\n"));
-    let mut named: Vec<String> = named.collect();
+    let mut named: Vec<String> = names.iter().map(|name| format!("  - {name}\n")).collect();
     named.sort();
     let named = format!(
         "  resourceNames:\n{}  resources:\n  - customresourcedefinitions\n  verbs:\n  - get\n  - patch\n",

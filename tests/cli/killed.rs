@@ -17,8 +17,10 @@ use crate::support::{WIDGET, files, folder, ok, project, run, staging};
 fn interrupt(folder: &Path, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     let hash = |text: &String| {
         let digest = Sha256::digest(text.as_bytes());
-        let digits = digest.iter().map(|byte| format!("{byte:02x}"));
-        digits.collect::<String>()
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
     };
     let (staging, new) = (staging(folder), folder.join(".operator/new"));
     let mut changes = vec![];
@@ -69,14 +71,17 @@ fn an_interrupted_command_is_reported_by_reading_and_completed_by_writing_comman
         assert_eq!(files(&p), interrupted, "{looks}");
     }
     let run = ok(&p, "regenerate");
-    let changed = after
+    let lines: Vec<String> = after
         .iter()
-        .filter(|(path, text)| before.get(*path) != Some(text));
-    let lines = changed.map(|(path, _)| match before.contains_key(path) {
-        true => format!("update {path}\n"),
-        false => format!("create {path}\n"),
-    });
-    let lines: Vec<String> = lines.collect();
+        .filter(|(path, text)| before.get(*path) != Some(text))
+        .map(|(path, _)| {
+            if before.contains_key(path) {
+                format!("update {path}\n")
+            } else {
+                format!("create {path}\n")
+            }
+        })
+        .collect();
     let expected = format!(
         "finished a command that was interrupted: {} files\n{}",
         lines.len(),

@@ -90,10 +90,11 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
     let before = files(&p);
 
     // each kind gets a field
-    let specs = before
+    let specs: Vec<String> = before
         .keys()
-        .filter(|path| path.starts_with("crds/") && !path.contains("kustomization"));
-    let specs: Vec<String> = specs.cloned().collect();
+        .filter(|path| path.starts_with("crds/") && !path.contains("kustomization"))
+        .cloned()
+        .collect();
     assert_eq!(specs.len(), 5);
     for path in &specs {
         edit(&p.join(path), |text| {

@@ -258,8 +258,9 @@ proptest! {
 
 /// A few in every run of the tests, the same ones; with `$PROPTEST_CASES` so many, and others each time.
 fn config() -> ProptestConfig {
-    let wanted = std::env::var("PROPTEST_CASES").ok();
-    let wanted = wanted.and_then(|cases| cases.parse().ok());
+    let wanted = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok());
     ProptestConfig {
         cases: wanted.unwrap_or(6),
         rng_seed: match wanted {

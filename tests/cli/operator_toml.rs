@@ -62,9 +62,12 @@ fn the_page_names_the_required_keys_and_no_other_key_is_required() {
         if ["apiGroups", "resources", "verbs"].contains(&key) {
             continue;
         }
-        let others = example().lines().enumerate();
-        let others = others.filter(|(other, _)| *other != at);
-        let text: Vec<&str> = others.map(|(_, line)| line).collect();
+        let text: Vec<&str> = example()
+            .lines()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .map(|(_, line)| line)
+            .collect();
         let is_required = ConfigFile::read(&text.join("\n")).is_err();
         assert_eq!(is_required, REQUIRED.contains(&key), "{line}");
     }

@@ -243,8 +243,10 @@ fn edits_of_a_chart_and_a_bundle_outlast_a_time_without_an_image() {
     }
     let without = |key: &str| {
         edit(&p.join("operator.toml"), |text| {
-            let lines = text.lines().filter(|line| !line.starts_with(key));
-            lines.map(|line| format!("{line}\n")).collect()
+            text.lines()
+                .filter(|line| !line.starts_with(key))
+                .map(|line| format!("{line}\n"))
+                .collect()
         });
         ok(&p, "regenerate").stderr
     };
@@ -318,10 +320,8 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
     let p = folder.path().join("p");
     let lock = text(&p, "operator.lock");
     let owned = |owner: &str| -> Vec<String> {
-        let lines = lock
-            .lines()
-            .filter(|line| line.contains(&format!("owner = \"{owner}\"")));
-        lines
+        lock.lines()
+            .filter(|line| line.contains(&format!("owner = \"{owner}\"")))
             .map(|line| line.split('"').nth(1).unwrap().to_owned())
             .collect()
     };

@@ -128,8 +128,10 @@ fn a_missing_cleanup_is_reported_until_it_exists() {
     assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
     let after = fs::read_to_string(p.join(CONTROLLER)).unwrap();
     let code = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| !line.is_empty());
-        lines.map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     assert_eq!(code(&after), code(&before));
 }

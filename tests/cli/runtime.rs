@@ -81,12 +81,13 @@ fn a_change_of_the_key_switches_all_files_that_depend_on_it() {
     let first = files(&p);
     let switch = |runtime: &str| {
         let state = fs::read_to_string(p.join("operator.toml")).unwrap();
-        let lines = state
-            .lines()
-            .map(|line| match line.starts_with("runtime = ") {
-                true => format!("runtime = {runtime}\n"),
-                false => format!("{line}\n"),
-            });
+        let lines = state.lines().map(|line| {
+            if line.starts_with("runtime = ") {
+                format!("runtime = {runtime}\n")
+            } else {
+                format!("{line}\n")
+            }
+        });
         fs::write(p.join("operator.toml"), lines.collect::<String>()).unwrap();
         ok(&p, "regenerate");
         files(&p)
@@ -152,18 +153,18 @@ fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
         let locked = packages.iter().find(|it| it["name"].as_str() == Some(name));
         let locked = locked.unwrap()["dependencies"].as_array().unwrap();
         // with a version where there are several of it
-        let locked = locked
+        let locked: BTreeSet<&str> = locked
             .iter()
-            .filter_map(|it| it.as_str()?.split(' ').next());
-        let locked: BTreeSet<&str> = locked.collect();
+            .filter_map(|it| it.as_str()?.split(' ').next())
+            .collect();
         let manifest =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("crates/{name}/Cargo.toml"));
         let manifest: toml_edit::DocumentMut =
             fs::read_to_string(manifest).unwrap().parse().unwrap();
         let needed = manifest["dependencies"].as_table().unwrap().iter();
         let is_optional = |value: &toml_edit::Item| value.get("optional").is_some();
-        let needed = needed.filter(|(_, value)| !is_optional(value));
         let needed: BTreeSet<&str> = needed
+            .filter(|(_, value)| !is_optional(value))
             .map(|(key, value)| {
                 value
                     .get("package")

@@ -40,10 +40,10 @@ fn kinds_of_two_scaffolds_are_in_one_project() {
     let faults = &made["tests/all/faults.rs"];
     assert!(faults.contains("const PRUNED: [&str; 2]"), "{faults}");
     assert!(faults.contains("trial.prunes(&PRUNED)"), "{faults}");
-    let controller = made
+    let (_, controller) = made
         .iter()
-        .find(|(path, _)| path.starts_with("src/controllers/cluster"));
-    let (_, controller) = controller.unwrap();
+        .find(|(path, _)| path.starts_with("src/controllers/cluster"))
+        .unwrap();
     assert!(controller.contains("impl Declarative for ClusterController"));
     assert!(controller.contains("fn finalize("));
     let agents = &made["AGENTS.md"];
@@ -164,11 +164,13 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
     assert!(registry.contains("    use operator_runtime::UpdateStrategy;\n"));
     let verbs = |resource: &str| {
         let role = &made["manifests/rbac/cluster-role.yaml"];
-        let rules = role.split("- apiGroups:");
-        let rule = rules
+        let (_, verbs) = role
+            .split("- apiGroups:")
             .filter(|rule| rule.contains(&format!("  - {resource}\n")))
-            .last();
-        let (_, verbs) = rule.unwrap().split_once("verbs:\n").unwrap();
+            .last()
+            .unwrap()
+            .split_once("verbs:\n")
+            .unwrap();
         let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  - "));
         verbs.collect::<Vec<_>>().join(" ")
     };

@@ -21,8 +21,10 @@ fn write(to: &Path, files: &BTreeMap<String, String>) {
 fn owners(lock: &str) -> Vec<(String, String)> {
     let lock: toml_edit::DocumentMut = lock.parse().unwrap();
     let owner = |file: &toml_edit::Item| file["owner"].as_str().unwrap().to_owned();
-    let files = lock["files"].as_table().unwrap().iter();
-    files
+    lock["files"]
+        .as_table()
+        .unwrap()
+        .iter()
         .map(|(path, file)| (path.to_owned(), owner(file)))
         .collect()
 }
@@ -72,8 +74,10 @@ fn a_project_of_a_release_is_upgraded_with_all_edits_kept() {
         for path in before.keys().filter(|path| is_crd(path)) {
             assert!(before[path] == after[path], "{path}");
         }
-        let state = before["operator.toml"].lines();
-        for line in state.filter(|line| line.contains('#')) {
+        for line in before["operator.toml"]
+            .lines()
+            .filter(|line| line.contains('#'))
+        {
             assert!(after["operator.toml"].contains(line), "{line}");
         }
         ok(p, "regenerate --check");

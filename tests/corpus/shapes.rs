@@ -20,8 +20,8 @@ fn equal_shapes_are_one_type() {
             let schema = serde_json::to_value(&version.schema).unwrap();
             let heads = record.lines().filter(|line| !line.starts_with([' ', '#']));
             let heads: Vec<(&str, &str)> = heads.filter_map(|line| line.split_once(" /")).collect();
-            let distinct = heads.iter().map(|(_, path)| shape(&schema, path));
-            let distinct: BTreeSet<String> = distinct.collect();
+            let distinct: BTreeSet<String> =
+                heads.iter().map(|(_, path)| shape(&schema, path)).collect();
             let is_own = |(head, _): &&(&str, &str)| !head.starts_with("type ");
             let own = heads.iter().filter(is_own).count();
             types += own;
@@ -162,9 +162,12 @@ fn fields(record: &str) -> BTreeMap<&str, Vec<(&str, &str)>> {
 }
 
 fn nodes(node: &Value) -> usize {
-    let properties = node["properties"].as_object().into_iter().flatten();
-    let below = properties.map(|(_, property)| property);
-    let below = below.chain(["items", "additionalProperties"].map(|key| &node[key]));
+    let below = node["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(_, property)| property)
+        .chain(["items", "additionalProperties"].map(|key| &node[key]));
     1 + below
         .filter(|node| node.is_object())
         .map(nodes)

@@ -83,10 +83,7 @@ impl Witnesses {
         let breaks_clients = found
             .iter()
             .any(|it| it.impact.clients == Verdict::Breaking);
-        let unless = |is_told: bool, what: String| match is_told {
-            true => Ok(()),
-            false => Err(what),
-        };
+        let unless = |is_told: bool, what: String| if is_told { Ok(()) } else { Err(what) };
         if let Some(path) = self.lost.first() {
             unless(breaks_stored && breaks_clients, format!("{path} is pruned"))?;
             let at = |it: &Difference| {
@@ -143,8 +140,10 @@ fn plain(schema: &Schema, path: &str) -> String {
 
 /// Unions are reported without a field, and name it in their text.
 fn place(schema: &Schema, violation: &Violation) -> String {
-    let union = violation.detail.strip_prefix("Invalid value: \"\": \"");
-    let named = union.and_then(|rest| rest.split_once('"'));
+    let named = violation
+        .detail
+        .strip_prefix("Invalid value: \"\": \"")
+        .and_then(|rest| rest.split_once('"'));
     plain(schema, named.map_or(&violation.path, |(path, _)| path))
 }
 

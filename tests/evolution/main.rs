@@ -109,9 +109,10 @@ fn the_verdicts_on_real_histories_are_correct() {
             let at = paths[index + 1].display();
             steps += 1;
             let found = differences(before, after);
-            match found.iter().any(Difference::is_breaking) {
-                true => breaking += 1,
-                false => calm += 1,
+            if found.iter().any(Difference::is_breaking) {
+                breaking += 1
+            } else {
+                calm += 1
             }
             for was in before.versions.iter().filter(|version| version.served) {
                 let Some(is) = after.version(&was.name).filter(|version| version.served) else {

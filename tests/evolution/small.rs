@@ -153,9 +153,10 @@ fn edited(schema: Value, edit: Edit) -> Value {
         let problems = structural(&schema);
         problems.iter().all(|it| it.effect == Effect::Dropped)
     };
-    match read.is_ok_and(is_sound) {
-        true => edited,
-        false => schema,
+    if read.is_ok_and(is_sound) {
+        edited
+    } else {
+        schema
     }
 }
 

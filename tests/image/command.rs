@@ -201,8 +201,10 @@ fn an_archive_has_all_blobs_under_their_digests() {
         "{text}"
     );
     let index = blob(&image["digest"]);
-    let architectures = index["manifests"].as_array().unwrap().iter();
-    let architectures: Vec<&Value> = architectures
+    let architectures: Vec<&Value> = index["manifests"]
+        .as_array()
+        .unwrap()
+        .iter()
         .map(|it| &it["platform"]["architecture"])
         .collect();
     assert_eq!(architectures, ["amd64", "arm64"]);

@@ -63,10 +63,10 @@ fn password(password: &str) -> Option<Credentials> {
 /// The manifests that are attached to each platform's manifest, as the registry's tags list them.
 fn referrers(registry: &Registry) -> Vec<Vec<Value>> {
     let platforms = image().platforms;
-    let tags = platforms
+    platforms
         .iter()
-        .map(|it| it.manifest.descriptor.digest.replace(':', "-"));
-    tags.filter_map(|tag| registry.manifest(&tag))
+        .map(|it| it.manifest.descriptor.digest.replace(':', "-"))
+        .filter_map(|tag| registry.manifest(&tag))
         .map(|(_, index)| index["manifests"].as_array().unwrap().clone())
         .collect()
 }

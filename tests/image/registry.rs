@@ -255,16 +255,18 @@ impl State {
             let form = String::from_utf8_lossy(&request.body).into_owned() + line;
             let is_right = form.contains("scope=repository%3Ame%2Fwidget%3Apull%2Cpush")
                 && form.contains("service=the+service")
-                && match line.starts_with("POST") {
-                    true => form.contains(&format!("refresh_token={IDENTITY_TOKEN}")),
-                    false => authorization == Some(&basic),
+                && if line.starts_with("POST") {
+                    form.contains(&format!("refresh_token={IDENTITY_TOKEN}"))
+                } else {
+                    authorization == Some(&basic)
                 };
-            return match is_right {
-                true => Answer {
+            return if is_right {
+                Answer {
                     body: json!({"token": "issued"}).to_string().into_bytes(),
                     ..of("200 OK")
-                },
-                false => refusal("401 Unauthorized", "DENIED", "wrong password"),
+                }
+            } else {
+                refusal("401 Unauthorized", "DENIED", "wrong password")
             };
         }
         let (wanted, challenge) = match self.settings.auth {
@@ -321,9 +323,10 @@ impl State {
             return of("201 Created");
         }
         if let Some(digest) = path.strip_prefix("blobs/") {
-            return match self.blobs.contains_key(digest) {
-                true => of("200 OK"),
-                false => of("404 Not Found"),
+            return if self.blobs.contains_key(digest) {
+                of("200 OK")
+            } else {
+                of("404 Not Found")
             };
         }
         let Some(name) = path.strip_prefix("manifests/") else {

@@ -100,12 +100,12 @@ fn no_three_files_use_each_other_in_a_circle() {
                 .any(|(file, _)| circle.contains(Path::new(file)));
             if circle.len() > 2 && !is_known {
                 let arrows = circle.iter().flat_map(|file| {
-                    let others = uses.0[file]
+                    uses.0[file]
                         .iter()
-                        .filter(|(other, _)| circle.contains(*other));
-                    others.map(move |(other, names)| {
-                        format!("{} uses {names:?} of {}", file.display(), other.display())
-                    })
+                        .filter(|(other, _)| circle.contains(*other))
+                        .map(move |(other, names)| {
+                            format!("{} uses {names:?} of {}", file.display(), other.display())
+                        })
                 });
                 new.extend([String::new()].into_iter().chain(arrows));
             }

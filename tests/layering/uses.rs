@@ -163,9 +163,10 @@ fn name(item: &Item) -> Option<String> {
 
 fn imports(tree: &UseTree, module: &Module, before: &mut Module, scope: &mut Scope) {
     let mut named = |path: &Module, name: String| {
-        let path = match path.last().is_some_and(|last| last == "self") {
-            true => &path[..path.len() - 1],
-            false => path,
+        let path = if path.last().is_some_and(|last| last == "self") {
+            &path[..path.len() - 1]
+        } else {
+            path
         };
         scope.imports.insert(name, absolute(module, path));
     };
@@ -237,9 +238,10 @@ fn with_self(path: &[String]) -> Module {
 /// Whether a file is the other one, or that of a module around it: a module and its parts are one.
 fn is_around(file: &Path, other: &Path) -> bool {
     let is_root = |it: &std::ffi::OsStr| it == "mod.rs" || it == "lib.rs";
-    let folder = match file.file_name().is_some_and(is_root) {
-        true => file.with_file_name(""),
-        false => file.with_extension(""),
+    let folder = if file.file_name().is_some_and(is_root) {
+        file.with_file_name("")
+    } else {
+        file.with_extension("")
     };
     file == other || other.starts_with(folder)
 }
@@ -265,8 +267,7 @@ fn found(
         let path = [import.as_slice(), &path[length + 1..]].concat();
         return found(scopes, &path, depth + 1);
     }
-    let mut globs = scope.globs.iter();
-    globs.find_map(|glob| {
+    scope.globs.iter().find_map(|glob| {
         found(
             scopes,
             &[glob.as_slice(), &path[length..]].concat(),

@@ -177,8 +177,10 @@ fn difference(schema: &Value) -> Option<String> {
         (true, false) => return Some(format!("accepted alone: {}", theirs.invalid.join("\n"))),
         _ => {}
     }
-    let ours = rule_costs(&read).into_iter();
-    let mut ours: Vec<_> = ours.map(|it| (it.pointer, it.once, it.count)).collect();
+    let mut ours: Vec<_> = rule_costs(&read)
+        .into_iter()
+        .map(|it| (it.pointer, it.once, it.count))
+        .collect();
     let theirs = theirs.costs.into_iter();
     let mut theirs: Vec<_> = theirs.map(|it| (it.pointer, it.once, it.count)).collect();
     ours.sort();
@@ -196,9 +198,10 @@ fn real_rules_are_judged_as_by_the_api_server() {
     } in BASES.clone()
     {
         schema["x-kubernetes-validations"] = json!([{"rule": rule, "message": "a"}]);
-        let schema = match is_root {
-            true => schema,
-            false => json!({"type": "object", "properties": {"spec": schema}}),
+        let schema = if is_root {
+            schema
+        } else {
+            json!({"type": "object", "properties": {"spec": schema}})
         };
         differences.extend(difference(&schema).map(|it| format!("{rule}: {it}")));
     }

@@ -114,8 +114,7 @@ impl Edit {
             }
             Self::Rename(at, name) => {
                 let is_name = |it: &String| it.starts_with(|c: char| c.is_ascii_alphabetic());
-                let places = tokens.iter_mut().filter(|it| is_name(it));
-                let mut places: Vec<_> = places.collect();
+                let mut places: Vec<_> = tokens.iter_mut().filter(|it| is_name(it)).collect();
                 if !places.is_empty() && !names.is_empty() {
                     **at.get_mut(&mut places) = name.get(names).clone();
                 }
@@ -187,8 +186,10 @@ impl Bound {
             return;
         }
         let (place, keyword) = self.part.get(&places);
-        let part = schema.pointer_mut(place).and_then(Value::as_object_mut);
-        let part = part.expect("the place of a part");
+        let part = schema
+            .pointer_mut(place)
+            .and_then(Value::as_object_mut)
+            .expect("the place of a part");
         match self.most {
             Some(most) => part.insert((*keyword).into(), most.into()),
             None => part.remove(*keyword),

@@ -238,8 +238,9 @@ fn difference(crd: &Value, theirs: &Document) -> Option<String> {
 
 static BASES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let texts = crds();
-    let values = texts.iter().flat_map(|text| crd::values(text).flatten());
-    values
+    texts
+        .iter()
+        .flat_map(|text| crd::values(text).flatten())
         .filter(|it| it["kind"] == "CustomResourceDefinition")
         .collect()
 });
@@ -247,12 +248,14 @@ static BASES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 #[test]
 fn real_crds_are_refused_as_the_api_server_refuses_them() {
     let mut oracle = Oracle::start();
-    let different = BASES.iter().filter_map(|crd| {
-        let theirs = oracle.ask(&crd.to_string());
-        let difference = difference(crd, &theirs[0])?;
-        Some(format!("{}: {difference}\n", crd["metadata"]["name"]))
-    });
-    let different: Vec<String> = different.collect();
+    let different: Vec<String> = BASES
+        .iter()
+        .filter_map(|crd| {
+            let theirs = oracle.ask(&crd.to_string());
+            let difference = difference(crd, &theirs[0])?;
+            Some(format!("{}: {difference}\n", crd["metadata"]["name"]))
+        })
+        .collect();
     assert!(
         different.is_empty(),
         "{} of {}\n{}",

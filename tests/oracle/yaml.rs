@@ -274,23 +274,25 @@ fn difference(text: &str, theirs: &[Document]) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some(format!("{} documents, not {}", ours.len(), theirs.len()));
     }
-    let mut pairs = ours.iter().zip(&theirs);
-    pairs.find_map(|(ours, theirs)| unequal(ours, theirs, ""))
+    ours.iter()
+        .zip(&theirs)
+        .find_map(|(ours, theirs)| unequal(ours, theirs, ""))
 }
 
 /// The first place at which values differ.
 fn unequal(ours: &Value, theirs: &Value, place: &str) -> Option<String> {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            let mut items = a.iter().zip(b).enumerate();
-            items.find_map(|(at, (a, b))| unequal(a, b, &format!("{place}/{at}")))
-        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(at, (a, b))| unequal(a, b, &format!("{place}/{at}"))),
         (Value::Object(a), Value::Object(b))
             if a.keys().all(|key| b.contains_key(key)) && a.len() == b.len() =>
         {
-            let mut entries = a.iter();
-            entries.find_map(|(key, value)| unequal(value, &b[key], &format!("{place}/{key}")))
+            a.iter()
+                .find_map(|(key, value)| unequal(value, &b[key], &format!("{place}/{key}")))
         }
         _ if ours == theirs => None,
         // no object of Kubernetes

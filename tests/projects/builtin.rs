@@ -28,10 +28,12 @@ fn tree(tables: &str) -> Tree {
 }
 
 fn tests(tree: &Tree) -> usize {
-    let tests = tree.0.iter().filter(|(path, file)| {
-        path.starts_with("tests/") && file.text.contains("_records_an_event()")
-    });
-    tests.count()
+    tree.0
+        .iter()
+        .filter(|(path, file)| {
+            path.starts_with("tests/") && file.text.contains("_records_an_event()")
+        })
+        .count()
 }
 
 #[test]
@@ -112,8 +114,9 @@ fn dependencies(folder: &Path, packages: &[&str]) -> BTreeSet<String> {
     assert!(tree.status.success(), "{tree:?}");
     let lines = String::from_utf8(tree.stdout).unwrap();
     // those of this repository have a path
-    let others = lines.lines().filter(|line| !line.contains(" (/"));
-    others
+    lines
+        .lines()
+        .filter(|line| !line.contains(" (/"))
         .map(|line| line.trim_end_matches(" (*)").to_owned())
         .collect()
 }

@@ -223,8 +223,10 @@ async fn fault(server: &Asked, definition: &Value) -> Option<String> {
             let module = types::module(&api, version, mode).text;
             let wanted = types::module(&settled, settled_version, mode).text;
             if module != wanted {
-                let mut lines = module.lines().zip(wanted.lines());
-                let differs = lines.find(|(line, wanted)| line != wanted);
+                let differs = module
+                    .lines()
+                    .zip(wanted.lines())
+                    .find(|(line, wanted)| line != wanted);
                 return Some(format!("{mode:?}: {differs:?}"));
             }
         }
@@ -294,9 +296,10 @@ async fn real_crds_with_empty_values_have_the_types_of_the_stored_ones() {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => files.push(path),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path)
             }
         }
     }

@@ -126,8 +126,9 @@ fn files(apis: &[Api], scaffold: &'static str) -> BTreeMap<String, String> {
     let tree = tree("zyzzyva-operator", apis, "embed", |at| {
         (scaffold, at % 2 == 0)
     });
-    let files = rust(&tree).map(|(path, text)| (path.to_owned(), text.to_owned()));
-    files.collect()
+    rust(&tree)
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        .collect()
 }
 
 /// The names of a kind in its project.
@@ -141,12 +142,14 @@ struct Named {
 }
 
 fn named(files: &BTreeMap<String, String>) -> Named {
-    let controllers = files
+    let module = files
         .keys()
-        .filter_map(|path| path.strip_prefix("src/controllers/"));
-    let mut controllers = controllers.filter(|path| *path != "mod.rs");
-    let module = controllers.next().and_then(|path| path.strip_suffix(".rs"));
-    let module = module.expect("the kind has a controller").to_owned();
+        .filter_map(|path| path.strip_prefix("src/controllers/"))
+        .filter(|path| *path != "mod.rs")
+        .next()
+        .and_then(|path| path.strip_suffix(".rs"))
+        .expect("the kind has a controller")
+        .to_owned();
     let controller = &files[&format!("src/controllers/{module}.rs")];
     let between = |text: &str, from: &str, to: &str| {
         let (_, rest) = text.split_once(from)?;
@@ -278,16 +281,19 @@ fn kinds() -> BTreeSet<(String, String)> {
 fn no_name_of_a_kind_conflicts_with_a_template() {
     let kinds = kinds();
     let faults: Vec<String> = std::thread::scope(|scope| {
-        let threads = bodies().map(|body| {
-            scope.spawn({
-                let kinds = &kinds;
-                move || clashes(kinds, body)
+        let threads: Vec<_> = bodies()
+            .map(|body| {
+                scope.spawn({
+                    let kinds = &kinds;
+                    move || clashes(kinds, body)
+                })
             })
-        });
-        let threads: Vec<_> = threads.collect();
-        let failures = threads.into_iter();
-        let failures = failures.map(|thread| thread.join().expect("it does not panic"));
-        failures.flatten().collect()
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("it does not panic"))
+            .flatten()
+            .collect()
     });
     eprintln!("{} kinds", kinds.len());
     assert!(
@@ -410,8 +416,8 @@ fn kinds_with_risky_names_compile_and_pass_their_tests() {
         }
     }
     let step = definitions.len() / wanted.clamp(1, definitions.len());
-    let definitions = definitions.into_iter().step_by(step).take(wanted);
-    let (definitions, scaffolds): (Vec<Value>, Vec<&str>) = definitions.unzip();
+    let (definitions, scaffolds): (Vec<Value>, Vec<&str>) =
+        definitions.into_iter().step_by(step).take(wanted).unzip();
     let apis = apis(&definitions);
     let tree = tree("names", &apis, "embed", |at| (scaffolds[at], at % 2 == 0));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("names");

@@ -9,9 +9,10 @@ pub fn pairwise(sizes: &[usize]) -> Vec<Vec<usize>> {
     let mut numbers = Numbers(1);
     let mut rows = vec![];
     while let Some(pair) = open.first() {
-        let candidates = (0..CANDIDATES).map(|_| open.row(sizes, pair, &mut numbers));
-        let best = candidates.max_by_key(|row| open.met(row));
-        let row = best.expect("there are candidates");
+        let row = (0..CANDIDATES)
+            .map(|_| open.row(sizes, pair, &mut numbers))
+            .max_by_key(|row| open.met(row))
+            .expect("there are candidates");
         open.close(&row);
         rows.push(row);
     }
@@ -24,8 +25,9 @@ struct Open(Vec<Vec<Vec<Vec<bool>>>>);
 impl Open {
     fn new(sizes: &[usize]) -> Self {
         let of = |a: usize, of_a: usize| {
-            let others = sizes.iter().enumerate();
-            others
+            sizes
+                .iter()
+                .enumerate()
                 .map(|(b, &of_b)| vec![vec![a < b; of_b]; of_a])
                 .collect()
         };
@@ -34,9 +36,10 @@ impl Open {
     }
 
     fn has(&self, (a, value_a): (usize, usize), (b, value_b): (usize, usize)) -> bool {
-        match a < b {
-            true => self.0[a][b][value_a][value_b],
-            false => self.0[b][a][value_b][value_a],
+        if a < b {
+            self.0[a][b][value_a][value_b]
+        } else {
+            self.0[b][a][value_b][value_a]
         }
     }
 

@@ -107,8 +107,10 @@ pub fn test(folder: &Path) {
 
 /// The texts that name a kind in code: its types, its controller and its test, and those of the project.
 pub fn rust(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
-    let files = tree.0.iter().filter(|(path, _)| path.ends_with(".rs"));
-    files.map(|(path, file)| (path.as_str(), file.text.as_str()))
+    tree.0
+        .iter()
+        .filter(|(path, _)| path.ends_with(".rs"))
+        .map(|(path, file)| (path.as_str(), file.text.as_str()))
 }
 
 /// The path of the types of a kind.

@@ -58,8 +58,10 @@ const FACTORS: [(&str, &str); 14] = [
 
 /// How many values each factor has.
 fn sizes() -> Vec<usize> {
-    let sizes = FACTORS.iter().map(|(_, values)| values.split(", ").count());
-    sizes.collect()
+    FACTORS
+        .iter()
+        .map(|(_, values)| values.split(", ").count())
+        .collect()
 }
 
 /// One value of each factor, by the places of both.
@@ -67,8 +69,10 @@ struct Choice<'a>(&'a [usize]);
 
 impl Choice<'_> {
     fn of(&self, factor: &str) -> &'static str {
-        let at = FACTORS.iter().position(|(name, _)| *name == factor);
-        let at = at.expect("the factor is in the list");
+        let at = FACTORS
+            .iter()
+            .position(|(name, _)| *name == factor)
+            .expect("the factor is in the list");
         let mut values = FACTORS[at].1.split(", ");
         values.nth(self.0[at]).expect("the factor has the value")
     }
@@ -277,8 +281,9 @@ fn kinds_of_every_shape_compile_and_pass_their_tests() {
     // spread over the rows, as the first meet most pairs of the same factors
     let step = rows.len() / wanted.clamp(1, rows.len());
     let chosen: Vec<&Vec<usize>> = rows.iter().step_by(step).take(wanted).collect();
-    let definitions = chosen.iter().enumerate();
-    let definitions: Vec<Value> = definitions
+    let definitions: Vec<Value> = chosen
+        .iter()
+        .enumerate()
         .map(|(number, row)| definition(number, &Choice(row)))
         .collect();
     let apis = apis(&definitions);

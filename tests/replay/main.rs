@@ -201,8 +201,8 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
     let p = folder.path().join("p");
     let spec = sorted(&p.join("crds"))
         .into_iter()
-        .find(|path| !path.ends_with("kustomization.yaml"));
-    let spec = spec.unwrap();
+        .find(|path| !path.ends_with("kustomization.yaml"))
+        .unwrap();
     let seed = history
         .file_name()
         .unwrap()
@@ -270,18 +270,21 @@ fn versions(spec: &Path) -> [Vec<String>; 2] {
     let spec: Value = serde_yaml::from_str(&text).unwrap();
     let versions = spec["spec"]["versions"].as_array().unwrap();
     ["storage", "served"].map(|key| {
-        let versions = versions.iter().filter(|version| version[key] == true);
-        let names = versions.map(|version| version["name"].as_str().unwrap().to_owned());
-        names.collect()
+        versions
+            .iter()
+            .filter(|version| version[key] == true)
+            .map(|version| version["name"].as_str().unwrap().to_owned())
+            .collect()
     })
 }
 
 /// A controller of a kind in a version that is not served any more gets the stored one, and its types, as the tool's errors say.
 fn choose_served(state: &Path, revision: &Path) {
     let text = fs::read_to_string(state).unwrap();
-    let kinds = text.lines();
-    let mut kinds = kinds.filter_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
-    let watched = kinds.find(|kind| kind.matches('/').count() == 2);
+    let watched = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'))
+        .find(|kind| kind.matches('/').count() == 2);
     let [stored, served] = versions(revision);
     if let Some(version) = watched.and_then(|kind| kind.split('/').nth(1))
         && !served.iter().any(|served| served == version)

@@ -165,21 +165,22 @@ impl Cluster {
         let writes = requests
             .iter()
             .filter(|request| request.is_write() && request.code < 400);
-        let shown = writes.map(|request| {
-            let Request {
-                verb,
-                resource,
-                namespace,
-                name,
-                ..
-            } = request;
-            match namespace.as_str() {
-                "" => format!("{verb} {resource} {name}"),
-                _ if resource == "namespaces" => format!("{verb} {resource} {name}"),
-                _ => format!("{verb} {resource} {namespace}/{name}"),
-            }
-        });
-        shown.collect()
+        writes
+            .map(|request| {
+                let Request {
+                    verb,
+                    resource,
+                    namespace,
+                    name,
+                    ..
+                } = request;
+                match namespace.as_str() {
+                    "" => format!("{verb} {resource} {name}"),
+                    _ if resource == "namespaces" => format!("{verb} {resource} {name}"),
+                    _ => format!("{verb} {resource} {namespace}/{name}"),
+                }
+            })
+            .collect()
     }
 
     pub fn install(&self, yaml: &str) {
@@ -254,15 +255,17 @@ impl Cluster {
             format!("{rbac}/clusterrolebindings"),
             format!("{admission}/validatingwebhookconfigurations"),
         ];
-        let names = collections.iter().flat_map(|collection| {
-            let path = format!("{collection}?labelSelector=app.kubernetes.io/name%3Dshop");
-            let list = self.request("GET", &path, "", &Value::Null).unwrap();
-            let items = list["items"].as_array().unwrap().clone();
-            items
-                .into_iter()
-                .map(move |item| format!("{collection}/{}", item["metadata"]["name"]))
-        });
-        names.collect()
+        collections
+            .iter()
+            .flat_map(|collection| {
+                let path = format!("{collection}?labelSelector=app.kubernetes.io/name%3Dshop");
+                let list = self.request("GET", &path, "", &Value::Null).unwrap();
+                let items = list["items"].as_array().unwrap().clone();
+                items
+                    .into_iter()
+                    .map(move |item| format!("{collection}/{}", item["metadata"]["name"]))
+            })
+            .collect()
     }
 
     /// Removes the operator's finalizer from deleted widgets, as long as its Deployment exists.
@@ -358,9 +361,10 @@ async fn served(
                 replace(&kube::Client::new(server.clone(), "default"), &path).await;
             }
             let mut asked = Request::of(&request);
-            let response: http::Response<Body> = match is_unavailable {
-                true => not_available(),
-                false => server.oneshot(request).await?,
+            let response: http::Response<Body> = if is_unavailable {
+                not_available()
+            } else {
+                server.oneshot(request).await?
             };
             asked.code = response.status().as_u16();
             requests.lock().unwrap().push(asked);

@@ -56,8 +56,10 @@ fn objects_go_first_then_crds_webhooks_the_operator_and_its_permissions() {
     ];
     let writes = cluster.writes();
     let places = order.map(|write| {
-        let place = writes.iter().position(|it| it == write);
-        place.unwrap_or_else(|| panic!("no {write} in {writes:#?}"))
+        writes
+            .iter()
+            .position(|it| it == write)
+            .unwrap_or_else(|| panic!("no {write} in {writes:#?}"))
     });
     assert!(places.is_sorted(), "{writes:#?}");
     assert_eq!(cluster.labelled(), Vec::<String>::new());

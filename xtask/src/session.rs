@@ -120,8 +120,10 @@ impl Session {
 
     /// The command of a proof, after what it needs is built.
     fn prepare(&self, words: &[&str]) -> Result<Command, &'static str> {
-        let proof = PROOFS.iter().find(|proof| proof.name == words[0]);
-        let proof = proof.ok_or("no proof has this name: `cargo xtask` lists them")?;
+        let proof = PROOFS
+            .iter()
+            .find(|proof| proof.name == words[0])
+            .ok_or("no proof has this name: `cargo xtask` lists them")?;
         let is_real = proof.needs.iter().any(|need| match need {
             Need::ServerIfReal => words.contains(&"--real"),
             need => *need == Need::Server,

@@ -54,9 +54,11 @@ const SHARED: [&str; 10] = [
 fn names() -> BTreeSet<String> {
     let recorded = fs::read_to_string("data/builtin.json").unwrap();
     let recorded: Value = serde_json::from_str(&recorded).unwrap();
-    let kinds = recorded["kinds"].as_array().unwrap().iter();
-    let names = kinds.flat_map(|kind| [&kind["plural"], &kind["kind"]]);
-    names
+    recorded["kinds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|kind| [&kind["plural"], &kind["kind"]])
         .map(|name| name.as_str().unwrap().to_owned())
         .collect()
 }
@@ -71,12 +73,13 @@ fn may_name(path: &Path) -> bool {
 
 /// The names in the string literals of a file, without its comments and tests.
 fn named<'a>(code: &'a str, names: &'a BTreeSet<String>) -> impl Iterator<Item = &'a str> {
-    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let lines = code
+    code.split("#[cfg(test)]\nmod ")
+        .next()
+        .unwrap_or_default()
         .lines()
-        .filter(|line| !line.trim_start().starts_with("//"));
-    let literals = lines.flat_map(|line| line.split('"').skip(1).step_by(2));
-    literals.filter(|literal| names.contains(*literal))
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| line.split('"').skip(1).step_by(2))
+        .filter(|literal| names.contains(*literal))
 }
 
 fn collect(folder: &Path, names: &BTreeSet<String>, found: &mut BTreeSet<String>) {

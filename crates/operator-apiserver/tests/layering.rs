@@ -117,8 +117,8 @@ fn climbs_out(source: &Source) -> bool {
 
 /// The types of the crate that a file adds methods to.
 fn extended(code: &str) -> impl Iterator<Item = &str> {
-    let blocks = code.lines().filter_map(|line| line.strip_prefix("impl"));
-    let types = blocks
+    code.lines()
+        .filter_map(|line| line.strip_prefix("impl"))
         .filter(|block| !block.contains(" for "))
         .map(|block| {
             let generics = block.starts_with('<');
@@ -128,8 +128,8 @@ fn extended(code: &str) -> impl Iterator<Item = &str> {
                 block
             };
             name(rest.trim_start())
-        });
-    types.filter(|type_| !type_.is_empty())
+        })
+        .filter(|type_| !type_.is_empty())
 }
 
 #[test]
@@ -157,8 +157,9 @@ fn only_the_folder_of_a_type_adds_methods_to_it() {
     for source in &sources {
         for type_ in extended(&source.code) {
             let is_own = |other: &&Source| {
-                let kinds = ["struct", "enum"].iter();
-                let mut heads = kinds.map(|kind| format!("{kind} {type_}"));
+                let mut heads = ["struct", "enum"]
+                    .iter()
+                    .map(|kind| format!("{kind} {type_}"));
                 other.layer == source.layer
                     && heads.any(|head| {
                         let mut rests = other.code.split(&head).skip(1);

@@ -121,8 +121,9 @@ fn keep_phase(pod: &mut Pod) {
 async fn answer(request: Request<Body>, count: usize) -> Result<Response<Body>, Infallible> {
     let query = request.uri().query().unwrap_or_default();
     let parameter = |name: &str| {
-        let mut parameters = query.split('&').filter_map(|it| it.split_once('='));
-        parameters
+        query
+            .split('&')
+            .filter_map(|it| it.split_once('='))
             .find(|(it, _)| *it == name)
             .map(|(_, value)| value.to_owned())
     };
@@ -253,8 +254,8 @@ fn resident() -> anyhow::Result<f64> {
 fn status(name: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes: f64 = kilobytes
+    let kilobytes: f64 = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
         .ok_or_else(|| anyhow::anyhow!("no {name}"))?
         .parse()?;
     Ok(kilobytes / 1024.0)

@@ -71,8 +71,10 @@ impl Subjects {
             .map_err(anyhow::Error::from)?;
         let plan = File::open(&self.plan).map_err(anyhow::Error::from)?;
         let plan: Plan = serde_json::from_reader(plan)?;
-        let planned = plan.get(name).and_then(|it| it.get(handler)?.get(count));
-        let planned = planned.map_or("ok", String::as_str);
+        let planned = plan
+            .get(name)
+            .and_then(|it| it.get(handler)?.get(count))
+            .map_or("ok", String::as_str);
         match planned.split_once(':').unwrap_or((planned, "0.2")) {
             ("ok", _) => Ok(()),
             ("permanent", _) => Err(Error::permanent(anyhow::anyhow!("wrong"))),

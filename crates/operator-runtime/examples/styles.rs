@@ -302,8 +302,10 @@ async fn settled(server: &Server, requests: &Requests) -> anyhow::Result<()> {
         let objects = widgets.list(&ListParams::default()).await?.items;
         let children = deployments.list(&ListParams::default()).await?.items.len();
         let is_done = |widget: &Widget| {
-            let status = widget.status.as_ref();
-            status.is_some_and(|it| it.observed_generation == widget.metadata.generation)
+            widget
+                .status
+                .as_ref()
+                .is_some_and(|it| it.observed_generation == widget.metadata.generation)
         };
         if children == objects.len() && objects.iter().all(is_done) {
             return Ok(());

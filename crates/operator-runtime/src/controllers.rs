@@ -272,8 +272,10 @@ where
 /// not declare it: an earlier version may have added it.
 fn check_finalizers(controllers: &[(&Identity, Option<&'static str>)]) -> Result<(), Fatal> {
     for (index, (first, of_first)) in controllers.iter().enumerate() {
-        let of_kind = controllers[index + 1..].iter();
-        for (second, of_second) in of_kind.filter(|(second, _)| second.kind == first.kind) {
+        for (second, of_second) in controllers[index + 1..]
+            .iter()
+            .filter(|(second, _)| second.kind == first.kind)
+        {
             let pairs = [
                 (first, of_first, second, of_second),
                 (second, of_second, first, of_first),
@@ -318,11 +320,10 @@ fn names(registrations: &[Registration]) -> Result<Vec<String>, Fatal> {
                 let can_be_named = same().any(|it| it.style == Style::Reconciler);
                 return Err(Fatal::TwoControllers {
                     kind: kind.to_string(),
-                    help: match can_be_named {
-                        true => "give one of them a name: add the reconciler with `add_named`",
-                        false => {
-                            "combine them, or implement `Reconciler` for one of them and add it with `add_named`: a kind has only one controller of the styles declarative and external"
-                        }
+                    help: if can_be_named {
+                        "give one of them a name: add the reconciler with `add_named`"
+                    } else {
+                        "combine them, or implement `Reconciler` for one of them and add it with `add_named`: a kind has only one controller of the styles declarative and external"
                     },
                 });
             }
@@ -362,8 +363,8 @@ mod tests {
     }
 
     fn named(controllers: &[(Option<&str>, &str, &str)]) -> Result<Vec<String>, String> {
-        let controllers = controllers.iter();
         let registrations = controllers
+            .iter()
             .map(|(name, group, kind)| registration(*name, (group, kind), Style::Reconciler, None));
         names(&registrations.collect::<Vec<_>>()).map_err(|error| error.to_string())
     }

@@ -490,12 +490,15 @@ fn one_message(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Removes the port from which the API server called a webhook, so that equal failures have equal messages in conditions and events.
 fn status_message(status: &kube::core::Status) -> String {
-    let words = status.message.split(' ');
-    let words = words.map(|word| match word.split_once("->") {
-        Some((from, to)) if from.parse::<SocketAddr>().is_ok() => to,
-        _ => word,
-    });
-    let message = words.collect::<Vec<_>>().join(" ");
+    let message = status
+        .message
+        .split(' ')
+        .map(|word| match word.split_once("->") {
+            Some((from, to)) if from.parse::<SocketAddr>().is_ok() => to,
+            _ => word,
+        })
+        .collect::<Vec<_>>()
+        .join(" ");
     format!("{message} ({})", status.code)
 }
 

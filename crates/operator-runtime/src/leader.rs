@@ -123,8 +123,10 @@ impl Observed {
 
     /// Another candidate, which asks for the lease. One that does not repeat its announcement is gone.
     fn rival(&mut self, read: &Read<'_>, me: &Candidate, duration: Duration) -> Option<Candidate> {
-        let announced = read.announced.as_ref();
-        let announced = announced.filter(|it| it.candidate.identity != me.identity);
+        let announced = read
+            .announced
+            .as_ref()
+            .filter(|it| it.candidate.identity != me.identity);
         let since = since(&mut self.announced, announced)?;
         let is_fresh = since.elapsed() < duration;
         announced
@@ -134,8 +136,9 @@ impl Observed {
 
     fn is_expired(&mut self, spec: Option<&LeaseSpec>, duration: Duration) -> bool {
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
-        let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let duration = seconds.map_or(duration, Duration::from_secs);
+        let duration = seconds
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .map_or(duration, Duration::from_secs);
         since(&mut self.spec, spec).is_none_or(|since| since.elapsed() >= duration)
     }
 }
@@ -182,8 +185,9 @@ impl Election {
         let unique = RandomState::new().hash_one(std::process::id());
         // An environment variable may be set to nothing.
         let namespace = settings.lease_namespace.clone();
-        let namespace = namespace.filter(|namespace| !namespace.is_empty());
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = namespace
+            .filter(|namespace| !namespace.is_empty())
+            .unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
             name: settings.lease(operator),
@@ -336,9 +340,11 @@ impl Election {
         let rival = self
             .observed
             .rival(&read, &self.me, self.settings.lease_duration);
-        let others = [read.holder, rival].into_iter().flatten();
-        let highest = others.max_by_key(|it| it.priority);
-        highest.filter(|it| it.priority > self.me.priority)
+        [read.holder, rival]
+            .into_iter()
+            .flatten()
+            .max_by_key(|it| it.priority)
+            .filter(|it| it.priority > self.me.priority)
     }
 
     fn set_paused(&self, superior: Option<&Candidate>) {
@@ -392,8 +398,10 @@ impl Election {
 
     /// Logs once that the holder cannot be asked for the lease.
     fn warn_of_holder(&mut self, lease: Option<&Lease>) {
-        let unknown = lease.filter(|lease| Read::of(lease).holder.is_none());
-        let identity = unknown.and_then(holder).filter(|it| !it.is_empty());
+        let identity = lease
+            .filter(|lease| Read::of(lease).holder.is_none())
+            .and_then(holder)
+            .filter(|it| !it.is_empty());
         if let Some(holder) = identity.filter(|_| !self.is_warned && self.me.priority > 0) {
             self.is_warned = true;
             warn!(

@@ -170,9 +170,10 @@ struct Text {
 impl Text {
     fn finish(self) -> String {
         let Self { message, fields } = self;
-        match message.is_empty() {
-            true => fields.trim_start().to_owned(),
-            false => message + &fields,
+        if message.is_empty() {
+            fields.trim_start().to_owned()
+        } else {
+            message + &fields
         }
     }
 }

@@ -258,9 +258,10 @@ impl Gate {
             .create(&PostParams::default(), &review)
             .await?
             .status;
-        Ok(match status.is_some_and(|status| status.allowed) {
-            true => Verdict::Allowed,
-            false => Verdict::Forbidden,
+        Ok(if status.is_some_and(|status| status.allowed) {
+            Verdict::Allowed
+        } else {
+            Verdict::Forbidden
         })
     }
 }

@@ -283,8 +283,10 @@ impl Settings {
     /// The name of the lease of this operator.
     pub(crate) fn lease(&self, operator: &str) -> String {
         // An environment variable may be set to nothing.
-        let name = self.lease_name.clone().filter(|name| !name.is_empty());
-        name.unwrap_or_else(|| operator.to_owned())
+        self.lease_name
+            .clone()
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| operator.to_owned())
     }
 
     pub(crate) fn backoff(&self) -> Backoff {

@@ -81,8 +81,7 @@ impl Setup {
 
     /// The value of this type that all controllers of the operator share; the first call creates it.
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let shared = self.get::<Shared>().unwrap_or_default();
-        shared.get()
+        self.get::<Shared>().unwrap_or_default().get()
     }
 
     /// The registry for your own metrics, which are exported with those of the runtime.

@@ -63,9 +63,10 @@ where
     let named = variable("OTEL_SERVICE_NAME").is_some()
         || variable("OTEL_RESOURCE_ATTRIBUTES")
             .is_some_and(|attributes| attributes.contains("service.name="));
-    let origin = match named {
-        true => Origin::builder(),
-        false => Origin::builder().with_service_name(operator.to_owned()),
+    let origin = if named {
+        Origin::builder()
+    } else {
+        Origin::builder().with_service_name(operator.to_owned())
     };
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter)

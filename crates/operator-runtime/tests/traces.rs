@@ -218,14 +218,16 @@ async fn a_collector_gets_a_span_for_each_reconciliation_and_its_requests() {
     }
     // A client's span is kind 3.
     let request = |method: &str, path: &str, code: &str| {
-        let found = spans.iter().find(|span| {
-            span.name == method
-                && span.kind == 3
-                && span.is("http.request.method", method)
-                && span.is("url.path", path)
-                && span.is("http.response.status_code", code)
-        });
-        found.unwrap_or_else(|| panic!("no {method} {path} {code} in {spans:#?}"))
+        spans
+            .iter()
+            .find(|span| {
+                span.name == method
+                    && span.kind == 3
+                    && span.is("http.request.method", method)
+                    && span.is("url.path", path)
+                    && span.is("http.response.status_code", code)
+            })
+            .unwrap_or_else(|| panic!("no {method} {path} {code} in {spans:#?}"))
     };
     let status = "/apis/test.example.com/v1/namespaces/default/widgets/a/status";
     let written = request("PATCH", status, "200");
@@ -235,8 +237,10 @@ async fn a_collector_gets_a_span_for_each_reconciliation_and_its_requests() {
         "201",
     );
     for (span, failed) in [(written, false), (event, true)] {
-        let parent = spans.iter().find(|parent| parent.id == span.parent);
-        let parent = parent.unwrap_or_else(|| panic!("no parent of {span:#?} in {spans:#?}"));
+        let parent = spans
+            .iter()
+            .find(|parent| parent.id == span.parent)
+            .unwrap_or_else(|| panic!("no parent of {span:#?} in {spans:#?}"));
         assert_eq!((&*parent.name, parent.failed), ("reconcile", failed));
         assert_eq!(parent.trace, span.trace);
     }

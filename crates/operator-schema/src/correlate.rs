@@ -86,9 +86,12 @@ fn is_same(schema: &Schema, new: &Value, old: &Value) -> bool {
                 None => new == old,
             };
             new.len() == old.len()
-                && new.iter().zip(old).all(|(item, beside)| match is_map {
-                    true => counterpart(schema, item, old).is_some_and(|old| same(item, old)),
-                    false => same(item, beside),
+                && new.iter().zip(old).all(|(item, beside)| {
+                    if is_map {
+                        counterpart(schema, item, old).is_some_and(|old| same(item, old))
+                    } else {
+                        same(item, beside)
+                    }
                 })
         }
         (new, old) => new == old,

@@ -65,9 +65,11 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, violations: &mut Vec
         return;
     }
     let keys = |item: &Value| {
-        let keys = schema.list_map_keys.iter();
-        let keys = keys.filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
-        keys.collect::<Map<_, _>>()
+        schema
+            .list_map_keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), item.get(key)?.clone())))
+            .collect::<Map<_, _>>()
     };
     duplicates(items, path, violations, |item| {
         let keys = keys(item);

@@ -24,9 +24,10 @@ pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Ve
         let out = range.excludes("Minimum boundary", Num::Float(minimum), path);
         let (value, minimum) = comparable(value, minimum, out.is_none());
         violations.extend(out);
-        let (beyond, words) = match schema.exclusive_minimum {
-            true => (at_most(value, minimum), "greater than"),
-            false => (less(value, minimum), "greater than or equal to"),
+        let (beyond, words) = if schema.exclusive_minimum {
+            (at_most(value, minimum), "greater than")
+        } else {
+            (less(value, minimum), "greater than or equal to")
         };
         violations.extend(beyond.then(|| refused(value, words, minimum, path)));
     }
@@ -34,9 +35,10 @@ pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Ve
         let out = range.excludes("Maximum boundary", Num::Float(maximum), path);
         let (value, maximum) = comparable(value, maximum, out.is_none());
         violations.extend(out);
-        let (beyond, words) = match schema.exclusive_maximum {
-            true => (at_most(maximum, value), "less than"),
-            false => (less(maximum, value), "less than or equal to"),
+        let (beyond, words) = if schema.exclusive_maximum {
+            (at_most(maximum, value), "less than")
+        } else {
+            (less(maximum, value), "less than or equal to")
         };
         violations.extend(beyond.then(|| refused(value, words, maximum, path)));
     }

@@ -183,8 +183,9 @@ impl<'s> Objects<'s> {
 
     fn random(&mut self) -> Option<Value> {
         const TRIES: usize = 4;
-        let object = (0..TRIES).find_map(|_| self.build());
-        let object = object.or_else(|| sample(self.plan.schema()).ok())?;
+        let object = (0..TRIES)
+            .find_map(|_| self.build())
+            .or_else(|| sample(self.plan.schema()).ok())?;
         self.plan.mark(&object);
         Some(object)
     }

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 /// assert_eq!(operator_schema::pointer::escape("a/b~c"), "a~1b~0c");
 /// ```
 pub fn escape(key: &str) -> Cow<'_, str> {
-    match key.contains(['~', '/']) {
-        true => key.replace('~', "~0").replace('/', "~1").into(),
-        false => key.into(),
+    if key.contains(['~', '/']) {
+        key.replace('~', "~0").replace('/', "~1").into()
+    } else {
+        key.into()
     }
 }
 

@@ -154,9 +154,10 @@ impl Walk {
                     let Some(field) = field(schema, key) else {
                         continue;
                     };
-                    let step = match schema.properties.contains_key(key) {
-                        true => format!("/properties/{}", crate::pointer::escape(key)),
-                        false => "/additionalProperties".to_owned(),
+                    let step = if schema.properties.contains_key(key) {
+                        format!("/properties/{}", crate::pointer::escape(key))
+                    } else {
+                        "/additionalProperties".to_owned()
                     };
                     enter(&mut self.path, schema, key);
                     let old = old.member(schema, field, key, value);

@@ -183,10 +183,10 @@ impl Sampler {
         let ruled = facets
             .first()
             .map_or_else(Vec::new, |it| rules::mentioned(it));
-        let pairs = ruled.iter().enumerate().flat_map(|(nth, one)| {
-            let others = ruled.iter().skip(nth + 1);
-            others.map(|other| vec![*one, *other])
-        });
+        let pairs = ruled
+            .iter()
+            .enumerate()
+            .flat_map(|(nth, one)| ruled.iter().skip(nth + 1).map(|other| vec![*one, *other]));
         let tries = std::iter::once(Vec::new())
             .chain(more)
             .chain(ruled.iter().map(|name| vec![*name]))
@@ -311,11 +311,11 @@ fn keys<'a>(facets: &[&'a Schema], wanted: &[&'a str], least: usize) -> Vec<&'a 
         .chain(wanted.iter().copied())
         .chain(meta.iter().copied())
         .collect();
-    let listed = facets
+    let (mut keys, rest): (Vec<&str>, Vec<&str>) = facets
         .first()
         .into_iter()
-        .flat_map(|it| it.properties.keys().map(String::as_str));
-    let (mut keys, rest): (Vec<&str>, Vec<&str>) = listed.partition(|key| named.contains(key));
+        .flat_map(|it| it.properties.keys().map(String::as_str))
+        .partition(|key| named.contains(key));
     for key in named {
         if !keys.contains(&key) {
             keys.push(key);

@@ -116,12 +116,14 @@ fn branches(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
         ("anyOf", &schema.any_of),
         ("oneOf", &schema.one_of),
     ];
-    let lists = lists.into_iter().flat_map(|(keyword, list)| {
-        list.iter()
-            .enumerate()
-            .map(move |(index, it)| (format!("/{keyword}/{index}"), it))
-    });
-    lists.chain(schema.not.as_deref().map(|it| ("/not".to_owned(), it)))
+    lists
+        .into_iter()
+        .flat_map(|(keyword, list)| {
+            list.iter()
+                .enumerate()
+                .map(move |(index, it)| (format!("/{keyword}/{index}"), it))
+        })
+        .chain(schema.not.as_deref().map(|it| ("/not".to_owned(), it)))
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -287,9 +289,12 @@ impl Problems {
             }
             Level::Item | Level::Field => schema,
         };
-        let unless = |unchecked| match unchecked {
-            true => Effect::Contradiction,
-            false => Effect::Refused,
+        let unless = |unchecked| {
+            if unchecked {
+                Effect::Contradiction
+            } else {
+                Effect::Refused
+            }
         };
         if let Some(unknown) = prune::prune_part(schema, &mut default.clone()).first() {
             let message = format!("must not have unknown fields, such as {unknown}");

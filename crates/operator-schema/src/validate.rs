@@ -47,9 +47,9 @@ pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource>
 pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
-    let violations = update_violations(schema, old, new).into_iter();
-    let violations = violations.filter(|it| it.path.trim_start_matches('.').starts_with("status"));
-    violations
+    update_violations(schema, old, new)
+        .into_iter()
+        .filter(|it| it.path.trim_start_matches('.').starts_with("status"))
         .map(|violation| Violation {
             detail: violation
                 .detail

@@ -18,8 +18,10 @@ const REPEATS: usize = 50;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let count = std::env::args().nth(1).and_then(|count| count.parse().ok());
-    let count: usize = count.ok_or("usage: measure OBJECTS")?;
+    let count: usize = std::env::args()
+        .nth(1)
+        .and_then(|count| count.parse().ok())
+        .ok_or("usage: measure OBJECTS")?;
     let server = started().await?;
     server.install(DEFINITION).await?;
     let before = if server.is_real() { 0.0 } else { resident()? };
@@ -144,8 +146,9 @@ fn milliseconds(mut times: Vec<Duration>) -> f64 {
 /// The memory of this process in MiB.
 fn resident() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: f64 = line
+    let kib: f64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
         .ok_or("no VmRSS")?
         .trim()
         .trim_end_matches(" kB")

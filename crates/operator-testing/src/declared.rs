@@ -60,8 +60,9 @@ pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec
     let mut edits = vec![];
     for entry in declared.iter().filter(of_resource) {
         let is_unseen = |verb: &str| {
-            let mut unused = unused.iter();
-            unused.any(|right| entry.is_about(right) && right.verb() == verb)
+            unused
+                .iter()
+                .any(|right| entry.is_about(right) && right.verb() == verb)
         };
         let (unneeded, needed): (Vec<&String>, Vec<&String>) =
             entry.verbs.iter().partition(|verb| is_unseen(verb));

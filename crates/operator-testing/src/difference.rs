@@ -40,9 +40,10 @@ pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String>
 
 /// The entry of a version in a CustomResourceDefinition.
 pub fn of_version(definition: &Value, version: &str) -> Value {
-    let versions = definition["spec"]["versions"].as_array();
-    let mut versions = versions.into_iter().flatten();
-    versions
+    definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten()
         .find(|entry| entry["name"] == version)
         .unwrap_or_else(|| panic!("there is no version {version}"))
         .clone()

@@ -104,11 +104,13 @@ impl Server {
                 "none of {count} requests was refused, and there is no Warning event"
             ));
         }
-        let lines = lines.into_iter().map(|line| {
-            let line = line.replace('\n', "\n    ");
-            format!("  {line}\n")
-        });
-        lines.collect()
+        lines
+            .into_iter()
+            .map(|line| {
+                let line = line.replace('\n', "\n    ");
+                format!("  {line}\n")
+            })
+            .collect()
     }
 
     /// The conditions of objects whose status was written.
@@ -170,8 +172,10 @@ fn refused(requests: &[Request]) -> Vec<String> {
         if has_others && !by_others(&request) {
             continue;
         }
-        let times = distinct.iter().position(|(known, _)| *known == request);
-        let times = times.map_or(0, |at| distinct.remove(at).1);
+        let times = distinct
+            .iter()
+            .position(|(known, _)| *known == request)
+            .map_or(0, |at| distinct.remove(at).1);
         distinct.push((request, times + 1));
     }
     let last = distinct.len().saturating_sub(8);

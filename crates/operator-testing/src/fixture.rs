@@ -133,9 +133,10 @@ fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
     let Some((group, version)) = api_version.split_once('/') else {
         return Ok(vec![]);
     };
-    let mut crds = crds.iter().map(|crd| &crd["spec"]);
-    let Some(spec) =
-        crds.find(|spec| spec["group"] == *group && spec["names"]["kind"] == object["kind"])
+    let Some(spec) = crds
+        .iter()
+        .map(|crd| &crd["spec"])
+        .find(|spec| spec["group"] == *group && spec["names"]["kind"] == object["kind"])
     else {
         return Ok(vec![]);
     };

@@ -76,8 +76,9 @@ impl Outcomes {
     /// The objects whose last reconciliation failed.
     pub(crate) fn failing(&self) -> Vec<(ObjectKey, Outcome)> {
         let outcomes = self.lock();
-        let failing = outcomes.iter().filter(|(_, it)| it.failing.is_some());
-        failing
+        outcomes
+            .iter()
+            .filter(|(_, it)| it.failing.is_some())
             .map(|(key, outcome)| (key.clone(), outcome.clone()))
             .collect()
     }

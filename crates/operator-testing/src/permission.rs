@@ -69,8 +69,10 @@ impl Permission {
         let Self {
             group, resource, ..
         } = self;
-        let alike = others.filter(|other| (&other.group, &other.resource) == (group, resource));
-        let verbs: BTreeSet<&str> = alike.map(|other| other.verb.as_str()).collect();
+        let verbs: BTreeSet<&str> = others
+            .filter(|other| (&other.group, &other.resource) == (group, resource))
+            .map(|other| other.verb.as_str())
+            .collect();
         format!(
             "[[{table}.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = {:?}",
             Vec::from_iter(verbs)
@@ -108,8 +110,10 @@ impl UnusedPermissions {
     /// All permissions that the manifests grant to the user by name.
     pub fn of(manifests: &[Document], user: &str) -> Self {
         let bindings = manifests.iter().filter(|(_, binding)| {
-            let subjects = binding["subjects"].as_array().into_iter().flatten();
-            subjects
+            binding["subjects"]
+                .as_array()
+                .into_iter()
+                .flatten()
                 .into_iter()
                 .any(|subject| is_subject(subject, user))
         });

@@ -61,8 +61,9 @@ pub(crate) struct ProviderSchedule(pub BTreeMap<usize, ProviderFault>);
 
 impl fmt::Display for ProviderSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults = self.0.iter();
-        let faults: Vec<String> = faults
+        let faults: Vec<String> = self
+            .0
+            .iter()
             .map(|(number, fault)| format!("{number}:{fault}"))
             .collect();
         f.write_str(&faults.join(" "))
@@ -74,12 +75,13 @@ impl FromStr for ProviderSchedule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let faults = text.split_whitespace().map(|word| {
-            let read = word.split_once(':').and_then(|(number, name)| {
-                let mut known = ProviderFault::ALL.iter();
-                let (fault, _) = known.find(|(_, known)| *known == name)?;
-                Some((number.parse().ok()?, *fault))
-            });
-            read.ok_or_else(|| format!("{word} is not NUMBER:FAULT"))
+            word.split_once(':')
+                .and_then(|(number, name)| {
+                    let mut known = ProviderFault::ALL.iter();
+                    let (fault, _) = known.find(|(_, known)| *known == name)?;
+                    Some((number.parse().ok()?, *fault))
+                })
+                .ok_or_else(|| format!("{word} is not NUMBER:FAULT"))
         });
         Ok(Self(faults.collect::<Result<_, _>>()?))
     }
@@ -196,8 +198,10 @@ impl ProviderFaults {
     /// The things that exist, by their objects.
     pub(crate) fn things(&self) -> BTreeMap<String, BTreeSet<String>> {
         let things = self.state().things.clone();
-        let things = things.into_iter().filter(|(_, ids)| !ids.is_empty());
-        things.collect()
+        things
+            .into_iter()
+            .filter(|(_, ids)| !ids.is_empty())
+            .collect()
     }
 
     /// Describes two things that existed at once for one object.

@@ -45,11 +45,12 @@ impl Request {
     /// Describes an HTTP request, for programs that put their own layer before a server. Its code is 0, because there is no response yet.
     pub fn of<B>(request: &http::Request<B>) -> Self {
         let header = |name: &str| {
-            let value = request
+            request
                 .headers()
                 .get(name)
-                .and_then(|value| value.to_str().ok());
-            value.unwrap_or_default().to_owned()
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned()
         };
         let (verb, path) = target(request.method(), request.uri());
         let resource = if path.plural.is_empty() {

@@ -127,10 +127,9 @@ async fn a_watch_sends_its_columns_once() {
         .await
         .unwrap();
     let lines: Vec<String> = lines.lines().try_collect().await.unwrap();
-    let events = lines
+    let seen: Vec<(Value, bool)> = lines
         .iter()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let seen: Vec<(Value, bool)> = events
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
         .map(|event| {
             let table = &event["object"];
             (

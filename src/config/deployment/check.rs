@@ -213,8 +213,10 @@ fn arguments(settings: &DeploymentSettings) -> Option<Found> {
             let problem = DeploymentProblem::ArgumentAndVariable(known.flag, known.variable);
             return Some((place, problem));
         }
-        let value = argument.split_once('=').map(|(_, value)| value);
-        let value = value.or(args.get(index + 1).map(String::as_str));
+        let value = argument
+            .split_once('=')
+            .map(|(_, value)| value)
+            .or(args.get(index + 1).map(String::as_str));
         if flag == "--leader-election" && value == Some("false") {
             return no_leader(settings, place);
         }
@@ -281,9 +283,10 @@ fn budget(settings: &DeploymentSettings) -> Option<Found> {
             (u32::from(replicas) * share).div_ceil(100)
         }
     };
-    let forbids = match at_least {
-        true => replicas > 0 && pods >= u32::from(replicas),
-        false => pods == 0,
+    let forbids = if at_least {
+        replicas > 0 && pods >= u32::from(replicas)
+    } else {
+        pods == 0
     };
     forbids.then_some((place, DeploymentProblem::BudgetForbids(Replicas(replicas))))
 }
@@ -339,23 +342,26 @@ fn refusal(settings: &DeploymentSettings) -> Option<Found> {
         (account, Some(at("service-account-annotations"))),
     ];
     objects.extend(secrets);
-    let mut found = objects.into_iter().flat_map(|(object, place)| {
-        let refusals = refusals(&object).into_iter();
-        refusals.map(move |refusal| found(settings, refusal, place.clone()))
-    });
-    found.next()
+    objects
+        .into_iter()
+        .flat_map(|(object, place)| {
+            refusals(&object)
+                .into_iter()
+                .map(move |refusal| found(settings, refusal, place.clone()))
+        })
+        .next()
 }
 
 fn environment(settings: &DeploymentSettings) -> Vec<Value> {
-    let variables = settings
+    settings
         .env
         .0
         .iter()
         .map(|(name, variable)| match variable {
             Variable::Text(text) => json!({"name": name, "value": text}),
             Variable::From(source) => json!({"name": name, "valueFrom": source}),
-        });
-    variables.collect()
+        })
+        .collect()
 }
 
 /// The place of a refusal, and its message with the field below the key.

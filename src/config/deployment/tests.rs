@@ -14,9 +14,9 @@ fn project(deployment: &str) -> String {
 /// The message of an error, and the text at its place.
 fn refused(deployment: &str) -> (String, String) {
     let text = project(deployment);
-    let error = ConfigFile::read(&text).expect_err(deployment);
-    let place = error.place(&text).unwrap_or_default();
-    assert!(!error.help().is_empty());
+    let error = ConfigFile::read(&text).expect_err(deployment).remove(0);
+    let place = error.range(&text).unwrap_or_default();
+    assert!(!error.problem.help().is_empty());
     (error.to_string(), text[place].to_owned())
 }
 
@@ -197,11 +197,12 @@ fn the_settings_of_the_runtime_are_known() {
     let known: BTreeSet<_> = KNOWN.iter().map(|it| it.variable).collect();
     assert_eq!(known, variables);
     let help = include_str!("../../../docs/running.md");
-    let flags = help
+    let flags: BTreeSet<_> = help
         .lines()
         .map(str::trim)
-        .filter(|it| it.starts_with("--"));
-    let flags: BTreeSet<_> = flags.filter_map(|it| it.split(' ').next()).collect();
+        .filter(|it| it.starts_with("--"))
+        .filter_map(|it| it.split(' ').next())
+        .collect();
     let unknown = KNOWN.iter().filter(|it| !flags.contains(it.flag));
     // an operator with webhooks or protected metrics has these, too
     let is_optional = |flag: &&str| flag.starts_with("--webhook-") || *flag == "--metrics-address";

@@ -84,9 +84,10 @@ impl Case {
 /// In memory where the system has a folder there, as thousands of projects take a disk minutes.
 pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 

@@ -238,9 +238,12 @@ impl Device for Faulty {
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
         let removed = self.removed.path().join(self.acts().to_string());
-        self.list(&[path], || match self.root.is_empty(path) {
-            true => fs::rename(self.root.join(path), removed),
-            false => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+        self.list(&[path], || {
+            if self.root.is_empty(path) {
+                fs::rename(self.root.join(path), removed)
+            } else {
+                Err(io::ErrorKind::DirectoryNotEmpty.into())
+            }
         })
     }
 }

@@ -50,8 +50,9 @@ fn for_each(value: &mut Value, path: &[Segment], act: &mut dyn FnMut(&mut Value)
             items.iter_mut().for_each(|item| for_each(item, rest, act));
         }
         (Segment::Values, Value::Object(values)) => {
-            let values = values.values_mut();
-            values.for_each(|value| for_each(value, rest, act));
+            values
+                .values_mut()
+                .for_each(|value| for_each(value, rest, act));
         }
         _ => {}
     }

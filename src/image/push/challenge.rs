@@ -20,9 +20,11 @@ pub enum Challenge {
 
 /// The challenge that is answered: a token is preferred. `None` if there is none that is known.
 pub fn challenge(headers: &HeaderMap) -> Option<Challenge> {
-    let texts = headers.get_all(WWW_AUTHENTICATE).iter();
-    let known = texts.filter_map(|text| read(text.to_str().ok()?));
-    known.max_by_key(|challenge| matches!(challenge, Challenge::Bearer { .. }))
+    headers
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .filter_map(|text| read(text.to_str().ok()?))
+        .max_by_key(|challenge| matches!(challenge, Challenge::Bearer { .. }))
 }
 
 fn read(text: &str) -> Option<Challenge> {

@@ -38,9 +38,10 @@ impl CredentialsError {
 /// The credentials for the registry of an image: those of docker (`DOCKER_CONFIG`, `~/.docker/config.json`, credential helpers), or else
 /// those of podman (`REGISTRY_AUTH_FILE`, `containers/auth.json`).
 pub fn credentials(name: &Reference) -> Result<Option<Credentials>, CredentialsError> {
-    let of_docker = match docker_config().is_some_and(|path| path.exists()) {
-        true => lookup(&name.registry, docker_credential::get_credential),
-        false => Ok(None),
+    let of_docker = if docker_config().is_some_and(|path| path.exists()) {
+        lookup(&name.registry, docker_credential::get_credential)
+    } else {
+        Ok(None)
     };
     let credential = match of_docker {
         Ok(None) => lookup(&name.registry, |key| {
@@ -85,8 +86,9 @@ fn lookup(
 }
 
 fn docker_config() -> Option<PathBuf> {
-    let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
-    let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")))?;
+    let folder = env::var_os("DOCKER_CONFIG")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")))?;
     Some(folder.join("config.json"))
 }
 

@@ -59,9 +59,10 @@ impl PushError {
     pub fn connection(host: &str, error: &(dyn Error + 'static)) -> Self {
         let host = host.to_owned();
         let words = words(error);
-        match is_tls(error) {
-            true => Self::Tls { host, words },
-            false => Self::Unreachable { host, words },
+        if is_tls(error) {
+            Self::Tls { host, words }
+        } else {
+            Self::Unreachable { host, words }
         }
     }
 

@@ -73,12 +73,11 @@ async fn upload(
     let digest = |blob: &Blob| blob.descriptor.digest.clone();
     for platform in &image.platforms {
         for blob in platform.blobs() {
-            match registry.has_blob(blob).await? {
-                true => pushed.existing += 1,
-                false => {
-                    registry.upload_blob(blob).await?;
-                    pushed.uploaded += 1;
-                }
+            if registry.has_blob(blob).await? {
+                pushed.existing += 1
+            } else {
+                registry.upload_blob(blob).await?;
+                pushed.uploaded += 1;
             }
         }
         let manifest = &platform.manifest;

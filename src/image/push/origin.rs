@@ -50,9 +50,10 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_encrypted { "https" } else { "http" };
         write!(f, "{scheme}://{}", self.host)?;
-        match self.port == default_port(self.is_encrypted) {
-            true => Ok(()),
-            false => write!(f, ":{}", self.port),
+        if self.port == default_port(self.is_encrypted) {
+            Ok(())
+        } else {
+            write!(f, ":{}", self.port)
         }
     }
 }

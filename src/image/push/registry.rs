@@ -103,21 +103,23 @@ impl Registry {
 
     /// The URL in the answer to the start of an upload. It can be one of another host.
     fn upload_url(&self, location: &str) -> Result<String, PushError> {
-        let url = match location.starts_with('/') {
-            true => format!("{}{location}", self.url),
-            false => location.to_owned(),
+        let url = if location.starts_with('/') {
+            format!("{}{location}", self.url)
+        } else {
+            location.to_owned()
         };
         let origin = Origin::of(&url).ok_or_else(|| PushError::Answer {
             host: self.host.clone(),
             expected: "the URL of an upload",
             answer: location.to_owned(),
         })?;
-        match self.origin.may_upload_to(&origin) {
-            true => Ok(url),
-            false => Err(PushError::InsecureUpload {
+        if self.origin.may_upload_to(&origin) {
+            Ok(url)
+        } else {
+            Err(PushError::InsecureUpload {
                 host: self.host.clone(),
                 other: origin.to_string(),
-            }),
+            })
         }
     }
 
@@ -146,15 +148,16 @@ impl Registry {
 
     /// An answer that is no success is an error with the registry's words.
     fn accept(&self, act: &str, answer: Answer) -> Result<Answer, PushError> {
-        match answer.status.is_success() {
-            true => Ok(answer),
-            false => Err(PushError::Refused {
+        if answer.status.is_success() {
+            Ok(answer)
+        } else {
+            Err(PushError::Refused {
                 host: self.host.clone(),
                 act: format!("{act} to {}", self.repository),
                 status: answer.status,
                 words: words(&answer.body),
                 with_credentials: self.credentials.is_some(),
-            }),
+            })
         }
     }
 
@@ -229,9 +232,10 @@ impl Registry {
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.map_err(self.unusable())?;
         // a POST with a body exchanges a refresh token, which the service may accept only once
-        match request.method() == Method::POST && has_body {
-            true => self.http.send(&self.host, request).await,
-            false => retry::send(&self.http, &self.host, request).await,
+        if request.method() == Method::POST && has_body {
+            self.http.send(&self.host, request).await
+        } else {
+            retry::send(&self.http, &self.host, request).await
         }
     }
 
@@ -320,8 +324,10 @@ const MOST_WORDS: usize = 300;
 /// The errors in an answer, as the specification defines them, or else its first line.
 fn words(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let errors = json["errors"].as_array().into_iter().flatten();
-    let errors: Vec<String> = errors
+    let errors: Vec<String> = json["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
         .map(|error| {
             let text = |key: &str| error[key].as_str().unwrap_or_default();
             let (code, message) = (text("code"), text("message"));
@@ -333,13 +339,14 @@ fn words(body: &[u8]) -> String {
             format!("{code}{separator}{message}")
         })
         .collect();
-    let text = match errors.is_empty() {
-        true => String::from_utf8_lossy(body)
+    let text = if errors.is_empty() {
+        String::from_utf8_lossy(body)
             .lines()
             .next()
             .unwrap_or_default()
-            .to_owned(),
-        false => errors.join("; "),
+            .to_owned()
+    } else {
+        errors.join("; ")
     };
     text.chars().take(MOST_WORDS).collect()
 }

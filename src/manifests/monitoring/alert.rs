@@ -97,21 +97,23 @@ pub fn rules(operator: &Operator) -> Vec<Value> {
     let job = job(operator);
     let seconds = seconds_before_expiry(operator).to_string();
     let has_webhooks = operator.webhooks.is_some();
-    let alerts = ALERTS.iter().filter(|it| has_webhooks || !it.of_webhooks);
-    let rules = alerts.map(|alert| {
-        let section = alert.name.to_lowercase();
-        json!({
-            "alert": alert.name,
-            "expr": alert.query.replace("JOB", &job).replace("SECONDS", &seconds),
-            "for": alert.after,
-            "labels": {"severity": alert.severity, "operator": operator.name},
-            "annotations": {
-                "summary": format!("{}: {}", operator.name, alert.summary),
-                "runbook_url": format!("{RUNBOOKS}#{section}"),
-            },
+    ALERTS
+        .iter()
+        .filter(|it| has_webhooks || !it.of_webhooks)
+        .map(|alert| {
+            let section = alert.name.to_lowercase();
+            json!({
+                "alert": alert.name,
+                "expr": alert.query.replace("JOB", &job).replace("SECONDS", &seconds),
+                "for": alert.after,
+                "labels": {"severity": alert.severity, "operator": operator.name},
+                "annotations": {
+                    "summary": format!("{}: {}", operator.name, alert.summary),
+                    "runbook_url": format!("{RUNBOOKS}#{section}"),
+                },
+            })
         })
-    });
-    rules.collect()
+        .collect()
 }
 
 #[cfg(test)]

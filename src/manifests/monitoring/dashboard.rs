@@ -169,8 +169,7 @@ pub fn dashboard(operator: &Operator) -> Value {
     let panels = PANELS.iter().chain(of_webhooks).enumerate();
     let panels = panels.map(|(index, (title, unit, queries))| {
         let (row, column) = (index / (COLUMNS / WIDTH), index % (COLUMNS / WIDTH));
-        let targets = queries.iter().zip('A'..);
-        let targets = targets.map(|((query, legend), letter)| {
+        let targets = queries.iter().zip('A'..).map(|((query, legend), letter)| {
             json!({
                 "refId": letter,
                 "datasource": source,

@@ -52,9 +52,12 @@ fn mutate() -> Webhook {
 
 /// The objects of a role, in the order of the manifests.
 fn of_role(operator: &Operator, role: &Role) -> Vec<Value> {
-    let objects = manifests(operator).objects.into_iter();
-    let objects = objects.filter(|object| object.role == *role);
-    objects.map(|object| object.value).collect()
+    manifests(operator)
+        .objects
+        .into_iter()
+        .filter(|object| object.role == *role)
+        .map(|object| object.value)
+        .collect()
 }
 
 /// The webhooks of an operator that validate.
@@ -249,8 +252,10 @@ fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
     .to_vec();
     let of = |namespaces, certificates| -> Vec<Value> {
         let operator = with_webhooks(namespaces, certificates, admitted.clone());
-        let webhooks = validating(&operator).into_iter();
-        webhooks.map(|it| it["matchConditions"].clone()).collect()
+        validating(&operator)
+            .into_iter()
+            .map(|it| it["matchConditions"].clone())
+            .collect()
     };
     // the selector of namespaces excludes them
     for conditions in of(Namespaces::All, Certificates::Managed) {

@@ -84,8 +84,9 @@ fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
         tag: _,
         digest,
     } = Image::of(image);
-    let deployment = manifests(operator).objects.into_iter();
-    let deployment = deployment
+    let deployment = manifests(operator)
+        .objects
+        .into_iter()
         .filter(|object: &Object| object.role == Role::Deployment)
         .map(|object| object.value)
         .next()

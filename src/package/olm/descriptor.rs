@@ -16,21 +16,22 @@ pub fn descriptors(version: &Version) -> [Vec<Value>; 2] {
     ["spec", "status"].map(|part| {
         let fields = version.schema.properties.get(part);
         let fields = fields.into_iter().flat_map(|it| &it.properties);
-        let fields = fields.map(|(name, schema)| {
-            let mut descriptor = json!({"path": name, "displayName": words(name)});
-            if let Some(description) = &schema.description {
-                descriptor["description"] = description.trim().into();
-            }
-            let forms = match part {
-                "spec" => spec_forms(version, name, schema),
-                _ => status_forms(name, schema),
-            };
-            if !forms.is_empty() {
-                descriptor["x-descriptors"] = forms.into();
-            }
-            descriptor
-        });
-        fields.collect()
+        fields
+            .map(|(name, schema)| {
+                let mut descriptor = json!({"path": name, "displayName": words(name)});
+                if let Some(description) = &schema.description {
+                    descriptor["description"] = description.trim().into();
+                }
+                let forms = match part {
+                    "spec" => spec_forms(version, name, schema),
+                    _ => status_forms(name, schema),
+                };
+                if !forms.is_empty() {
+                    descriptor["x-descriptors"] = forms.into();
+                }
+                descriptor
+            })
+            .collect()
     })
 }
 
@@ -87,9 +88,10 @@ pub fn words(name: &str) -> String {
         if begins && !text.is_empty() {
             text.push(' ');
         }
-        match begins {
-            true => text.extend(character.to_uppercase()),
-            false => text.push(character),
+        if begins {
+            text.extend(character.to_uppercase())
+        } else {
+            text.push(character)
         }
     }
     text
@@ -149,9 +151,9 @@ mod tests {
             index: 0,
         };
         let shown = descriptors(&version).map(|of| {
-            let of = of.iter();
-            let of = of.map(|it| format!("{} {}", it["path"], it["x-descriptors"]));
-            of.collect::<Vec<_>>()
+            of.iter()
+                .map(|it| format!("{} {}", it["path"], it["x-descriptors"]))
+                .collect::<Vec<_>>()
         });
         let ui = |form: &str| format!("\"{UI}:{form}\"");
         let [select, safe] = [ui("select:fast"), ui("select:safe")];

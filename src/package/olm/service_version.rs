@@ -156,11 +156,12 @@ fn for_olm(operator: &Operator, pod: &mut Value) {
 fn owned(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
     let mut owned = vec![];
     for OwnKind { api, .. } in kinds {
-        let mut controllers = operator.controllers.iter();
-        let controller = controllers
-            .find(|it| it.resource.group == api.group && it.resource.kind == api.names.kind);
-        let children = controller.iter().flat_map(|it| &it.owns);
-        let children: Vec<Value> = children
+        let children: Vec<Value> = operator
+            .controllers
+            .iter()
+            .find(|it| it.resource.group == api.group && it.resource.kind == api.names.kind)
+            .iter()
+            .flat_map(|it| &it.owns)
             .map(|(child, _)| json!({"kind": child.kind, "name": "", "version": child.version}))
             .collect();
         for version in api.versions.iter().filter(|it| it.served) {
@@ -214,16 +215,18 @@ fn required(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
         .collect();
     needed.sort_by_key(|it| (it.name(), it.version.clone()));
     needed.dedup();
-    let required = needed.into_iter().map(|it| {
-        json!({
-            "name": it.name(),
-            "kind": it.kind,
-            "version": it.version,
-            "displayName": words(&it.kind),
-            "description": format!("The operator uses objects of the kind {}", it.kind),
+    needed
+        .into_iter()
+        .map(|it| {
+            json!({
+                "name": it.name(),
+                "kind": it.kind,
+                "version": it.version,
+                "displayName": words(&it.kind),
+                "description": format!("The operator uses objects of the kind {}", it.kind),
+            })
         })
-    });
-    required.collect()
+        .collect()
 }
 
 /// The webhooks: <https://olm.operatorframework.io/docs/advanced-tasks/adding-admission-and-conversion-webhooks/>

@@ -52,12 +52,14 @@ impl Versions<'_> {
         for question in questions {
             let base = ident(question);
             let is_used = |ident: &str| answers.iter().any(|answer| answer.ident == ident);
-            let names = (1..).map(|number| match number {
-                1 => base.clone(),
-                number => format!("{base}_{number}"),
-            });
-            let mut free = names.filter(|name| !is_used(name) && !FIXED.contains(&name.as_str()));
-            let ident = free.next().unwrap_or_default();
+            let ident = (1..)
+                .map(|number| match number {
+                    1 => base.clone(),
+                    number => format!("{base}_{number}"),
+                })
+                .filter(|name| !is_used(name) && !FIXED.contains(&name.as_str()))
+                .next()
+                .unwrap_or_default();
             answers.push(self.answer(question, ident));
         }
         answers

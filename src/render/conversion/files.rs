@@ -100,8 +100,9 @@ pub fn conversion_files(
     facts: &[(String, KindFacts)],
 ) -> Converted {
     let facts = |name: &str| {
-        let mut facts = facts.iter().filter(|(version, _)| version == name);
         let (_, facts) = facts
+            .iter()
+            .filter(|(version, _)| version == name)
             .next()
             .expect("conversions are of versions with types");
         facts
@@ -111,9 +112,10 @@ pub fn conversion_files(
     let questions = conversions.spokes.iter();
     let questions = questions.flat_map(|spoke| &spoke.derivation.questions);
     let suggested = questions.filter(|it| matches!(it, Question::Renamed(_)));
-    let declaration = match kind.renames.is_empty() && suggested.count() < 2 {
-        true => Declaration::Key,
-        false => Declaration::Entry,
+    let declaration = if kind.renames.is_empty() && suggested.count() < 2 {
+        Declaration::Key
+    } else {
+        Declaration::Entry
     };
     let spokes = conversions.spokes.iter().map(|spoke| {
         let version = spoke.version;

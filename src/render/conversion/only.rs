@@ -37,13 +37,17 @@ pub fn kept(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Kept> {
     let of_end = |end: End| {
         let [version, other] = names(end, spoke, conversions);
         let is_sensitive = |only: &Path| {
-            let mut sensitive = conversions.sensitive.iter();
-            sensitive.any(|(of, path)| *of == version && only.is_within(path))
+            conversions
+                .sensitive
+                .iter()
+                .any(|(of, path)| *of == version && only.is_within(path))
         };
         let moved = moved(end, &spoke.derivation);
-        let paths = only(spoke).filter(|(of, _)| *of == end);
-        let paths = paths.flat_map(|(_, path)| unmoved(path, schema(end), &moved));
-        let paths: Vec<Path> = paths.filter(|path| !is_sensitive(path)).collect();
+        let paths: Vec<Path> = only(spoke)
+            .filter(|(of, _)| *of == end)
+            .flat_map(|(_, path)| unmoved(path, schema(end), &moved))
+            .filter(|path| !is_sensitive(path))
+            .collect();
         (!paths.is_empty()).then_some(Kept {
             version,
             other,
@@ -97,16 +101,17 @@ fn unmoved(path: &Path, root: &Schema, moved: &[&Path]) -> Vec<Path> {
 pub fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Unplaced> {
     let of_field = |(end, only): (End, &Path)| {
         let [version, other] = names(end, spoke, conversions);
-        let sensitive = conversions.sensitive.iter();
-        let sensitive = sensitive
-            .filter(|(of, path)| *of == version && (path.is_within(only) || only.is_within(path)));
-        let unplaced = sensitive.map(|(_, path)| Unplaced {
-            version: version.clone(),
-            other: other.clone(),
-            path: path.clone(),
-            only: only.clone(),
-        });
-        unplaced.collect::<Vec<_>>()
+        conversions
+            .sensitive
+            .iter()
+            .filter(|(of, path)| *of == version && (path.is_within(only) || only.is_within(path)))
+            .map(|(_, path)| Unplaced {
+                version: version.clone(),
+                other: other.clone(),
+                path: path.clone(),
+                only: only.clone(),
+            })
+            .collect::<Vec<_>>()
     };
     only(spoke).flat_map(of_field).collect()
 }

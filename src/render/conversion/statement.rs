@@ -56,8 +56,7 @@ pub fn statements(derivation: &Derivation, answers: &[Answer]) -> String {
                 text += &call(&method("supply", *end), [quoted(path), field]);
             }
             Question::Values(place, _) => {
-                let rules = derivation.rules.iter();
-                let pairs = rules.filter_map(|rule| match rule {
+                let pairs = derivation.rules.iter().filter_map(|rule| match rule {
                     Rule::Values(it, pairs) if it == place => Some(pairs.as_slice()),
                     _ => None,
                 });

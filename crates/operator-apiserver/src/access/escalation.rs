@@ -118,8 +118,10 @@ fn has_permission(store: &Store, user: &User, permission: &Permission, namespace
 /// Splits a rule into its permissions.
 fn permissions(rule: &Value) -> Vec<Permission> {
     let list = |field: &str| -> Vec<String> {
-        let items = rule[field].as_array().into_iter().flatten();
-        items
+        rule[field]
+            .as_array()
+            .into_iter()
+            .flatten()
             .filter_map(|item| item.as_str().map(str::to_owned))
             .collect()
     };
@@ -176,10 +178,11 @@ fn listed(permissions: &[Permission]) -> String {
     let lines: BTreeSet<String> = permissions
         .iter()
         .map(|permission| {
-            let same = permissions
+            let verbs: Vec<String> = permissions
                 .iter()
-                .filter(|other| thing(other) == thing(permission));
-            let verbs: Vec<String> = same.map(|other| format!("{:?}", other.verb)).collect();
+                .filter(|other| thing(other) == thing(permission))
+                .map(|other| format!("{:?}", other.verb))
+                .collect();
             format!("{{{}, Verbs:[{}]}}", thing(permission), verbs.join(" "))
         })
         .collect();

@@ -74,6 +74,7 @@ pub(crate) fn check_owners(
 }
 
 fn owners(object: &Value) -> &[Value] {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.map_or(&[], Vec::as_slice)
+    object["metadata"]["ownerReferences"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
 }

@@ -37,8 +37,10 @@ pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourceP
     }
     if path.name.is_empty() && matches!(verb, "list" | "watch") {
         // Who asks for one name may have the right to it.
-        let mut terms = call.param("fieldSelector").split(',');
-        let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
+        let name = call
+            .param("fieldSelector")
+            .split(',')
+            .find_map(|term| term.strip_prefix("metadata.name="));
         name.unwrap_or_default()
             .trim_start_matches('=')
             .clone_into(&mut path.name);
@@ -122,8 +124,9 @@ pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Optio
     }
     bindings.into_iter().find_map(|(binding, namespace)| {
         let subjects = items(&binding["subjects"]);
-        let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
-        let subject = subjects.next()?;
+        let subject = subjects
+            .filter(|subject| is_subject(subject, user, namespace))
+            .next()?;
         let rules = rules(store, binding, namespace);
         let covers = rules.iter().any(|rule| covers(rule, attempt));
         covers.then(|| describe(binding, subject, namespace))

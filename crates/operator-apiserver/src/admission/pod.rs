@@ -25,8 +25,10 @@ pub(crate) fn admit_pod(store: &Store, request: &Request<'_>, pod: &mut Value) -
 }
 
 fn admit_account(store: &Store, request: &Request<'_>, pod: &mut Value) -> Result<()> {
-    let given = pod["spec"]["serviceAccountName"].as_str();
-    let account = given.filter(|name| !name.is_empty()).unwrap_or("default");
+    let account = pod["spec"]["serviceAccountName"]
+        .as_str()
+        .filter(|name| !name.is_empty())
+        .unwrap_or("default");
     let account = account.to_owned();
     let namespace = &request.path.namespace;
     let key = Key::new(SERVICE_ACCOUNTS, namespace, &account);
@@ -105,13 +107,15 @@ fn admit_priority(store: &Store, request: &Request<'_>, pod: &mut Value) -> Resu
 
 /// Sets the overhead and the scheduling of the pod's RuntimeClass. An overhead without a class is rejected.
 fn admit_runtime(store: &Store, request: &Request<'_>, pod: &mut Value) -> Result<()> {
-    let class = pod["spec"]["runtimeClassName"].as_str().map(str::to_owned);
-    let class = class.map(|name| {
-        let found = store.find(&Key::new(RUNTIME_CLASSES, "", &name));
-        let none = || format!("pod rejected: RuntimeClass {name:?} not found");
-        found.ok_or_else(|| refused(request.kind, pod, &none()))
-    });
-    let class = class.transpose()?;
+    let class = pod["spec"]["runtimeClassName"]
+        .as_str()
+        .map(str::to_owned)
+        .map(|name| {
+            let found = store.find(&Key::new(RUNTIME_CLASSES, "", &name));
+            let none = || format!("pod rejected: RuntimeClass {name:?} not found");
+            found.ok_or_else(|| refused(request.kind, pod, &none()))
+        })
+        .transpose()?;
     let class = class.as_deref().unwrap_or(&Value::Null);
     let (fixed, overhead) = (&class["overhead"]["podFixed"], &pod["spec"]["overhead"]);
     let has_overhead = overhead.as_object().is_some_and(|it| !it.is_empty());

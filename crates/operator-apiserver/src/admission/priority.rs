@@ -13,8 +13,9 @@ use crate::store::Store;
 
 /// The class of pods that name none.
 pub(crate) fn default_priority_class(store: &Store) -> Option<Arc<Value>> {
-    let classes = store.of_kind(PRIORITY_CLASSES, "").map(|(_, it)| it);
-    classes
+    store
+        .of_kind(PRIORITY_CLASSES, "")
+        .map(|(_, it)| it)
         .filter(|class| class["globalDefault"] == true)
         .min_by_key(|class| class["value"].as_i64())
         .cloned()

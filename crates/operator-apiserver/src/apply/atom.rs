@@ -52,8 +52,9 @@ impl Atom {
                 Self::List(items.iter().map(|item| Self::with(item, number)).collect())
             }
             Value::Object(fields) => {
-                let fields = fields.iter();
-                let fields = fields.map(|(name, value)| (name.clone(), Self::with(value, number)));
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Self::with(value, number)));
                 Self::Map(fields.collect())
             }
         }

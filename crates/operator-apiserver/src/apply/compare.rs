@@ -48,10 +48,12 @@ impl Comparison {
         let shaped = new.filter(|value| !value.is_null()).or(old).or(new);
         let shape = shaped.map_or(Shape::Leaf, |value| node.shape(value));
         // Without a schema, a value may change its shape; then it is also compared in its previous shape.
-        let before = old.filter(|value| !value.is_null());
-        let before = before.map(|value| node.shape(value));
-        let other = before.filter(|before| discriminant(before) != discriminant(&shape));
-        let was_leaf = other.is_some_and(|shape| self.compare_as(shape, old, new, node, path));
+        let before = old
+            .filter(|value| !value.is_null())
+            .map(|value| node.shape(value));
+        let was_leaf = before
+            .filter(|before| discriminant(before) != discriminant(&shape))
+            .is_some_and(|shape| self.compare_as(shape, old, new, node, path));
         let is_leaf = self.compare_as(shape, old, new, node, path) || was_leaf;
         match (old, new) {
             (None, _) => self.added.insert(path),

@@ -76,8 +76,7 @@ pub(crate) fn kind_error(value: &Value) -> Option<String> {
             go_type(value)
         ));
     };
-    let mut fields = fields.iter();
-    let (name, found) = fields.find(|(name, value)| {
+    let (name, found) = fields.iter().find(|(name, value)| {
         ["apiVersion", "kind"].contains(&name.as_str()) && !value.is_string() && !value.is_null()
     })?;
     Some(format!(

@@ -337,8 +337,10 @@ pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
         }
         (Value::Array(items), Value::Array(sent)) if items.len() == sent.len() => {
             if let Some(schema) = &schema.items {
-                let items = items.iter_mut().zip(sent);
-                items.for_each(|(item, sent)| restore_empty(item, sent, schema));
+                items
+                    .iter_mut()
+                    .zip(sent)
+                    .for_each(|(item, sent)| restore_empty(item, sent, schema));
             }
         }
         _ => {}

@@ -79,8 +79,10 @@ pub(super) fn restore_points(value: &mut Value, sent: &Value) {
             }
         }
         (Value::Array(items), Value::Array(sent)) if items.len() == sent.len() => {
-            let items = items.iter_mut().zip(sent);
-            items.for_each(|(item, sent)| restore_points(item, sent));
+            items
+                .iter_mut()
+                .zip(sent)
+                .for_each(|(item, sent)| restore_points(item, sent));
         }
         (value @ Value::Number(_), Value::Number(number))
             if number.is_f64() && value.as_f64() == number.as_f64() =>

@@ -54,8 +54,9 @@ pub(crate) fn in_thousandths(text: &str) -> Option<String> {
 
 /// Whether the first quantity is larger than the second; false if one of them is invalid.
 pub(crate) fn is_more(one: &str, other: &str) -> bool {
-    let amounts = amount(one).zip(amount(other));
-    amounts.is_some_and(|(one, other)| one > other)
+    amount(one)
+        .zip(amount(other))
+        .is_some_and(|(one, other)| one > other)
 }
 
 /// Splits a quantity into number and suffix.

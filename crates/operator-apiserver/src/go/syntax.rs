@@ -42,16 +42,19 @@ pub(crate) fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
         ("expected `,` or `]`", "after array element"),
         ("trailing characters", "after top-level value"),
     ];
-    let place = place.iter().find(|(ours, _)| text.starts_with(ours));
-    let place = place.map_or("looking for beginning of value", |(_, theirs)| theirs);
+    let place = place
+        .iter()
+        .find(|(ours, _)| text.starts_with(ours))
+        .map_or("looking for beginning of value", |(_, theirs)| theirs);
     format!("invalid character {found:?} {place}")
 }
 
 /// The incomplete literal at the end of a text, and its next character.
 fn broken_literal(text: &[u8]) -> Option<(&'static str, char)> {
     ["null", "true", "false"].into_iter().find_map(|literal| {
-        let mut parts = (1..literal.len()).map(|at| literal.split_at(at));
-        let (_, rest) = parts.find(|(has, _)| text.ends_with(has.as_bytes()))?;
+        let (_, rest) = (1..literal.len())
+            .map(|at| literal.split_at(at))
+            .find(|(has, _)| text.ends_with(has.as_bytes()))?;
         Some((literal, rest.chars().next()?))
     })
 }

@@ -127,8 +127,9 @@ pub(crate) fn sorted(value: &Value) -> Value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by_key(|(name, _)| *name);
-            let fields = fields.into_iter();
-            let fields = fields.map(|(name, value)| (name.clone(), sorted(value)));
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| (name.clone(), sorted(value)));
             Value::Object(fields.collect())
         }
         Value::Array(items) => items.iter().map(sorted).collect(),

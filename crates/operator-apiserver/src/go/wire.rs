@@ -18,9 +18,12 @@ pub(crate) fn types() -> &'static HashMap<String, Fields> {
 
 /// The type of a field, in the notation of the data.
 fn field_type(owner: &str, field: &str) -> Option<&'static str> {
-    let fields = types().get(owner)?.values();
-    let mut fields = fields.filter(|(name, _)| name == field);
-    fields.next().map(|(_, type_)| type_.as_str())
+    types()
+        .get(owner)?
+        .values()
+        .filter(|(name, _)| name == field)
+        .next()
+        .map(|(_, type_)| type_.as_str())
 }
 
 /// A field of a struct, as the decoder names it: with the nested struct that contains it.
@@ -30,11 +33,13 @@ pub(crate) fn in_struct(owner: &str, field: &str) -> String {
         if fields.values().any(|(name, _)| name == field) {
             return Some(field.to_owned());
         }
-        let mut within = fields.values().filter(|(name, _)| name.is_empty());
-        within.find_map(|(_, type_)| {
-            let name = type_.rsplit('.').next()?;
-            Some(format!("{name}.{}", find(type_, field)?))
-        })
+        fields
+            .values()
+            .filter(|(name, _)| name.is_empty())
+            .find_map(|(_, type_)| {
+                let name = type_.rsplit('.').next()?;
+                Some(format!("{name}.{}", find(type_, field)?))
+            })
     }
     find(owner, field).unwrap_or_else(|| field.to_owned())
 }

@@ -152,11 +152,14 @@ fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {
 /// Sets the type of a Secret, and converts `stringData` to `data`.
 fn set_secret_defaults(object: &mut Value) {
     fields(object, &[("type", json!("Opaque"))]);
-    let texts = object
+    for (key, text) in object
         .as_object_mut()
-        .and_then(|secret| secret.shift_remove("stringData"));
-    let texts = texts.as_ref().and_then(Value::as_object);
-    for (key, text) in texts.into_iter().flatten() {
+        .and_then(|secret| secret.shift_remove("stringData"))
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
         let text = text.as_str().unwrap_or_default();
         object["data"][key.as_str()] = STANDARD.encode(text).into();
     }

@@ -12,9 +12,11 @@ use crate::model::metadata::{finalizers, is_standard_finalizer};
 pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<String> {
     let before = live.map(finalizers).unwrap_or_default();
     let added: BTreeSet<&str> = finalizers(object).into_iter().collect();
-    let added = added.into_iter().filter(|name| !before.contains(name));
-    let short = added.filter(|name| !name.contains('/') && !is_standard_finalizer(name));
-    let short = short.filter(|_| kind.custom.is_some());
+    let short = added
+        .into_iter()
+        .filter(|name| !before.contains(name))
+        .filter(|name| !name.contains('/') && !is_standard_finalizer(name))
+        .filter(|_| kind.custom.is_some());
     let text = |name: &str| {
         let how = if name.contains('.') {
             " including a path (/)"

@@ -16,8 +16,10 @@ pub(crate) struct Key {
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         let namespaces = || {
-            let ours = self.namespace.bytes().chain(*b"/");
-            ours.cmp(other.namespace.bytes().chain(*b"/"))
+            self.namespace
+                .bytes()
+                .chain(*b"/")
+                .cmp(other.namespace.bytes().chain(*b"/"))
         };
         self.group
             .cmp(&other.group)

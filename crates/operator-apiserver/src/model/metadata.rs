@@ -82,8 +82,9 @@ pub(crate) fn uid() -> String {
 
 /// Creates a name of at most 63 bytes with a prefix.
 pub(crate) fn generated(prefix: &str) -> String {
-    let mut kept = (0..=prefix.len().min(58)).rev();
-    let kept = kept.find(|at| prefix.is_char_boundary(*at));
+    let kept = (0..=prefix.len().min(58))
+        .rev()
+        .find(|at| prefix.is_char_boundary(*at));
     format!("{}{}", &prefix[..kept.unwrap_or_default()], suffix())
 }
 

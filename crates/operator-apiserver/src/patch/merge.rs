@@ -41,8 +41,10 @@ fn merge(value: &mut Value, patch: &Value) {
 fn pruned(patch: &Value) -> Value {
     match patch {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields = fields.map(|(name, value)| (name.clone(), pruned(value)));
+            let fields = fields
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (name.clone(), pruned(value)));
             Value::Object(fields.collect())
         }
         Value::Array(items) => items.iter().map(pruned).collect(),

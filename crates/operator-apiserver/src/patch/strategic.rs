@@ -238,8 +238,9 @@ fn sorted(
     let mut sorted = Vec::new();
     for item in named {
         let is_before = |other: &Value| {
-            let places = place(live, other).zip(place(live, &item));
-            places.is_some_and(|(other, item)| other < item)
+            place(live, other)
+                .zip(place(live, &item))
+                .is_some_and(|(other, item)| other < item)
         };
         while let Some(other) = others.next_if(is_before) {
             sorted.push(other);
@@ -254,8 +255,9 @@ fn sorted(
 fn taken(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => {
-            let items = items.iter_mut();
-            let kept = items.filter_map(|item| without_directives(item).then(|| item.clone()));
+            let kept = items
+                .iter_mut()
+                .filter_map(|item| without_directives(item).then(|| item.clone()));
             Some(kept.collect())
         }
         value => without_directives(value).then(|| value.clone()),

@@ -61,8 +61,10 @@ impl Token {
         };
         let bytes = BASE64.decode(text).map_err(|_| {
             let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-            let at = text.bytes().position(|byte| !is_letter(byte));
-            let at = at.unwrap_or(text.len() - 1);
+            let at = text
+                .bytes()
+                .position(|byte| !is_letter(byte))
+                .unwrap_or(text.len() - 1);
             wrong(format!("illegal base64 data at input byte {at}"))
         })?;
         let token: Value = read_json(&bytes).map_err(wrong)?;

@@ -129,8 +129,9 @@ fn line(
     if !is_meant {
         return Ok(None);
     }
-    let previous = event.previous.as_ref();
-    let previous = previous
+    let previous = event
+        .previous
+        .as_ref()
         .map(|old| stored::present(conversions, kind, old))
         .transpose();
     let object = stored::present(conversions, kind, &event.object)?;

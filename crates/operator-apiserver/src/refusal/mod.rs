@@ -113,11 +113,13 @@ pub fn verdict(object: &Value) -> Verdict {
 
 /// The known fields beside an unknown one.
 fn beside(kind: &Kind, field: &str) -> Vec<String> {
-    let root = kind.type_name.as_ref();
-    let root = root.and_then(|name| builtin().types.get(name));
+    let root = kind
+        .type_name
+        .as_ref()
+        .and_then(|name| builtin().types.get(name));
     let parents = field.rsplit_once('.').map_or("", |(parents, _)| parents);
     let mut steps = parents.split('.').filter(|step| !step.is_empty());
-    let parent = root.and_then(|root| {
+    root.and_then(|root| {
         steps.try_fold(resolve(root), |parent, step| {
             let (name, index) = step.split_once('[').unwrap_or((step, ""));
             let value = resolve(parent.properties.get(name)?);
@@ -126,7 +128,9 @@ fn beside(kind: &Kind, field: &str) -> Vec<String> {
                 _ => value.items.as_deref().map(resolve),
             }
         })
-    });
-    let known = parent.into_iter().flat_map(|it| it.properties.keys());
-    known.cloned().collect()
+    })
+    .into_iter()
+    .flat_map(|it| it.properties.keys())
+    .cloned()
+    .collect()
 }

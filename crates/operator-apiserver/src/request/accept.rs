@@ -10,9 +10,12 @@ pub(crate) struct Range<'a> {
 
 /// The ranges of a header, in the order in which they are tried.
 pub(crate) fn ranges(header: &str) -> Vec<Range<'_>> {
-    let given = header.split(',').map(str::trim);
-    let given = given.filter(|range| range.contains('/') || range.starts_with('*'));
-    let mut ranges: Vec<Range<'_>> = given.map(Range::read).collect();
+    let mut ranges: Vec<Range<'_>> = header
+        .split(',')
+        .map(str::trim)
+        .filter(|range| range.contains('/') || range.starts_with('*'))
+        .map(Range::read)
+        .collect();
     // The comparison is not a total order, so the sorting algorithm matters: Go uses insertion sort.
     for end in 1..ranges.len() {
         let mut at = end;
@@ -37,13 +40,16 @@ impl<'a> Range<'a> {
 
     /// The last of several values for a parameter counts.
     pub fn param(&self, name: &str) -> Option<&'a str> {
-        let mut params = self.params.iter().rev();
-        params.find_map(|(key, value)| (*key == name).then_some(*value))
+        self.params
+            .iter()
+            .rev()
+            .find_map(|(key, value)| (*key == name).then_some(*value))
     }
 
     fn weight(&self) -> f32 {
-        let weight = self.param("q").map(|q| q.parse().unwrap_or_default());
-        weight.unwrap_or(1.0)
+        self.param("q")
+            .map(|q| q.parse().unwrap_or_default())
+            .unwrap_or(1.0)
     }
 
     /// Compares ranges: first by weight, then ranges without a wildcard before others.

@@ -76,11 +76,12 @@ fn unsupported(kind: &Kind) -> Failure {
 impl Call {
     pub fn read(parts: &Parts, body: Bytes) -> Self {
         let header = |name: &str| {
-            let value = parts
+            parts
                 .headers
                 .get(name)
-                .and_then(|value| value.to_str().ok());
-            value.unwrap_or_default().to_owned()
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned()
         };
         let given = parts.uri.query().unwrap_or_default();
         let mut query = BTreeMap::new();
@@ -232,8 +233,9 @@ impl User {
 
     fn read(headers: &http::HeaderMap) -> Option<Self> {
         let name = headers.get("impersonate-user")?.to_str().ok()?.to_owned();
-        let groups = headers.get_all("impersonate-group").iter();
-        let mut groups: Vec<String> = groups
+        let mut groups: Vec<String> = headers
+            .get_all("impersonate-group")
+            .iter()
             .filter_map(|group| Some(group.to_str().ok()?.to_owned()))
             .collect();
         let account = name

@@ -58,8 +58,10 @@ impl Selector {
 fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
     let own = strategy(kind).selectable_fields;
     let custom = kind.custom.as_ref().is_some_and(|custom| {
-        let mut paths = custom.selectable_fields.iter();
-        paths.any(|path| path.trim_start_matches('.') == name)
+        custom
+            .selectable_fields
+            .iter()
+            .any(|path| path.trim_start_matches('.') == name)
     });
     let known = own
         .unwrap_or_default()

@@ -14,15 +14,14 @@ const CUT: usize = 256;
 pub(crate) fn headers(texts: &[String]) -> Vec<String> {
     let whole = shown(texts, |text| text.into());
     let sum = |shown: &[Cow<'_, str>]| shown.iter().map(|text| text.chars().count()).sum::<usize>();
-    let shown = match sum(&whole) > LIMIT {
-        false => whole,
-        true => {
-            let mut cut = shown(texts, |text| text.chars().take(CUT).collect());
-            while sum(&cut[..cut.len() - 1]) >= LIMIT {
-                cut.pop();
-            }
-            cut
+    let shown = if sum(&whole) > LIMIT {
+        let mut cut = shown(texts, |text| text.chars().take(CUT).collect());
+        while sum(&cut[..cut.len() - 1]) >= LIMIT {
+            cut.pop();
         }
+        cut
+    } else {
+        whole
     };
     shown.iter().map(|text| header(text)).collect()
 }

@@ -79,8 +79,10 @@ fn budgets(store: &Store, pod: &Value) -> Vec<Value> {
         let selector = &budget["spec"]["selector"];
         !selector.is_null() && selects(selector, labels)
     };
-    let budgets = budgets.filter(|(_, budget)| is_meant(budget));
-    budgets.map(|(_, budget)| Value::clone(budget)).collect()
+    budgets
+        .filter(|(_, budget)| is_meant(budget))
+        .map(|(_, budget)| Value::clone(budget))
+        .collect()
 }
 
 /// Uses one disruption of a budget, or rejects the eviction.

@@ -180,9 +180,12 @@ fn each(schema: &Schema, call: &mut impl FnMut(&Schema)) {
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
         _ => None,
     };
-    let below = schema.properties.values();
-    let below = below.chain(schema.items.as_deref()).chain(element);
-    below.for_each(|part| each(part, call));
+    schema
+        .properties
+        .values()
+        .chain(schema.items.as_deref())
+        .chain(element)
+        .for_each(|part| each(part, call));
 }
 
 fn each_mut(schema: &mut Schema, call: &mut impl FnMut(&mut Schema)) {
@@ -191,9 +194,12 @@ fn each_mut(schema: &mut Schema, call: &mut impl FnMut(&mut Schema)) {
         Some(SchemaOrBool::Schema(element)) => Some(&mut **element),
         _ => None,
     };
-    let below = schema.properties.values_mut();
-    let below = below.chain(schema.items.as_deref_mut()).chain(element);
-    below.for_each(|part| each_mut(part, call));
+    schema
+        .properties
+        .values_mut()
+        .chain(schema.items.as_deref_mut())
+        .chain(element)
+        .for_each(|part| each_mut(part, call));
 }
 
 fn pointer(type_name: &str) -> String {

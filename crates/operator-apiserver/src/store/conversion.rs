@@ -109,8 +109,7 @@ impl Conversions {
 
     /// Converts an object of a CRD to another version, without pruning.
     pub(crate) fn convert(&self, crd: &Crd, mut object: Value, to: &str) -> Result<Value> {
-        let webhook = crd.webhook.as_ref();
-        let Some(webhook) = webhook.filter(|_| object["apiVersion"] != to) else {
+        let Some(webhook) = crd.webhook.as_ref().filter(|_| object["apiVersion"] != to) else {
             object["apiVersion"] = to.into();
             return Ok(object);
         };

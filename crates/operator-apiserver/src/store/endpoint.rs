@@ -52,6 +52,7 @@ impl Endpoints {
 
 fn named<'a, T>(registered: &'a [(String, T)], url: &Uri) -> Option<&'a T> {
     let is = |wanted: &str| registered.iter().find(|(host, _)| host == wanted);
-    let found = is(url.authority()?.as_str()).or_else(|| is(url.host()?));
-    found.map(|(_, value)| value)
+    is(url.authority()?.as_str())
+        .or_else(|| is(url.host()?))
+        .map(|(_, value)| value)
 }

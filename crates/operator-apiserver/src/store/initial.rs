@@ -25,8 +25,9 @@ const IN_EACH_NAMESPACE: [(Resource, &str); 2] = [
 
 /// The namespace that must have an initial object.
 pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
-    let mut needed = IN_EACH_NAMESPACE.iter();
-    let is_needed = needed.any(|(resource, name)| object.is(*resource) && object.name == *name);
+    let is_needed = IN_EACH_NAMESPACE
+        .iter()
+        .any(|(resource, name)| object.is(*resource) && object.name == *name);
     is_needed.then(|| Key::new(NAMESPACES, "", &object.namespace))
 }
 

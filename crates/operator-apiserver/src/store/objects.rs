@@ -88,12 +88,13 @@ impl Store {
             .of_kind(resource, "")
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        let later = self
+        for event in self
             .log
             .iter()
             .rev()
-            .take_while(|event| event.version > version);
-        for event in later.filter(|event| event.key.is(resource)) {
+            .take_while(|event| event.version > version)
+            .filter(|event| event.key.is(resource))
+        {
             match &event.previous {
                 Some(previous) => objects.insert(event.key.clone(), previous.clone()),
                 None => objects.remove(&event.key),
@@ -214,8 +215,9 @@ impl Store {
 }
 
 fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
-    let owners = owners(object).iter();
-    owners.filter_map(|owner| owner["uid"].as_str())
+    owners(object)
+        .iter()
+        .filter_map(|owner| owner["uid"].as_str())
 }
 
 fn stamp(object: &mut Value, version: u64) {
@@ -240,8 +242,10 @@ mod tests {
     /// The memory of the log's entries, counting each value once.
     fn kept(store: &Store) -> usize {
         let now: BTreeSet<*const Value> = store.objects.values().map(Arc::as_ptr).collect();
-        let values = store.log.iter();
-        let values = values.flat_map(|event| event.previous.iter().chain([&event.object]));
+        let values = store
+            .log
+            .iter()
+            .flat_map(|event| event.previous.iter().chain([&event.object]));
         let past: BTreeMap<*const Value, usize> = values
             .map(|value| (Arc::as_ptr(value), weight(value)))
             .filter(|(at, _)| !now.contains(at))

@@ -33,8 +33,10 @@ impl Registry {
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        let custom = self.custom.values();
-        let custom = custom.flat_map(|registered| &registered.kinds);
+        let custom = self
+            .custom
+            .values()
+            .flat_map(|registered| &registered.kinds);
         builtin().kinds.iter().chain(custom)
     }
 

@@ -96,9 +96,10 @@ pub(crate) fn live(state: &State, request: &Request<'_>) -> Result<Option<Value>
 
 /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
 pub(crate) fn check_collection(store: &Store, kind: &Kind) -> Result<()> {
-    let custom = kind.custom.as_deref();
-    let lost =
-        custom.and_then(|Custom { crd, .. }| first_lost_version(store, crd, kind.resource()));
+    let lost = kind
+        .custom
+        .as_deref()
+        .and_then(|Custom { crd, .. }| first_lost_version(store, crd, kind.resource()));
     match lost {
         Some(lost) => {
             let text = reinitializing(&kind.api_version(), &kind.kind, &lost);

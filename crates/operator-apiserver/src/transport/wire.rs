@@ -304,8 +304,10 @@ mod tests {
         const SIMPLE: &[&str] = &["s", "b", "i", "d", "y", "t", "u", "q", "n", "r", "l"];
         for (name, fields) in types() {
             for (field, type_) in fields.values() {
-                let type_ = type_.trim_start_matches(['!', '?']);
-                let type_ = type_.trim_start_matches("[]").trim_start_matches("{}");
+                let type_ = type_
+                    .trim_start_matches(['!', '?'])
+                    .trim_start_matches("[]")
+                    .trim_start_matches("{}");
                 let is_known = SIMPLE.contains(&type_) || types().contains_key(type_);
                 assert!(is_known, "{name}.{field}: {type_}");
             }
@@ -314,9 +316,12 @@ mod tests {
 
     #[test]
     fn every_built_in_kind_that_is_written_can_be_read() {
-        let written = builtin().kinds.iter();
-        let written = written.filter(|kind| kind.verbs.iter().any(|verb| verb == "create"));
-        for kind in written.filter(|kind| !JSON_ALONE.contains(&kind.group.as_str())) {
+        for kind in builtin()
+            .kinds
+            .iter()
+            .filter(|kind| kind.verbs.iter().any(|verb| verb == "create"))
+            .filter(|kind| !JSON_ALONE.contains(&kind.group.as_str()))
+        {
             let name = kind.type_name.as_deref().unwrap_or_default();
             assert!(types().contains_key(name), "{name}");
         }

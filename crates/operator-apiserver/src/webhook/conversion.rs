@@ -63,8 +63,10 @@ pub(crate) async fn convert(wanted: &Wanted, endpoints: &Endpoints) -> Result<Va
 
 /// The first version of ConversionReview that the webhook and the server support.
 fn review_version(webhook: &ConversionWebhook) -> Result<&str, &'static str> {
-    let mut versions = webhook.review_versions.iter().map(String::as_str);
-    versions
+    webhook
+        .review_versions
+        .iter()
+        .map(String::as_str)
         .find(|version| matches!(*version, "v1" | "v1beta1"))
         .ok_or("no supported conversion review versions")
 }

@@ -118,8 +118,10 @@ impl Controllers<'_> {
                 && event["message"] == message
         };
         let known = self.state.store.of_kind(EVENTS, namespace);
-        let known = known.map(|(_, event)| event).find(|event| is_known(event));
-        let known = known.map(|event| Value::clone(event));
+        let known = known
+            .map(|(_, event)| event)
+            .find(|event| is_known(event))
+            .map(|event| Value::clone(event));
         if let Some(mut event) = known {
             event["count"] = (event["count"].as_i64().unwrap_or(1) + 1).into();
             event["lastTimestamp"] = metadata::now().into();

@@ -42,8 +42,10 @@ impl Controllers<'_> {
         let pods = self.state.store.of_kind(PODS, &key.namespace);
         let is_meant =
             |pod: &Value| !selector.is_null() && selects(selector, &pod["metadata"]["labels"]);
-        let pods = pods.filter(|(_, pod)| is_meant(pod));
-        let pods: Vec<Value> = pods.map(|(_, pod)| Value::clone(pod)).collect();
+        let pods: Vec<Value> = pods
+            .filter(|(_, pod)| is_meant(pod))
+            .map(|(_, pod)| Value::clone(pod))
+            .collect();
         let (expected, desired) = self.expected(budget, &pods)?;
         let mut disrupted = BTreeMap::new();
         for (pod, since) in entries(&budget["status"]["disruptedPods"]) {

@@ -53,8 +53,9 @@ impl Controllers<'_> {
     pub(super) fn controlled(&self, owner: &Value, resource: Resource) -> Vec<Arc<Value>> {
         let namespace = text(owner, "namespace");
         let all = self.state.store.of_kind(resource, namespace);
-        let own = all.filter(|(_, object)| is_controlled_by(object, owner));
-        own.map(|(_, object)| object.clone()).collect()
+        all.filter(|(_, object)| is_controlled_by(object, owner))
+            .map(|(_, object)| object.clone())
+            .collect()
     }
 }
 

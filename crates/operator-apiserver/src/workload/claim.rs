@@ -36,8 +36,10 @@ impl Controllers<'_> {
                 && volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         };
         let volumes = self.state.store.of_kind(VOLUMES, "");
-        let volumes = volumes.filter(|(_, volume)| is_of(volume));
-        let volumes: Vec<Key> = volumes.map(|(key, _)| key.clone()).collect();
+        let volumes: Vec<Key> = volumes
+            .filter(|(_, volume)| is_of(volume))
+            .map(|(key, _)| key.clone())
+            .collect();
         for volume in volumes {
             self.state.remove(&volume);
         }

@@ -79,8 +79,10 @@ impl Controllers<'_> {
         } else {
             active.into()
         };
-        let ends = jobs.iter().filter(|job| has_ended(job, "Complete"));
-        let ends = ends.filter_map(|job| job["status"]["completionTime"].as_str());
+        let ends = jobs
+            .iter()
+            .filter(|job| has_ended(job, "Complete"))
+            .filter_map(|job| job["status"]["completionTime"].as_str());
         if let Some(last) = ends.chain(status["lastSuccessfulTime"].as_str()).max() {
             status["lastSuccessfulTime"] = last.to_owned().into();
         }
@@ -197,8 +199,10 @@ impl Controllers<'_> {
 /// The Job for a scheduled time.
 fn job(cron: &Value, due: Timestamp) -> Value {
     let template = &cron["spec"]["jobTemplate"];
-    let annotations = template["metadata"]["annotations"].as_object().cloned();
-    let mut annotations: Map<String, Value> = annotations.unwrap_or_default();
+    let mut annotations: Map<String, Value> = template["metadata"]["annotations"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     annotations.insert(SCHEDULED.into(), clock::text(due).into());
     let mut metadata = json!({
         "name": format!("{}-{}", name(cron), due.as_second() / 60),

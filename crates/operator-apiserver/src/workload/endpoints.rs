@@ -83,15 +83,17 @@ impl Controllers<'_> {
 
     fn keep_endpoints(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
         let addresses = |wanted: bool| -> Vec<Value> {
-            let pods = pods.iter().filter(|pod| !is_deleting(pod));
-            let addresses = pods.filter(|pod| is_ready(pod) == wanted).map(|pod| {
-                json!({
-                    "ip": pod["status"]["podIP"],
-                    "nodeName": pod["spec"]["nodeName"],
-                    "targetRef": target(pod),
+            pods.iter()
+                .filter(|pod| !is_deleting(pod))
+                .filter(|pod| is_ready(pod) == wanted)
+                .map(|pod| {
+                    json!({
+                        "ip": pod["status"]["podIP"],
+                        "nodeName": pod["spec"]["nodeName"],
+                        "targetRef": target(pod),
+                    })
                 })
-            });
-            addresses.collect()
+                .collect()
         };
         let mut subset = Map::new();
         for (field, wanted) in [("addresses", true), ("notReadyAddresses", false)] {

@@ -65,8 +65,9 @@ fn may_adopt<'a>(
     let of_kind = |kind: &Resource| state.store.of_kind(*kind, namespace);
     let workloads = kinds.iter().flat_map(of_kind);
     let labels = &object["metadata"]["labels"];
-    let adopters = workloads.filter(|(_, workload)| selects(&workload["spec"]["selector"], labels));
-    adopters.map(|(key, _)| key.clone())
+    workloads
+        .filter(|(_, workload)| selects(&workload["spec"]["selector"], labels))
+        .map(|(key, _)| key.clone())
 }
 
 /// All objects of a kind in a namespace, or in all namespaces if it is empty.

@@ -47,15 +47,17 @@ pub(super) fn reference(owner: &Value) -> Value {
 
 /// A status of counts, without those that are 0.
 pub(super) fn counts(counts: &[(&str, i64)]) -> Map<String, Value> {
-    let counts = counts.iter().filter(|(_, count)| *count != 0);
     counts
+        .iter()
+        .filter(|(_, count)| *count != 0)
         .map(|(name, count)| ((*name).to_owned(), (*count).into()))
         .collect()
 }
 
 pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
-    let mut conditions = items(&object["status"], "conditions").iter();
-    conditions.find(|condition| condition["type"] == type_)
+    items(&object["status"], "conditions")
+        .iter()
+        .find(|condition| condition["type"] == type_)
 }
 
 /// Whether a pod is neither finished nor being deleted.
@@ -88,9 +90,11 @@ pub(super) fn until_available<P: Borrow<Value>>(
     pods: &[P],
     min_ready_seconds: i64,
 ) -> Option<Duration> {
-    let waits = pods.iter();
-    let waits = waits.filter_map(|pod| available_in(pod.borrow(), min_ready_seconds));
-    let next = waits.filter(|seconds| *seconds > 0).min()?;
+    let next = pods
+        .iter()
+        .filter_map(|pod| available_in(pod.borrow(), min_ready_seconds))
+        .filter(|seconds| *seconds > 0)
+        .min()?;
     Some(Duration::from_secs(next.unsigned_abs()))
 }
 

@@ -99,12 +99,15 @@ impl Schedule {
 
     /// The times of a day. A time that daylight saving skips is moved to a later one.
     fn on(&self, day: Date) -> impl Iterator<Item = Timestamp> {
-        let hours = self.hours.iter().filter(move |_| self.has_day(day));
-        let times = hours.flat_map(move |hour| {
-            let minutes = self.minutes.iter();
-            minutes.map(move |minute| day.at(*hour, *minute, 0, 0))
-        });
-        times.filter_map(|local| self.zone.to_timestamp(local).ok())
+        self.hours
+            .iter()
+            .filter(move |_| self.has_day(day))
+            .flat_map(move |hour| {
+                self.minutes
+                    .iter()
+                    .map(move |minute| day.at(*hour, *minute, 0, 0))
+            })
+            .filter_map(|local| self.zone.to_timestamp(local).ok())
     }
 
     fn has_day(&self, day: Date) -> bool {
@@ -125,9 +128,12 @@ impl Schedule {
 fn set(field: &str, least: i8, most: i8, names: &[&str], first: i8) -> Option<BTreeSet<i8>> {
     let number = |text: &str| -> Option<i8> {
         let name = text.to_lowercase();
-        let named = names.iter().position(|known| *known == name);
-        let named = named.and_then(|at| i8::try_from(at).ok());
-        named.map(|at| at + first).or_else(|| text.parse().ok())
+        names
+            .iter()
+            .position(|known| *known == name)
+            .and_then(|at| i8::try_from(at).ok())
+            .map(|at| at + first)
+            .or_else(|| text.parse().ok())
     };
     let mut numbers = BTreeSet::new();
     for part in field.split(',') {

@@ -182,12 +182,14 @@ fn check_applied(request: &Request<'_>, applied: &Value) -> Result<()> {
 fn conflict(conflicts: Vec<Conflict>) -> Failure {
     let path =
         |conflict: &Conflict| -> String { conflict.path.iter().map(ToString::to_string).collect() };
-    let causes = conflicts.iter().map(|conflict| Cause {
-        reason: "FieldManagerConflict",
-        message: format!("conflict with {}", conflict.manager.describe()),
-        field: path(conflict),
-    });
-    let causes = causes.collect();
+    let causes = conflicts
+        .iter()
+        .map(|conflict| Cause {
+            reason: "FieldManagerConflict",
+            message: format!("conflict with {}", conflict.manager.describe()),
+            field: path(conflict),
+        })
+        .collect();
     let message = match conflicts.as_slice() {
         [one] => format!(
             "Apply failed with 1 conflict: conflict with {}: {}",

@@ -104,8 +104,9 @@ fn generate_name(store: &Store, request: &Request<'_>, object: &mut Value) {
     }
     let mut names = (0..ATTEMPTS).map(|_| metadata::generated(&prefix));
     let is_free = |name: &String| store.find(&request.key(name)).is_none();
-    let name = names.find(is_free);
-    let name = name.unwrap_or_else(|| metadata::generated(&prefix));
+    let name = names
+        .find(is_free)
+        .unwrap_or_else(|| metadata::generated(&prefix));
     metadata::set(object, "name", name);
 }
 
@@ -188,8 +189,9 @@ fn check_update(
 fn share_labels(request: &Request<'_>, job: &mut Value) {
     // An apply may be in YAML.
     let body = &request.call.body;
-    let sent = serde_json::from_slice(body).or_else(|_| body::yaml(body));
-    let sent: Value = sent.unwrap_or_default();
+    let sent: Value = serde_json::from_slice(body)
+        .or_else(|_| body::yaml(body))
+        .unwrap_or_default();
     let labels = sent["metadata"]["labels"].as_object();
     let is_bare = labels.is_none_or(|labels| labels.is_empty());
     if is_bare && job["metadata"]["labels"].is_object() {

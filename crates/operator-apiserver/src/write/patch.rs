@@ -82,10 +82,9 @@ fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure 
         );
     }
     let fields = entries(object);
-    let unknown = fields
+    let mut unknown: Vec<String> = fields
         .map(|(name, _)| name.as_str())
-        .filter(|name| !["kind", "apiVersion"].contains(name));
-    let mut unknown: Vec<String> = unknown
+        .filter(|name| !["kind", "apiVersion"].contains(name))
         .map(|name| format!("unknown field {name:?}"))
         .collect();
     unknown.sort();

@@ -106,9 +106,10 @@ impl Context {
             }
             // another object has the name, and its uid cannot be changed
             Err(error) if precondition == Precondition::Uid && has_code(&error, &[422]) => {
-                match self.exists().await? {
-                    true => Err(error.into()),
-                    false => Ok(false),
+                if self.exists().await? {
+                    Err(error.into())
+                } else {
+                    Ok(false)
                 }
             }
             Err(error) if is_gone(&error) => {

@@ -106,8 +106,9 @@ impl Context {
             });
         }
         let mut desired = self.desired(&child, &key)?;
-        let annotations = desired["metadata"]["annotations"].as_object_mut();
-        let recorded = annotations.and_then(|it| it.remove(&record::annotation(self.operator())));
+        let recorded = desired["metadata"]["annotations"]
+            .as_object_mut()
+            .and_then(|it| it.remove(&record::annotation(self.operator())));
         if owned.update != UpdateStrategy::Apply {
             encode_string_data(&child.kind, &mut desired)?;
         }
@@ -190,12 +191,13 @@ impl Context {
         live: &Value,
         uncontrolled: Uncontrolled,
     ) -> Result<()> {
-        let mut owners = live["metadata"]["ownerReferences"]
+        let controller = live["metadata"]["ownerReferences"]
             .as_array()
             .into_iter()
-            .flatten();
-        let controller = owners.find(|owner| owner["controller"] == true);
-        let controller = controller.map(OwnerReference::deserialize).transpose()?;
+            .flatten()
+            .find(|owner| owner["controller"] == true)
+            .map(OwnerReference::deserialize)
+            .transpose()?;
         let ours = self.owner.reference.as_ref().map(|owner| &owner.uid);
         match controller {
             Some(controller) if Some(&controller.uid) == ours => Ok(()),
@@ -269,8 +271,10 @@ impl Context {
 /// The API server never returns the `stringData` of a Secret: it moves the values to `data`.
 fn encode_string_data(kind: &Kind, desired: &mut Value) -> Result<()> {
     let is_secret = kind.resource.group.is_empty() && kind.resource.kind == "Secret";
-    let texts = desired.as_object_mut().filter(|_| is_secret);
-    let texts = texts.and_then(|secret| secret.remove("stringData"));
+    let texts = desired
+        .as_object_mut()
+        .filter(|_| is_secret)
+        .and_then(|secret| secret.remove("stringData"));
     for (name, text) in texts.iter().filter_map(Value::as_object).flatten() {
         let bytes = ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
         desired["data"][name] = serde_json::to_value(bytes)?;

@@ -181,8 +181,10 @@ mod tests {
         let (mut history, start) = (History::default(), Instant::now());
         let notes: Vec<Key> = (0..100).map(|it| key("a", &format!("{it}"))).collect();
         let mut allowed = |from: usize, at: Instant| {
-            let notes = notes[from..].iter();
-            notes.filter(|key| history.allows(key, at)).count()
+            notes[from..]
+                .iter()
+                .filter(|key| history.allows(key, at))
+                .count()
         };
         assert_eq!(allowed(0, start), 10);
         assert_eq!(allowed(10, start + History::REFILL * 2), 2);

@@ -448,11 +448,12 @@ impl Context {
 /// The recommended labels of a child.
 pub(crate) fn child_labels(owner: &str, operator: &str) -> BTreeMap<String, String> {
     let labels = [("instance", owner), ("managed-by", operator)];
-    let labels = labels.map(|(name, value)| {
-        let key = format!("app.kubernetes.io/{name}");
-        (key, label_value(value))
-    });
-    labels.into()
+    labels
+        .map(|(name, value)| {
+            let key = format!("app.kubernetes.io/{name}");
+            (key, label_value(value))
+        })
+        .into()
 }
 
 /// A label value has at most 63 characters, a name 253: the end of a longer name is replaced by its hash.

@@ -21,17 +21,22 @@ impl Context {
 
     /// The index of an owned kind.
     pub(crate) fn index(&self, owned: &Owned) -> usize {
-        let mut owns = self.controller.owns.iter();
-        let index = owns.position(|other| std::ptr::eq(other, owned));
-        index.expect("it is one of ours")
+        self.controller
+            .owns
+            .iter()
+            .position(|other| std::ptr::eq(other, owned))
+            .expect("it is one of ours")
     }
 
     /// The owned kinds that have not been listed yet, by their indexes: a child of them could be mistaken for one that does not exist. After
     /// the first list, all objects are reconciled.
     pub(crate) fn unlisted(&self) -> BTreeSet<usize> {
-        let owns = self.owns().iter().enumerate();
-        let unlisted = owns.filter(|(_, owned)| !owned.children.is_complete());
-        unlisted.map(|(index, _)| index).collect()
+        self.owns()
+            .iter()
+            .enumerate()
+            .filter(|(_, owned)| !owned.children.is_complete())
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// All objects of owned kinds that the reconciled object controls, without those of other controllers of its kind, and without those of
@@ -65,8 +70,10 @@ impl Context {
 
     /// Whether a child of the reconciled object is of this controller: another controller of the kind may have children of the same kinds.
     fn is_written_by_us(&self, child: &Value) -> bool {
-        let entries = child["metadata"]["managedFields"].as_array();
-        let mut entries = entries.into_iter().flatten();
+        let mut entries = child["metadata"]["managedFields"]
+            .as_array()
+            .into_iter()
+            .flatten();
         !self.controller.identity.shares_kind
             || entries.any(|entry| is_written_by(entry, self.field_manager()))
     }

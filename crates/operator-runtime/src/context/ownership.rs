@@ -19,9 +19,12 @@ pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
 /// none.
 pub(super) fn owned_by_any_write(live: &Value, manager: &str) -> Option<Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
-    let entries = entries.iter().filter(|entry| is_written_by(entry, manager));
-    let fields = entries.filter_map(|entry| entry.get("fieldsV1"));
-    fields.cloned().reduce(union)
+    entries
+        .iter()
+        .filter(|entry| is_written_by(entry, manager))
+        .filter_map(|entry| entry.get("fieldsV1"))
+        .cloned()
+        .reduce(union)
 }
 
 fn union(mut fields: Value, others: Value) -> Value {
@@ -53,9 +56,12 @@ pub(super) fn is_same(desired: &Value, owned: &Value, live: &Value) -> bool {
 
 /// The fields of an object, except for some.
 fn fields<'a>(object: &'a Value, except: &[&str]) -> Vec<(&'a String, &'a Value)> {
-    let fields = object.as_object().into_iter().flatten();
-    let fields = fields.filter(|(name, _)| !except.contains(&name.as_str()));
-    fields.collect()
+    object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !except.contains(&name.as_str()))
+        .collect()
 }
 
 /// The owned parts of a field, by their paths.

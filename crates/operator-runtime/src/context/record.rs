@@ -119,11 +119,13 @@ fn without_ours(live: &Value, owned: Option<&Value>) -> Option<Value> {
     };
     match live {
         Value::Object(fields) if !parts.is_empty() => {
-            let rest = fields.iter().filter_map(|(name, value)| {
-                let rest = without_ours(value, part(owned, &format!("f:{name}")))?;
-                Some((name.clone(), rest))
-            });
-            let rest: Map<_, _> = rest.collect();
+            let rest: Map<_, _> = fields
+                .iter()
+                .filter_map(|(name, value)| {
+                    let rest = without_ours(value, part(owned, &format!("f:{name}")))?;
+                    Some((name.clone(), rest))
+                })
+                .collect();
             (!rest.is_empty()).then_some(Value::Object(rest))
         }
         Value::Array(items) if is_associative(owned) => {
@@ -141,19 +143,23 @@ fn part<'a>(owned: Option<&'a Value>, path: &str) -> Option<&'a Value> {
 
 /// Whether the items of a list have managers of their own.
 fn is_associative(owned: Option<&Value>) -> bool {
-    let parts = owned.and_then(Value::as_object);
-    let mut paths = parts.into_iter().flat_map(Map::keys);
-    paths.any(|path| path.starts_with("k:") || path.starts_with("v:"))
+    owned
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::keys)
+        .any(|path| path.starts_with("k:") || path.starts_with("v:"))
 }
 
 /// The path among our managed fields that names the item of a list in the cluster.
 fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'a str> {
-    let mut paths = owned?.as_object()?.keys();
-    let path = paths.find(|path| match key(path) {
-        Some(key) => key.iter().all(|(name, value)| item[name] == *value),
-        None => path.strip_prefix("v:") == Some(&item.to_string()),
-    });
-    path.map(String::as_str)
+    owned?
+        .as_object()?
+        .keys()
+        .find(|path| match key(path) {
+            Some(key) => key.iter().all(|(name, value)| item[name] == *value),
+            None => path.strip_prefix("v:") == Some(&item.to_string()),
+        })
+        .map(String::as_str)
 }
 
 /// The key of a path `k:{"name":"main"}`.
@@ -235,11 +241,13 @@ fn quantity(text: &str) -> Option<f64> {
         ("E", 1e18),
     ];
     let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
-    let suffix = SUFFIXES.iter().find_map(|(suffix, factor)| {
-        let digits = text.strip_suffix(suffix)?;
-        digits.chars().all(is_digit).then_some((digits, *factor))
-    });
-    let (digits, factor) = suffix.unwrap_or((text, 1.0));
+    let (digits, factor) = SUFFIXES
+        .iter()
+        .find_map(|(suffix, factor)| {
+            let digits = text.strip_suffix(suffix)?;
+            digits.chars().all(is_digit).then_some((digits, *factor))
+        })
+        .unwrap_or((text, 1.0));
     let number: f64 = digits.parse().ok()?;
     number.is_finite().then_some(number * factor)
 }

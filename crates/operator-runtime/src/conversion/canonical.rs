@@ -48,10 +48,12 @@ pub(super) fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
 
 /// A hash that is the same in every release: FNV-1a with 64 bits, of the canonical JSON, in hexadecimal.
 pub(super) fn hash(value: &Value) -> String {
-    let text = canonical(value).to_string();
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = canonical(value)
+        .to_string()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     format!("{hash:016x}")
 }
 

@@ -54,8 +54,9 @@ impl Spoke {
         paths.sort_by_key(|path| path.to_string());
         let pairs = paths.windows(2).filter(|pair| pair[0] == pair[1]);
         let version = self.versions.of(side);
-        let problems = pairs.map(|pair| format!("two rules are about {} of {version}", pair[0]));
-        let problems: Vec<String> = problems.collect();
+        let problems: Vec<String> = pairs
+            .map(|pair| format!("two rules are about {} of {version}", pair[0]))
+            .collect();
         self.problems.extend(problems);
     }
 

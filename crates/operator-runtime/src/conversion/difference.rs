@@ -171,8 +171,10 @@ impl<'a> Difference<'a> {
             .iter()
             .flat_map(|rule| rule.paths.of(self.side));
         let only = self.spoke.only.of(self.side).iter();
-        let mut paths = rules.chain(only).chain(self.spoke.unkept.of(self.side));
-        paths.any(|path| path.below(&self.place).is_some())
+        rules
+            .chain(only)
+            .chain(self.spoke.unkept.of(self.side))
+            .any(|path| path.below(&self.place).is_some())
     }
 
     fn is_sensitive(&self, value: &Value) -> bool {
@@ -235,9 +237,11 @@ impl Spoke {
             .chain(self.sensitive.of(side))
             .chain(defaults)
             .chain(supplies);
-        let lists = paths.flat_map(|path| path.lists());
-        let here = lists.filter(|(list, _)| is_list_at(list, place));
-        here.map(|(_, keys)| keys.to_vec()).max_by_key(Vec::len)
+        paths
+            .flat_map(|path| path.lists())
+            .filter(|(list, _)| is_list_at(list, place))
+            .map(|(_, keys)| keys.to_vec())
+            .max_by_key(Vec::len)
     }
 }
 

@@ -50,10 +50,10 @@ fn by_keys(items: &[Value], keys: &[String]) -> Option<Vec<Identity>> {
     let mut seen = std::collections::BTreeSet::new();
     let mut identities = Vec::with_capacity(items.len());
     for item in items {
-        let values = keys
+        let values: BTreeMap<String, Value> = keys
             .iter()
-            .map(|key| Some((key.clone(), canonical(item.get(key)?))));
-        let values: BTreeMap<String, Value> = values.collect::<Option<_>>()?;
+            .map(|key| Some((key.clone(), canonical(item.get(key)?))))
+            .collect::<Option<_>>()?;
         let text = serde_json::to_string(&values).ok()?;
         seen.insert(text).then_some(())?;
         identities.push(Identity::Keys(values));

@@ -132,12 +132,14 @@ impl Entry {
 impl Kept {
     /// Reads the annotation of an object. One that is absent or damaged keeps nothing, so that such an object can still be read.
     pub fn read(object: &Value, annotation: &str) -> Self {
-        let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
-        let text = annotations
+        let text = object
+            .get("metadata")
+            .and_then(|it| it.get("annotations"))
             .and_then(|it| it.get(annotation))
             .and_then(Value::as_str);
-        let read = text.and_then(|text| serde_json::from_str::<Annotation>(text).ok());
-        let read = read.filter(|it| it.format == FORMAT);
+        let read = text
+            .and_then(|text| serde_json::from_str::<Annotation>(text).ok())
+            .filter(|it| it.format == FORMAT);
         Self(read.map(|it| it.kept).unwrap_or_default())
     }
 
@@ -186,16 +188,19 @@ impl Kept {
 
     fn too_large(&self, annotation: &str, size: usize) -> ConversionError {
         const SHOWN: usize = 3;
-        let kept = self.0.iter();
-        let mut entries: Vec<(usize, String)> = kept
+        let mut entries: Vec<(usize, String)> = self
+            .0
+            .iter()
             .flat_map(|(version, entries)| {
-                let entries = entries.iter();
-                entries.map(move |entry| (entry.size(), format!("{version} {}", entry.shown())))
+                entries
+                    .iter()
+                    .map(move |entry| (entry.size(), format!("{version} {}", entry.shown())))
             })
             .collect();
         entries.sort_by(|a, b| b.cmp(a));
-        let largest = entries.into_iter().take(SHOWN);
-        let largest: Vec<String> = largest
+        let largest: Vec<String> = entries
+            .into_iter()
+            .take(SHOWN)
             .map(|(size, name)| format!("{name} ({size} bytes)"))
             .collect();
         ConversionError::TooLarge {

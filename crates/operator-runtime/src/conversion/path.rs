@@ -77,8 +77,7 @@ impl Path {
 
     /// The `[]` and `{}` of the path, without keys.
     pub fn wildcards(&self) -> impl Iterator<Item = bool> {
-        let segments = self.segments.iter();
-        segments.filter_map(|segment| match segment {
+        self.segments.iter().filter_map(|segment| match segment {
             Segment::Field(_) => None,
             Segment::Items(_) => Some(true),
             Segment::Values => Some(false),

@@ -56,8 +56,7 @@ impl Spoke {
 
     /// Takes the values of all rules out of an object, and removes what the other side has no place for: the deepest first.
     fn read(&self, rest: &mut Value, from: Side) -> BTreeMap<Application, Vec<Option<Value>>> {
-        let rules = self.rules.iter().enumerate();
-        let rules = rules.flat_map(|(rule, it)| {
+        let rules = self.rules.iter().enumerate().flat_map(|(rule, it)| {
             let paths = it.paths.of(from).iter().enumerate();
             paths.map(move |(index, path)| (path, Some((rule, index))))
         });
@@ -184,8 +183,10 @@ impl Spoke {
     /// The places on the other side where the value at a place of a side is written; `None` if it has no place there.
     pub(super) fn counterparts(&self, place: &[Step], side: Side) -> Option<Vec<Vec<Step>>> {
         let rules = self.rules.iter().flat_map(|rule| {
-            let paths = rule.paths.of(side).iter();
-            paths.map(move |path| (path, Some(rule)))
+            rule.paths
+                .of(side)
+                .iter()
+                .map(move |path| (path, Some(rule)))
         });
         let only = self.only.of(side).iter().map(|path| (path, None));
         let matching = only.chain(rules).filter_map(|(path, rule)| {

@@ -29,8 +29,9 @@ pub(super) fn annotation(operator: &str) -> String {
 
 /// Decides about the CRD `own` of version `version` of the operator.
 pub(super) fn decide(own: &Value, version: &str, installed: &Value, operator: &str) -> Decision {
-    let annotated = installed["metadata"]["annotations"][annotation(operator)].as_str();
-    let annotated = annotated.filter(|_| is_unchanged_by_others(installed, operator));
+    let annotated = installed["metadata"]["annotations"][annotation(operator)]
+        .as_str()
+        .filter(|_| is_unchanged_by_others(installed, operator));
     let order = annotated.and_then(|annotated| {
         Some(release(version)?.cmp(&release(annotated)?)).filter(|order| order.is_ne())
     });
@@ -184,8 +185,8 @@ fn schema_losses(installed: &Value, own: &Value, path: &str, lost: &mut Vec<Stri
 
 /// The names of the versions that only the first CRD has.
 fn missing_versions<'a>(of: &'a Value, from: &Value) -> Vec<&'a str> {
-    let names = versions(of).filter_map(|version| version["name"].as_str());
-    names
+    versions(of)
+        .filter_map(|version| version["name"].as_str())
         .filter(|name| !versions(from).any(|version| version["name"] == **name))
         .collect()
 }
@@ -195,8 +196,10 @@ fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {
-    let list = list.as_array().into_iter().flatten();
-    list.filter_map(Value::as_str)
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 /// The first of these, and how many follow.

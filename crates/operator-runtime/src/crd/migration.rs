@@ -57,9 +57,10 @@ impl Migration {
                     warn!(crd, "cannot migrate the stored objects: {error}");
                 }
             }
-            delay = match has_failed {
-                true => (delay * 2).min(INTERVAL),
-                false => FIRST_DELAY,
+            delay = if has_failed {
+                (delay * 2).min(INTERVAL)
+            } else {
+                FIRST_DELAY
             };
             sleep(if has_failed { delay } else { INTERVAL }).await;
         }
@@ -175,9 +176,10 @@ impl Migration {
                 let found = api.list_metadata(&named).await?.items.pop();
                 let found = found.and_then(|it| it.metadata.resource_version);
                 // otherwise deleted, or written by another client; a webhook may refuse with these codes, too
-                match found.is_some() && found == object.resource_version {
-                    true => Err(Problem::Object(path, error)),
-                    false => Ok(()),
+                if found.is_some() && found == object.resource_version {
+                    Err(Problem::Object(path, error))
+                } else {
+                    Ok(())
                 }
             }
             Err(error) => Err(Problem::Object(path, error)),
@@ -271,9 +273,12 @@ impl Pending {
             return None;
         }
         let group = text(&spec["group"]);
-        let record = crd.metadata.annotations.as_ref();
-        let record = record.and_then(|annotations| annotations.get(annotation));
-        let record = record.and_then(|text| serde_json::from_str::<Record>(text).ok());
+        let record = crd
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(annotation))
+            .and_then(|text| serde_json::from_str::<Record>(text).ok());
         Some(Self {
             name: crd.metadata.name.clone()?,
             resource_version: crd.metadata.resource_version.clone(),
@@ -327,11 +332,12 @@ impl From<kube::Error> for Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cure = |error| match has_code(error, &[403]) {
-            true => {
+        let cure = |error| {
+            if has_code(error, &[403]) {
                 "; `migrate-storage = true` in operator.toml grants the permissions: apply the manifests that `cargo operator regenerate` writes"
+            } else {
+                ""
             }
-            false => "",
         };
         match self {
             Self::Changed => write!(f, "its storage version has changed"),

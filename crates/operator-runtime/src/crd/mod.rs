@@ -77,8 +77,10 @@ impl<'a> OwnCrd<'a> {
         namespace: Option<&'a str>,
         mut crd: Value,
     ) -> Self {
-        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
-        let name = name.to_owned();
+        let name = crd["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         crd["metadata"]["annotations"][decision::annotation(operator)] = version.into();
         Self {
             operator,
@@ -102,11 +104,10 @@ impl<'a> OwnCrd<'a> {
                 Err(Problem::Fatal(error)) => return Err(error),
                 Err(Problem::Request(error)) if has_code(&error, &[409]) => {}
                 Err(Problem::Request(error)) => {
-                    let cure = match has_code(&error, &[403]) {
-                        true => {
-                            "; `ensure-crds = true` in operator.toml grants the permissions: apply the manifests that `cargo operator regenerate` writes"
-                        }
-                        false => "",
+                    let cure = if has_code(&error, &[403]) {
+                        "; `ensure-crds = true` in operator.toml grants the permissions: apply the manifests that `cargo operator regenerate` writes"
+                    } else {
+                        ""
                     };
                     let message = client_message(&error);
                     warn!(crd = self.name, retry_in = ?delay, "cannot ensure the CRD: {message}{cure}");
@@ -184,8 +185,7 @@ impl<'a> OwnCrd<'a> {
         let name = format!("{}-webhook", self.operator);
         let is_own = |config: &Value| config["service"]["name"] == *name;
         let kept = is_own(installed).then(|| installed["service"]["namespace"].as_str());
-        let namespace = self.namespace.or(kept.flatten());
-        let Some(namespace) = namespace.filter(|_| is_own(config)) else {
+        let Some(namespace) = self.namespace.or(kept.flatten()).filter(|_| is_own(config)) else {
             return crd;
         };
         config["service"]["namespace"] = namespace.into();
@@ -211,8 +211,10 @@ impl<'a> OwnCrd<'a> {
     fn is_served(&self, installed: &DynamicObject) -> Result<bool, Fatal> {
         let conditions = installed.data["status"]["conditions"].as_array();
         let condition = |name: &str| {
-            let mut conditions = conditions.into_iter().flatten();
-            conditions.find(|condition| condition["type"] == name)
+            conditions
+                .into_iter()
+                .flatten()
+                .find(|condition| condition["type"] == name)
         };
         match condition("NamesAccepted") {
             Some(names) if names["status"] == "False" => Err(Fatal::CrdNames {

@@ -148,8 +148,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             }
             Decoded::Bad(object) => {
                 let version = object.metadata.resource_version.clone();
-                let reported = self.bad.get(&key);
-                let is_reported = reported.is_some_and(|bad| bad.version == version);
+                let is_reported = self.bad.get(&key).is_some_and(|bad| bad.version == version);
                 let last = self.remove(&key);
                 self.bad.insert(key.clone(), Bad { version, last });
                 if is_reported {
@@ -180,18 +179,21 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         source.synced = true;
         let namespace = source.namespace.clone();
         let known = self.store.state();
-        let known = known.iter().map(|object| ObjectRef::from_obj(&**object));
         let gone: Vec<_> = known
+            .iter()
+            .map(|object| ObjectRef::from_obj(&**object))
             .chain(self.early.keys().cloned())
             .chain(self.bad.keys().cloned())
             .filter(|key| namespace.is_none() || key.namespace == namespace)
             .filter(|key| !listed.contains(&(key.namespace.clone(), key.name.clone())))
             .collect();
-        let gone = gone.into_iter().map(|key: ObjectRef<K>| {
-            let last = self.remove(&key);
-            (key, last)
-        });
-        let gone: Vec<Gone<K>> = gone.collect();
+        let gone: Vec<Gone<K>> = gone
+            .into_iter()
+            .map(|key: ObjectRef<K>| {
+                let last = self.remove(&key);
+                (key, last)
+            })
+            .collect();
         if !self.complete {
             // What an earlier list contained and this one does not was deleted, which nothing has reported yet.
             return self.completed();

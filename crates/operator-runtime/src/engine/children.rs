@@ -376,8 +376,9 @@ impl State {
 
     /// The watch that reports the objects of a namespace.
     fn watch(&self, namespace: Option<&str>) -> Option<&Watch> {
-        let mut watches = self.watches.iter();
-        watches.find(|watch| watch.namespace.is_none() || watch.namespace.as_deref() == namespace)
+        self.watches
+            .iter()
+            .find(|watch| watch.namespace.is_none() || watch.namespace.as_deref() == namespace)
     }
 }
 

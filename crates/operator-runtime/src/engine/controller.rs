@@ -141,9 +141,10 @@ pub(crate) fn run<R: Reconciler>(
             |child| controller_of::<R::Resource>(child).is_some(),
         );
         Owned {
-            children: match watches.observes_children {
-                true => children.indexed(),
-                false => children,
+            children: if watches.observes_children {
+                children.indexed()
+            } else {
+                children
             },
             kind: owns.kind,
             update: owns.update,

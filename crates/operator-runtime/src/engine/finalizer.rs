@@ -28,9 +28,10 @@ pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derive
             .cloned()
     };
     if object.meta().deletion_timestamp.is_some() {
-        return match has_ours {
-            true => Step::Cleanup(others().collect()),
-            false => Step::RemoveFinalizers(has_stale.then(|| others().collect())),
+        return if has_ours {
+            Step::Cleanup(others().collect())
+        } else {
+            Step::RemoveFinalizers(has_stale.then(|| others().collect()))
         };
     }
     let missing = finalizer.is_some() && !has_ours;

@@ -23,33 +23,37 @@ pub(crate) struct Identity {
 impl Identity {
     /// The [field manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) of its writes.
     pub fn manager(&self) -> String {
-        match self.is_named {
-            true => format!("{}-{}", self.operator, self.name),
-            false => self.operator.clone(),
+        if self.is_named {
+            format!("{}-{}", self.operator, self.name)
+        } else {
+            self.operator.clone()
         }
     }
 
     /// The conventional name of its finalizer.
     pub fn finalizer(&self) -> String {
-        match self.is_named {
-            true => self.qualified(),
-            false => format!("{}/{}", self.kind.group, self.operator),
+        if self.is_named {
+            self.qualified()
+        } else {
+            format!("{}/{}", self.kind.group, self.operator)
         }
     }
 
     /// A valid name for its finalizer: the conventional one, except for an unnamed controller of the core group, which has no name.
     pub fn own_finalizer(&self) -> String {
-        match self.kind.group.is_empty() {
-            true => self.qualified(),
-            false => self.finalizer(),
+        if self.kind.group.is_empty() {
+            self.qualified()
+        } else {
+            self.finalizer()
         }
     }
 
     /// The reporting controller of its events.
     pub fn reporter(&self) -> String {
-        match self.is_named {
-            true => self.qualified(),
-            false => self.operator.clone(),
+        if self.is_named {
+            self.qualified()
+        } else {
+            self.operator.clone()
         }
     }
 
@@ -61,9 +65,10 @@ impl Identity {
 /// Formats the kind, with the name of a named controller: `Widget.example.com`, `Pod (pod-printer)`.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_named {
-            true => write!(f, "{} ({})", self.kind, self.name),
-            false => self.kind.fmt(f),
+        if self.is_named {
+            write!(f, "{} ({})", self.kind, self.name)
+        } else {
+            self.kind.fmt(f)
         }
     }
 }

@@ -63,11 +63,11 @@ impl Progress {
     pub fn stalled(&self) -> Option<String> {
         let limit = self.watch_timeout * 2;
         let watches = self.lock();
-        let stalled = watches
+        watches
             .open
             .values()
-            .find(|watch| watch.last.elapsed() > limit);
-        stalled.map(|watch| watch.path.clone())
+            .find(|watch| watch.last.elapsed() > limit)
+            .map(|watch| watch.path.clone())
     }
 
     /// Wraps a client, so that its watches are observed.
@@ -143,8 +143,8 @@ impl Progress {
 }
 
 fn is_watch(uri: &http::Uri) -> bool {
-    let query = uri.query().unwrap_or_default();
-    query
+    uri.query()
+        .unwrap_or_default()
         .split('&')
         .any(|pair| pair == "watch=true" || pair == "watch=1")
 }

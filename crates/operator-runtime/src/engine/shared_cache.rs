@@ -170,12 +170,12 @@ where
             return;
         };
         let listeners = std::mem::take(&mut state.listeners);
-        let errors = listeners.iter().map(|it| it.watch_errors.clone());
-        let errors: Vec<_> = errors.collect();
+        let errors: Vec<_> = listeners.iter().map(|it| it.watch_errors.clone()).collect();
         let passed_to = inner.namespaces.iter().map(|namespace| {
             let feeds = inner.selection.is_all();
-            let listeners = feeds.then(|| fan_out.take_listeners::<K>(namespace));
-            listeners.unwrap_or_default()
+            feeds
+                .then(|| fan_out.take_listeners::<K>(namespace))
+                .unwrap_or_default()
         });
         let passed_to = passed_to.collect();
         let events = inner

@@ -107,8 +107,9 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
 impl<K: Resource<DynamicType = ()> + 'static> State<K> {
     /// The first notice of an object that is not being handled.
     fn next_deleted(&self) -> Option<usize> {
-        let mut deleted = self.deleted.iter();
-        deleted.position(|(key, _)| !self.busy.contains(key))
+        self.deleted
+            .iter()
+            .position(|(key, _)| !self.busy.contains(key))
     }
 
     fn begin(&mut self, key: &ObjectRef<K>, workers: usize) -> bool {

@@ -143,9 +143,10 @@ impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
         match change {
             Change::Nothing => vec![],
             Change::Reconcile(keys) => {
-                self.report_cached(match self.is_first_list.swap(false, Relaxed) {
-                    true => CacheChange::Listed(keys),
-                    false => CacheChange::Changed(keys),
+                self.report_cached(if self.is_first_list.swap(false, Relaxed) {
+                    CacheChange::Listed(keys)
+                } else {
+                    CacheChange::Changed(keys)
                 });
                 for key in keys {
                     self.objects.withdraw_report(key);
@@ -359,8 +360,9 @@ where
             Event::Init => vec![],
             Event::InitDone => {
                 let all = cache.state();
-                let keys = all.iter().map(|object| ObjectRef::from_obj(&**object));
-                keys.collect()
+                all.iter()
+                    .map(|object| ObjectRef::from_obj(&**object))
+                    .collect()
             }
         };
         stream::iter(keys)

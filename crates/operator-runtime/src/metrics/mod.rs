@@ -205,9 +205,11 @@ impl Metrics {
     pub fn watch_started(&self, path: &str) {
         let resource = path.rsplit('/').next().unwrap_or_default().to_owned();
         // The core group's paths begin with `/api/`, and name no group.
-        let named = path.strip_prefix("/apis/");
-        let group = named.and_then(|path| path.split('/').next());
-        let group = group.unwrap_or_default().to_owned();
+        let group = path
+            .strip_prefix("/apis/")
+            .and_then(|path| path.split('/').next())
+            .unwrap_or_default()
+            .to_owned();
         let label = WatchLabel { group, resource };
         self.watches.get_or_create(&label).inc();
     }

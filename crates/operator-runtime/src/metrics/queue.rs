@@ -161,8 +161,10 @@ impl Queue {
                 Queued::At(_) => {}
             }
         }
-        let running = entries.running.values();
-        let seconds = running.map(|started| (now - *started).as_secs_f64());
+        let seconds = entries
+            .running
+            .values()
+            .map(|started| (now - *started).as_secs_f64());
         let (total, longest) = seconds.fold((0.0, 0.0_f64), |(total, longest), seconds| {
             (total + seconds, longest.max(seconds))
         });

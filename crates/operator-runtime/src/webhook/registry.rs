@@ -194,8 +194,7 @@ impl Webhooks {
                 crd: twice.to_owned(),
             });
         }
-        let mut conversions = self.conversions.iter();
-        conversions.try_for_each(|it| {
+        self.conversions.iter().try_for_each(|it| {
             let rules = it.rules.check();
             rules.map_err(|problem| Fatal::Conversion { problem })
         })

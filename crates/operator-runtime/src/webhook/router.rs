@@ -60,8 +60,7 @@ impl Router {
     pub fn new(webhooks: &mut Webhooks, metrics: &Metrics) -> Self {
         let conversions = std::mem::take(&mut webhooks.conversions);
         let convert = (!conversions.is_empty()).then(|| CONVERT.to_owned());
-        let paths = webhooks.paths().cloned().chain(convert);
-        let metrics = paths.map(|path| {
+        let metrics = webhooks.paths().cloned().chain(convert).map(|path| {
             let metrics = metrics.webhooks.of_webhook(&path);
             (path, metrics)
         });
@@ -238,11 +237,12 @@ async fn guarded<T>(
 
 /// The time that the API server waits, from the query of its URL, for example `timeout=10s`.
 fn limit(query: &str) -> Duration {
-    let parameters = query.split('&');
-    let limit = parameters
+    let limit = query
+        .split('&')
         .filter_map(|it| it.strip_prefix("timeout="))
-        .next();
-    let limit = limit.and_then(duration).unwrap_or(MAX_TIMEOUT);
+        .next()
+        .and_then(duration)
+        .unwrap_or(MAX_TIMEOUT);
     limit.min(MAX_TIMEOUT)
 }
 

@@ -140,11 +140,13 @@ impl Launch<'_> {
 
 /// Only in a cluster, API servers find the replicas by endpoints, which follow the readiness with a delay.
 fn notice(settings: &Settings, listener: Option<&TcpListener>) -> Duration {
-    let address = listener.and_then(|it| it.local_addr().ok());
-    let is_reachable = address.is_some_and(|it| !it.ip().is_loopback());
-    match is_reachable && settings.webhook_url.is_none() {
-        true => NOTICE,
-        false => Duration::ZERO,
+    let is_reachable = listener
+        .and_then(|it| it.local_addr().ok())
+        .is_some_and(|it| !it.ip().is_loopback());
+    if is_reachable && settings.webhook_url.is_none() {
+        NOTICE
+    } else {
+        Duration::ZERO
     }
 }
 

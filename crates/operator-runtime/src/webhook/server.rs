@@ -191,12 +191,13 @@ async fn respond(
     }
     let is_large = length.exact().is_none_or(|length| length > LARGE);
     // until the answer, because what is read of the body is larger than itself
-    let _permit = match is_large {
-        true => match timeout(BODY_TIMEOUT, large.acquire()).await {
+    let _permit = if is_large {
+        match timeout(BODY_TIMEOUT, large.acquire()).await {
             Ok(permit) => Some(permit.expect("the semaphore is never closed")),
             Err(_) => return text(StatusCode::TOO_MANY_REQUESTS, "too many large requests"),
-        },
-        false => None,
+        }
+    } else {
+        None
     };
     let read = async {
         let body = timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY).collect()).await;

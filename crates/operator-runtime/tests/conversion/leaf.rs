@@ -126,11 +126,10 @@ impl Leaf {
             path.strip_prefix(place)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '{']))
         };
-        let place = places
+        let targets = places
             .iter()
             .filter(|(place, _)| is_at(place))
-            .max_by_key(|(place, _)| place.len());
-        let targets = place
+            .max_by_key(|(place, _)| place.len())
             .map(|(_, targets)| targets.clone())
             .unwrap_or_else(|| panic!("no place for {path} in {places:?}"));
         targets.iter().map(|target| self.bound(target)).collect()

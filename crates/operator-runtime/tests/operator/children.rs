@@ -110,18 +110,25 @@ async fn foreign(server: &Server, name: &str) -> ServiceAccount {
 
 /// What the operator asked of ServiceAccounts from a point on, other than to list and to watch, with the codes of the answers.
 fn asked(requests: &[Request]) -> Vec<(&'static str, u16)> {
-    let of_operator = requests.iter().filter(|request| {
-        request.agent.starts_with(OPERATOR) && request.resource == "serviceaccounts"
-    });
-    let single = of_operator.filter(|request| !request.name.is_empty());
-    single.map(|request| (request.verb, request.code)).collect()
+    requests
+        .iter()
+        .filter(|request| {
+            request.agent.starts_with(OPERATOR) && request.resource == "serviceaccounts"
+        })
+        .filter(|request| !request.name.is_empty())
+        .map(|request| (request.verb, request.code))
+        .collect()
 }
 
 async fn size(server: &Server, name: &str) -> BTreeMap<String, String> {
     let account = accounts(server).get(name).await.unwrap();
-    let annotations = account.metadata.annotations.unwrap_or_default();
-    let of_size = annotations.into_iter().filter(|(key, _)| key == "size");
-    of_size.collect()
+    account
+        .metadata
+        .annotations
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(key, _)| key == "size")
+        .collect()
 }
 
 #[tokio::test]
@@ -144,8 +151,9 @@ async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
         .unwrap();
     rest(&server).await;
     let since = server.requests();
-    let of_operator = since[before..].iter();
-    let of_operator = of_operator.filter(|request| request.agent.starts_with(OPERATOR));
+    let of_operator = since[before..]
+        .iter()
+        .filter(|request| request.agent.starts_with(OPERATOR));
     assert_eq!(of_operator.collect::<Vec<_>>(), [] as [&Request; 0]);
 
     let before = server.requests().len();
@@ -173,10 +181,10 @@ async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
     patch(&server, "a", noted).await;
     rest(&server).await;
     let requests = server.requests();
-    let reads = requests
+    requests
         .iter()
-        .filter(|request| request.resource == "configmaps" && request.verb == "get");
-    reads.count()
+        .filter(|request| request.resource == "configmaps" && request.verb == "get")
+        .count()
 }
 
 #[tokio::test]
@@ -294,9 +302,10 @@ async fn a_write_without_a_response_is_not_taken_for_a_failed_one() {
         let pass = pass.clone();
         async move {
             let answer = pass.send(request).await?;
-            match is_lost {
-                false => Ok::<_, kube::Error>(answer),
-                true => Err(kube::Error::Service("the answer was lost".into())),
+            if is_lost {
+                Err(kube::Error::Service("the answer was lost".into()))
+            } else {
+                Ok::<_, kube::Error>(answer)
             }
         }
     });

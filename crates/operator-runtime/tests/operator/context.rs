@@ -167,10 +167,9 @@ async fn children_are_applied_adopted_and_deleted_and_ownership_is_enforced() {
             "each note is an event, and the same one is counted",
             async || {
                 let events = events.list(&Default::default()).await.unwrap();
-                let tried = events
+                let mut notes: Vec<_> = events
                     .iter()
-                    .filter(|event| event.reason.as_deref() == Some("Tried"));
-                let mut notes: Vec<_> = tried
+                    .filter(|event| event.reason.as_deref() == Some("Tried"))
                     .map(|event| {
                         (
                             event.note.clone().unwrap_or_default(),

@@ -89,10 +89,11 @@ async fn fields(server: &Server) -> Vec<String> {
 /// The verbs of the requests about CRDs.
 fn verbs(server: &Server) -> Vec<&'static str> {
     let requests = server.requests();
-    let about = requests
+    requests
         .iter()
-        .filter(|request| request.resource == "customresourcedefinitions");
-    about.map(|request| request.verb).collect()
+        .filter(|request| request.resource == "customresourcedefinitions")
+        .map(|request| request.verb)
+        .collect()
 }
 
 /// The error with which the operator ends.

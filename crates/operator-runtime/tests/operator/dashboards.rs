@@ -53,8 +53,10 @@ fn has(labels: &str, label: &str) -> bool {
 
 async fn value(running: &Running, metric: &str, filter: &str) -> f64 {
     let (_, page) = running.page("/metrics").await;
-    let samples = samples(&page, metric).filter(|(labels, _)| labels.contains(filter));
-    samples.map(|(_, value)| value).sum()
+    samples(&page, metric)
+        .filter(|(labels, _)| labels.contains(filter))
+        .map(|(_, value)| value)
+        .sum()
 }
 
 #[tokio::test]
@@ -103,8 +105,10 @@ async fn every_query_of_kubebuilders_dashboards_finds_its_metric() {
         ("rest_client_requests_total", r#"method="GET""#),
         ("process_resident_memory_bytes", ""),
     ] {
-        let values = samples(&page, metric).filter(|(found, _)| found.contains(labels));
-        let sum: f64 = values.map(|(_, value)| value).sum();
+        let sum: f64 = samples(&page, metric)
+            .filter(|(found, _)| found.contains(labels))
+            .map(|(_, value)| value)
+            .sum();
         assert!(sum > 0.0, "{metric}{{{labels}}} is {sum} in\n{page}");
     }
     let leader = r#"leader_election_master_status{name="widget-operator"}"#;

@@ -106,8 +106,10 @@ async fn a_persistent_error_becomes_a_limited_number_of_events() {
         .await;
     let writes = || {
         let requests = server.requests();
-        let events = requests.iter().filter(|it| it.resource == "events");
-        let verbs = events.map(|request| request.verb);
+        let verbs = requests
+            .iter()
+            .filter(|it| it.resource == "events")
+            .map(|request| request.verb);
         let count = |verb: &str| verbs.clone().filter(|it| *it == verb).count();
         [count("create"), count("patch")]
     };

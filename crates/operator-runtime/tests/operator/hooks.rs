@@ -160,9 +160,10 @@ async fn probes_of_the_program_are_part_of_health_and_readiness() {
         move || {
             let is_fine = flag.load(Ordering::SeqCst);
             async move {
-                match is_fine {
-                    true => Ok(()),
-                    false => Err(anyhow::anyhow!(problem).into()),
+                if is_fine {
+                    Ok(())
+                } else {
+                    Err(anyhow::anyhow!(problem).into())
                 }
             }
         }

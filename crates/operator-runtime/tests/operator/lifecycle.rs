@@ -202,9 +202,8 @@ fn gated(client: Client, gate: watch::Receiver<bool>) -> Client {
         let (client, gate) = (client.clone(), gate.clone());
         async move {
             let response = client.send(request).await?;
-            Ok::<_, kube::Error>(response.map(|body| match is_held {
-                false => body.boxed_unsync(),
-                true => {
+            Ok::<_, kube::Error>(response.map(|body| {
+                if is_held {
                     let frames = BodyStream::new(body).then(move |frame| {
                         let mut gate = gate.clone();
                         async move {
@@ -213,6 +212,8 @@ fn gated(client: Client, gate: watch::Receiver<bool>) -> Client {
                         }
                     });
                     StreamBody::new(frames).boxed_unsync()
+                } else {
+                    body.boxed_unsync()
                 }
             }))
         }

@@ -47,18 +47,20 @@ impl Handlers for Logging {
 async fn notes(server: &Server, name: &str) -> BTreeSet<String> {
     let events: Api<Event> = Api::all(server.client());
     let all = events.list(&ListParams::default()).await.unwrap();
-    let of = all.items.into_iter().filter(|event| {
-        event.involved_object.name.as_deref() == Some(name)
-            && event.reason.as_deref() == Some("Logged")
-    });
-    of.map(|event| {
-        format!(
-            "{} {}",
-            event.type_.unwrap_or_default(),
-            event.message.unwrap_or_default()
-        )
-    })
-    .collect()
+    all.items
+        .into_iter()
+        .filter(|event| {
+            event.involved_object.name.as_deref() == Some(name)
+                && event.reason.as_deref() == Some("Logged")
+        })
+        .map(|event| {
+            format!(
+                "{} {}",
+                event.type_.unwrap_or_default(),
+                event.message.unwrap_or_default()
+            )
+        })
+        .collect()
 }
 
 async fn start(server: &Server) -> Running {

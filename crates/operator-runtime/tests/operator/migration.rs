@@ -165,8 +165,10 @@ async fn continued(generation: impl Fn(i64) -> i64) -> Vec<String> {
     let running = start(&server).await;
     is_migrated(&server).await;
     running.stop().await.unwrap();
-    let requests = server.requests().into_iter().skip(before);
-    requests
+    server
+        .requests()
+        .into_iter()
+        .skip(before)
         .filter(|it| it.verb == "patch" && it.resource == "gadgets")
         .map(|it| it.name)
         .collect()

@@ -126,8 +126,10 @@ async fn works(server: &Server, operator: &'static str, timeline: &Timeline) {
     server
         .eventually("it works", async || {
             let timeline = timeline.lock().unwrap();
-            let mut since = timeline[now.min(timeline.len())..].iter();
-            since.any(|(it, _)| *it == operator).then_some(())
+            timeline[now.min(timeline.len())..]
+                .iter()
+                .any(|(it, _)| *it == operator)
+                .then_some(())
         })
         .await;
     sleep(Duration::from_millis(300)).await;

@@ -253,10 +253,9 @@ impl Running {
     /// The value of a line of the metrics.
     pub async fn metric(&self, line: &str) -> Option<f64> {
         let (_, page) = self.page("/metrics").await;
-        let found = page
-            .lines()
-            .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
-        found.map(|value| value.parse().unwrap())
+        page.lines()
+            .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '))
+            .map(|value| value.parse().unwrap())
     }
 }
 
@@ -322,10 +321,11 @@ pub async fn event(server: &Server, name: &str, reason: &str) -> String {
 
 /// The writes from a point on, less those of events and leases and of the test itself.
 pub fn writes(requests: &[Request]) -> Vec<String> {
-    let counted = requests.iter().filter(|request| {
-        request.is_write() && !["events", "leases"].contains(&request.resource.as_str())
-    });
-    counted
+    requests
+        .iter()
+        .filter(|request| {
+            request.is_write() && !["events", "leases"].contains(&request.resource.as_str())
+        })
         .map(|request| {
             format!(
                 "{} {}/{}",

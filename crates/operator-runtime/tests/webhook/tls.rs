@@ -23,10 +23,9 @@ use crate::{
 /// The value of a metric.
 async fn metric(health: &str, name: &str) -> f64 {
     let page = life::page(health, "/metrics").await;
-    let line = page
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{name} is not in\n{page}"))
+    page.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .unwrap_or_else(|| panic!("{name} is not in\n{page}"))
         .parse()
         .unwrap()
 }

@@ -156,9 +156,10 @@ impl<'s> Objects<'s> {
         let base = self
             .smallest(roots)
             .or_else(|| self.smallest(&roots[..1]))?;
-        let checked: Vec<&Schema> = match accepts(roots, &base) {
-            true => roots.clone(),
-            false => vec![roots[0]],
+        let checked: Vec<&Schema> = if accepts(roots, &base) {
+            roots.clone()
+        } else {
+            vec![roots[0]]
         };
         match (base, value) {
             (Value::Object(mut base), Value::Object(value)) => {

@@ -6,15 +6,17 @@ use serde_json::{Number, Value};
 
 /// The first sought candidate that satisfies all schemas.
 pub(super) fn first(facets: &[&Schema], is_sought: fn(&Value) -> bool) -> Option<Value> {
-    let mut candidates = candidates(facets, "").into_iter();
-    candidates.find(|it| is_sought(it) && accepts(facets, it))
+    candidates(facets, "")
+        .into_iter()
+        .find(|it| is_sought(it) && accepts(facets, it))
 }
 
 /// The smallest or the largest number of the schema's bounds and format.
 pub(super) fn limit(schema: &Schema, is_most: bool) -> Option<Value> {
-    let (bound, is_exclusive) = match is_most {
-        true => (&schema.maximum, schema.exclusive_maximum),
-        false => (&schema.minimum, schema.exclusive_minimum),
+    let (bound, is_exclusive) = if is_most {
+        (&schema.maximum, schema.exclusive_maximum)
+    } else {
+        (&schema.minimum, schema.exclusive_minimum)
     };
     let bound = bound.as_ref().and_then(Number::as_f64);
     let step = schema.multiple_of.as_ref().and_then(Number::as_f64);
@@ -46,9 +48,10 @@ pub(super) fn limit(schema: &Schema, is_most: bool) -> Option<Value> {
     let number = match step {
         Some(step) if step >= 1.0 => {
             let beyond = number.rem_euclid(step as i64);
-            match is_most || beyond == 0 {
-                true => number.checked_sub(beyond)?,
-                false => number.checked_add(step as i64 - beyond)?,
+            if is_most || beyond == 0 {
+                number.checked_sub(beyond)?
+            } else {
+                number.checked_add(step as i64 - beyond)?
             }
         }
         _ => number,

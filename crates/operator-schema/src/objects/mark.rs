@@ -47,8 +47,8 @@ impl Plan<'_> {
                     }
                 }
                 if let Some(additional) = self.nodes[id].additional {
-                    let rest = map.iter();
-                    rest.filter(|(key, _)| !schema.properties.contains_key(*key))
+                    map.iter()
+                        .filter(|(key, _)| !schema.properties.contains_key(*key))
                         .for_each(|(_, value)| self.mark_at(additional, value));
                 }
             }

@@ -33,9 +33,10 @@ impl<'s> Objects<'s> {
         }
         if let Some(additional) = self.plan.nodes[id].additional {
             let least = Self::least(wanted, |it| it.min_properties);
-            let keys = match is_goal(Edge::OddKey) || self.dice.one_in(2) {
-                true => [ODD_KEY, "example"],
-                false => ["example", ODD_KEY],
+            let keys = if is_goal(Edge::OddKey) || self.dice.one_in(2) {
+                [ODD_KEY, "example"]
+            } else {
+                ["example", ODD_KEY]
             };
             for key in keys.into_iter().take(least.max(1)) {
                 let facets = facets(wanted, key);

@@ -204,18 +204,18 @@ impl<'a> Reader<'a> {
                     self.rest = &self.rest[2..];
                     digits
                 };
-                let code = u32::from_str_radix(digits, 16)
+                u32::from_str_radix(digits, 16)
                     .ok()
-                    .and_then(char::from_u32);
-                code.ok_or_else(wrong)?
+                    .and_then(char::from_u32)
+                    .ok_or_else(wrong)?
             }
             '0'..='7' => {
-                let digits = self
+                let length = self
                     .rest
                     .chars()
                     .take(2)
-                    .take_while(|c| ('0'..='7').contains(c));
-                let length = digits.count();
+                    .take_while(|c| ('0'..='7').contains(c))
+                    .count();
                 if c != '0' && length == 0 {
                     return Err(wrong());
                 }

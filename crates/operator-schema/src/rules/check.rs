@@ -277,9 +277,10 @@ impl<'s> Check<'s> {
             count,
         });
         if cost > OF_RULE {
-            let name = match rated.pointer.ends_with("/rule") {
-                true => "estimated rule cost",
-                false => "estimated messageExpression cost",
+            let name = if rated.pointer.ends_with("/rule") {
+                "estimated rule cost"
+            } else {
+                "estimated messageExpression cost"
             };
             self.too_expensive(name, (cost, OF_RULE), &rated, OF_RULE);
         } else if self.greatest.as_ref().is_none_or(|it| it.0 < cost) {
@@ -330,9 +331,10 @@ fn compiled<'s>(
     is_optional: bool,
     expected: &str,
 ) -> Result<Inference<'s>, (RuleFaultKind, String)> {
-    let old = match is_optional {
-        true => Type::optional(type_.clone()),
-        false => type_.clone(),
+    let old = if is_optional {
+        Type::optional(type_.clone())
+    } else {
+        type_.clone()
     };
     let mut inference = Inference::with_variables([("self", type_.clone()), ("oldSelf", old)]);
     inference.infer(expression);
@@ -342,9 +344,10 @@ fn compiled<'s>(
         .map(|it| it.message.clone())
         .collect();
     if !messages.is_empty() {
-        let kind = match inference.errors.iter().all(|it| it.is_unknown_function) {
-            true => RuleFaultKind::UnknownFunction,
-            false => RuleFaultKind::Type,
+        let kind = if inference.errors.iter().all(|it| it.is_unknown_function) {
+            RuleFaultKind::UnknownFunction
+        } else {
+            RuleFaultKind::Type
         };
         messages.dedup();
         return Err((kind, messages.join("; ")));
@@ -356,8 +359,9 @@ fn compiled<'s>(
             "the result must be of type '{expected}', not '{result}'"
         ));
     }
-    match messages.is_empty() {
-        true => Ok(inference),
-        false => Err((RuleFaultKind::Type, messages.join("; "))),
+    if messages.is_empty() {
+        Ok(inference)
+    } else {
+        Err((RuleFaultKind::Type, messages.join("; ")))
     }
 }

@@ -58,10 +58,11 @@ fn untyped(value: &Value) -> Cel {
             None => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::Array(list) => list.iter().map(untyped).collect::<Vec<_>>().into(),
-        Value::Object(map) => {
-            let fields = map.iter().map(|(key, value)| (key.clone(), untyped(value)));
-            fields.collect::<HashMap<String, Cel>>().into()
-        }
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), untyped(value)))
+            .collect::<HashMap<String, Cel>>()
+            .into(),
     }
 }
 

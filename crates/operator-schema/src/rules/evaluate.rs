@@ -72,8 +72,10 @@ impl Evaluation {
         match self.run(&program, is_optional) {
             Ok(Cel::Bool(true)) => {}
             Ok(Cel::Bool(false)) => {
-                let expression = rule.message_expression.as_deref();
-                let message = expression.and_then(|it| self.message(it, is_optional));
+                let message = rule
+                    .message_expression
+                    .as_deref()
+                    .and_then(|it| self.message(it, is_optional));
                 outcome.refusal = Some(Refusal::False { message });
             }
             Ok(other) => {

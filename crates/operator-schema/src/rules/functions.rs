@@ -32,9 +32,10 @@ fn string(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<Cel, E
         Cel::Timestamp(time) => {
             let text = time.to_utc().to_rfc3339();
             let text = text.trim_end_matches("+00:00");
-            match text.contains('.') {
-                true => format!("{}Z", text.trim_end_matches('0')),
-                false => format!("{text}Z"),
+            if text.contains('.') {
+                format!("{}Z", text.trim_end_matches('0'))
+            } else {
+                format!("{text}Z")
             }
         }
         Cel::Duration(duration) => {

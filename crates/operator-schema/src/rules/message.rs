@@ -57,8 +57,9 @@ fn failed(rule: &Rule) -> String {
 
 /// The rule's message, or `text` if it has none.
 fn message_or(rule: &Rule, text: &str) -> String {
-    let message = rule.message.as_deref().map(str::trim);
-    message
+    rule.message
+        .as_deref()
+        .map(str::trim)
         .filter(|it| !it.is_empty())
         .unwrap_or(text)
         .to_owned()

@@ -75,9 +75,10 @@ fn without_pairs(expression: &str) -> Cow<'_, str> {
 /// The length of the literal at the start of a text.
 pub(super) fn quoted(text: &str, is_raw: bool) -> usize {
     let quote = &text[..1];
-    let quote = match text.starts_with(&quote.repeat(3)) {
-        true => &text[..3],
-        false => quote,
+    let quote = if text.starts_with(&quote.repeat(3)) {
+        &text[..3]
+    } else {
+        quote
     };
     let mut at = quote.len();
     while !text[at..].starts_with(quote) {

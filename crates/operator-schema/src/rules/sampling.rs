@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 /// Whether the value satisfies all its rules, and those below. A root gets a name if its rules use one and the value has none.
 pub(crate) fn permits(schema: &Schema, value: &Value) -> bool {
-    match asks_for_name(schema, value) {
-        true => name(schema, value).is_some(),
-        false => broken(schema, value).is_empty(),
+    if asks_for_name(schema, value) {
+        name(schema, value).is_some()
+    } else {
+        broken(schema, value).is_empty()
     }
 }
 

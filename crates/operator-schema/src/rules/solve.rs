@@ -132,9 +132,10 @@ fn ranked(alternatives: Vec<Plan>, wrong: usize) -> impl Iterator<Item = (usize,
 impl<'s> Solver<'s> {
     /// The object as the API server would validate it.
     fn served(&self, mut object: Value) -> Value {
-        match self.is_root {
-            true => prune(self.schema, &mut object),
-            false => prune_part(self.schema, &mut object),
+        if self.is_root {
+            prune(self.schema, &mut object)
+        } else {
+            prune_part(self.schema, &mut object)
         };
         apply_defaults(self.schema, &mut object);
         object
@@ -255,8 +256,8 @@ impl<'s> Solver<'s> {
                     let Some(each) = schema.items.as_deref() else {
                         continue;
                     };
-                    let places = (0..items.len()).rev();
-                    places
+                    (0..items.len())
+                        .rev()
                         .map(|nth| (format!("{place}/{nth}"), each, true))
                         .collect()
                 }

@@ -70,10 +70,12 @@ fn object(schema: &Schema, map: &Map<String, Value>, is_resource: bool) -> Cel {
                 fields.insert(key.to_owned(), typed(&text, value, false));
             }
         }
-        let metadata = map.get("metadata").and_then(Value::as_object);
-        let names = metadata.into_iter().flatten();
-        let names = names.filter(|(key, _)| matches!(key.as_str(), "name" | "generateName"));
-        let names: HashMap<String, Cel> = names
+        let names: HashMap<String, Cel> = map
+            .get("metadata")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| matches!(key.as_str(), "name" | "generateName"))
             .map(|(key, value)| (key.clone(), typed(&text, value, false)))
             .collect();
         fields.insert("metadata".to_owned(), names.into());

@@ -112,8 +112,10 @@ pub(crate) fn matching(pattern: &str, least: usize) -> Rc<[String]> {
 }
 
 fn written(pattern: &str, least: usize) -> Vec<String> {
-    let translated = pattern::translated(pattern).ok();
-    let Some(hir) = translated.and_then(|it| regex_syntax::parse(&it).ok()) else {
+    let Some(hir) = pattern::translated(pattern)
+        .ok()
+        .and_then(|it| regex_syntax::parse(&it).ok())
+    else {
         return Vec::new();
     };
     let compiled = pattern::compiled(pattern).ok();
@@ -230,11 +232,10 @@ fn member(class: &Class) -> Option<char> {
             .collect(),
     };
     let holds = |c: &char| ranges.iter().any(|(start, end)| (start..=end).contains(&c));
-    let readable = ('a'..='z')
+    ('a'..='z')
         .chain('A'..='Z')
         .chain('0'..='9')
-        .chain('!'..='~');
-    readable
+        .chain('!'..='~')
         .into_iter()
         .find(|c| holds(c))
         .or_else(|| ranges.first().map(|(start, _)| *start))

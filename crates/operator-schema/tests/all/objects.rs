@@ -211,11 +211,10 @@ fn real_schemas_are_covered_by_valid_objects() {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
-            let versions = crd["spec"]["versions"]
+            crd["spec"]["versions"]
                 .as_array()
                 .cloned()
-                .unwrap_or_default();
-            versions
+                .unwrap_or_default()
                 .into_iter()
                 .map(move |version| (name.clone(), version))
         };

@@ -569,10 +569,10 @@ fn drawn(runner: &mut TestRunner, seed: u64) -> Option<(Schema, Value)> {
 
 #[test]
 fn nearly_every_schema_whose_rules_are_true_of_some_object_has_a_sample() {
-    let count = std::env::var("PROPTEST_CASES")
+    let count: u64 = std::env::var("PROPTEST_CASES")
         .ok()
-        .and_then(|it| it.parse().ok());
-    let count: u64 = count.unwrap_or(300);
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(300);
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let (mut drawn_count, mut without) = (0_usize, Vec::new());

@@ -12,8 +12,10 @@ use super::report::{Report, shown};
 impl ConversionProof<'_> {
     /// The other versions.
     pub(super) fn others<'s>(&'s self, version: &'s Version) -> impl Iterator<Item = &'s Version> {
-        let versions = self.crd.versions.iter();
-        versions.filter(|other| other.name != version.name)
+        self.crd
+            .versions
+            .iter()
+            .filter(|other| other.name != version.name)
     }
 
     /// Checks the conversions of an object of `from` to `to`; with `detours`, also through each third version.

@@ -74,8 +74,9 @@ impl Crd {
     /// The version that an object has by its `apiVersion`.
     pub fn version_of(&self, object: &Value) -> Option<&Version> {
         let api_version = object["apiVersion"].as_str()?;
-        let mut versions = self.versions.iter();
-        versions.find(|version| self.api_version(&version.name) == api_version)
+        self.versions
+            .iter()
+            .find(|version| self.api_version(&version.name) == api_version)
     }
 
     /// Arbitrary valid objects of a version, the same in every run: at first those that cover its schema with all optional fields and
@@ -91,8 +92,9 @@ impl Crd {
             bytes += object.to_string().len();
             bytes < BYTES
         }));
-        let all = all.into_iter().enumerate();
-        all.map(|(index, object)| self.completed(version, object, index))
+        all.into_iter()
+            .enumerate()
+            .map(|(index, object)| self.completed(version, object, index))
             .collect()
     }
 

@@ -74,8 +74,10 @@ impl Field {
     /// The values of the field in an object.
     pub fn values<'v>(&self, object: &'v Value) -> Vec<&'v Value> {
         self.steps.iter().fold(vec![object], |values, step| {
-            let members = values.into_iter().flat_map(|value| members(step, value));
-            members.collect()
+            values
+                .into_iter()
+                .flat_map(|value| members(step, value))
+                .collect()
         })
     }
 }

@@ -49,8 +49,9 @@ fn event(before: Option<&Value>, after: &Value) -> Option<Event> {
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let about = &after["involvedObject"];
-    let times = count(after).filter(|count| *count > 1);
-    let times = times.map_or_else(String::new, |count| format!(" (x{count})"));
+    let times = count(after)
+        .filter(|count| *count > 1)
+        .map_or_else(String::new, |count| format!(" (x{count})"));
     Some(Event::Event {
         object: place(
             &text(&about["kind"]),
@@ -95,12 +96,13 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
                 );
             }
             let kinds = |object: &Value| -> Vec<String> {
-                let kinds = object["status"]["conditions"]
+                object["status"]["conditions"]
                     .as_array()
                     .into_iter()
                     .flatten()
-                    .filter_map(|it| it["type"].as_str());
-                kinds.map(str::to_owned).collect()
+                    .filter_map(|it| it["type"].as_str())
+                    .map(str::to_owned)
+                    .collect()
             };
             let left = kinds(after);
             let gone = kinds(before)

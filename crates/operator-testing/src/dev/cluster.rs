@@ -107,9 +107,12 @@ impl Cluster {
         let context = kubeconfig.current_context.clone();
         let copy = folder.join("operator.kubeconfig");
         let mut of_operator = kubeconfig.clone();
-        let contexts = of_operator.contexts.iter_mut();
-        let mut contexts = contexts.filter(|it| Some(&it.name) == context.as_ref());
-        let context_of_operator = contexts.next().and_then(|it| it.context.as_mut());
+        let context_of_operator = of_operator
+            .contexts
+            .iter_mut()
+            .filter(|it| Some(&it.name) == context.as_ref())
+            .next()
+            .and_then(|it| it.context.as_mut());
         if let (Some(context), Some(namespace)) = (context_of_operator, service_namespace) {
             context.namespace = Some(namespace.to_owned());
         }

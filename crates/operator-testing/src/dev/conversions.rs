@@ -29,8 +29,9 @@ impl Conversions {
         conversion: &Value,
         crds: &[String],
     ) -> Self {
-        let all = url.map(|url| Self::at(url, None, conversion, crds));
-        let mut all = all.unwrap_or_default();
+        let mut all = url
+            .map(|url| Self::at(url, None, conversion, crds))
+            .unwrap_or_default();
         for crd in crds {
             if let Some(conversion) = cluster.conversion_webhook(crd).await {
                 all.0.insert(crd.clone(), conversion);

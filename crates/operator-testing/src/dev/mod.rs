@@ -63,8 +63,9 @@ fn instructions() -> UnboundedReceiver<Instruction> {
                 None
             }
         };
-        let mut instructions = lines.map_while(read);
-        let _ended = instructions.all(|instruction| sender.send(instruction).is_ok());
+        let _ended = lines
+            .map_while(read)
+            .all(|instruction| sender.send(instruction).is_ok());
         drop(sender);
         // what waits for a cluster does not outlive a session that was killed
         std::thread::sleep(PATIENCE);

@@ -124,9 +124,10 @@ impl Known {
             object: named(&object),
             change: Change::Deleted,
         };
-        let gone = gone.into_iter();
-        let gone = gone.filter(|object| !is_event && !is_of_each_namespace(object));
-        gone.map(deleted).collect()
+        gone.into_iter()
+            .filter(|object| !is_event && !is_of_each_namespace(object))
+            .map(deleted)
+            .collect()
     }
 
     /// The object with its kind, which items of a list lack, and without secret values.

@@ -145,8 +145,9 @@ async fn is_trusted(client: &Client, name: &str) -> bool {
     let mutating = mutating.and_then(|it| it.webhooks).unwrap_or_default();
     let validating = validating.iter().map(|it| &it.client_config);
     let mutating = mutating.iter().map(|it| &it.client_config);
-    let mut configs = validating.chain(mutating);
-    configs.all(|config| config.url.is_some() && config.ca_bundle.is_some())
+    validating
+        .chain(mutating)
+        .all(|config| config.url.is_some() && config.ca_bundle.is_some())
 }
 
 /// Whether each of these CRDs names a certificate for its conversion; those that are not there do not count.
@@ -157,9 +158,11 @@ async fn are_converted(client: &Client, crds: &[String]) -> bool {
             return false;
         };
         let is_trusted = |crd: CustomResourceDefinition| {
-            let webhook = crd.spec.conversion.and_then(|it| it.webhook);
-            let config = webhook.and_then(|it| it.client_config);
-            config.is_some_and(|it| it.url.is_some() && it.ca_bundle.is_some())
+            crd.spec
+                .conversion
+                .and_then(|it| it.webhook)
+                .and_then(|it| it.client_config)
+                .is_some_and(|it| it.url.is_some() && it.ca_bundle.is_some())
         };
         if !crd.is_none_or(is_trusted) {
             return false;

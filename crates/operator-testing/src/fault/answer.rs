@@ -108,18 +108,20 @@ pub(super) fn late(
 /// Changes the values in the objects of watch events, so that they do not match the schema. Lines that are not events are kept.
 pub(super) fn undecodable(lines: Bytes) -> Bytes {
     let text = String::from_utf8_lossy(&lines);
-    let lines = text.split_inclusive('\n').map(|line| {
-        let Ok(mut event) = serde_json::from_str::<serde_json::Value>(line) else {
-            return line.to_owned();
-        };
-        for field in ["spec", "status"] {
-            if event["type"] != "BOOKMARK" && !event["object"][field].is_null() {
-                event["object"][field] = "of another schema".into();
+    text.split_inclusive('\n')
+        .map(|line| {
+            let Ok(mut event) = serde_json::from_str::<serde_json::Value>(line) else {
+                return line.to_owned();
+            };
+            for field in ["spec", "status"] {
+                if event["type"] != "BOOKMARK" && !event["object"][field].is_null() {
+                    event["object"][field] = "of another schema".into();
+                }
             }
-        }
-        format!("{event}\n")
-    });
-    lines.collect::<String>().into()
+            format!("{event}\n")
+        })
+        .collect::<String>()
+        .into()
 }
 
 pub(super) fn watched(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Answer {

@@ -62,6 +62,8 @@ fn losses(requests: &[Request]) -> Vec<Schedule> {
         }
         losses.push((number, Fault::LoseLease));
     }
-    let losses = losses.into_iter();
-    losses.map(|loss| Schedule([loss].into())).collect()
+    losses
+        .into_iter()
+        .map(|loss| Schedule([loss].into()))
+        .collect()
 }

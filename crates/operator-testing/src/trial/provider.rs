@@ -102,13 +102,15 @@ impl Trial {
                 "without a fault: there is not one thing for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
             );
             let run_with = |schedule: &ProviderSchedule| {
-                let failures = baselines.iter().filter_map(|(scenario, baseline)| {
-                    let faulty = run(schedule, *scenario);
-                    let differs = || difference(*scenario, baseline, &faulty);
-                    let why = faulty.failure.clone().or_else(differs)?;
-                    Some(report(schedule, *scenario, &faulty, &why))
-                });
-                failures.collect::<Vec<_>>()
+                baselines
+                    .iter()
+                    .filter_map(|(scenario, baseline)| {
+                        let faulty = run(schedule, *scenario);
+                        let differs = || difference(*scenario, baseline, &faulty);
+                        let why = faulty.failure.clone().or_else(differs)?;
+                        Some(report(schedule, *scenario, &faulty, &why))
+                    })
+                    .collect::<Vec<_>>()
             };
             if let Ok(text) = std::env::var("PROVIDER_FAULTS") {
                 let schedule = text.parse();
@@ -214,20 +216,23 @@ fn counts(faults: &ProviderFaults) -> BTreeMap<String, usize> {
 /// Each fault in each of the first calls, and a crash after each of them followed by each fault in the next call.
 fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
     let is_new = |number: &usize| {
-        let before = calls[..*number].iter().rev();
-        let equal = before.take_while(|call| **call == calls[*number]);
+        let equal = calls[..*number]
+            .iter()
+            .rev()
+            .take_while(|call| **call == calls[*number]);
         equal.count() < EQUAL_CALLS
     };
-    let numbers = (0..calls.len()).filter(is_new);
-    let schedules = numbers.flat_map(|number| {
-        ProviderFault::ALL.into_iter().flat_map(move |(fault, _)| {
-            let crash = (number, ProviderFault::CrashAfter);
-            let one = ProviderSchedule([(number, fault)].into());
-            let two = ProviderSchedule([crash, (number + 1, fault)].into());
-            [one, two]
+    (0..calls.len())
+        .filter(is_new)
+        .flat_map(|number| {
+            ProviderFault::ALL.into_iter().flat_map(move |(fault, _)| {
+                let crash = (number, ProviderFault::CrashAfter);
+                let one = ProviderSchedule([(number, fault)].into());
+                let two = ProviderSchedule([crash, (number + 1, fault)].into());
+                [one, two]
+            })
         })
-    });
-    schedules.collect()
+        .collect()
 }
 
 /// Runs all schedules, and panics with those that fail.
@@ -311,9 +316,11 @@ fn difference(scenario: Scenario, baseline: &ProviderRun, run: &ProviderRun) -> 
             ));
         }
         let (expected, actual) = (objects(&expected.0), objects(&actual.0));
-        let differs = expected.keys().chain(actual.keys());
-        let mut differs = differs.filter(|path| expected.get(*path) != actual.get(*path));
-        let path = differs.next()?;
+        let path = expected
+            .keys()
+            .chain(actual.keys())
+            .filter(|path| expected.get(*path) != actual.get(*path))
+            .next()?;
         Some(format!(
             "{when}, {path} is {}; without a fault: {}",
             actual.get(path).map_or("absent", String::as_str),

@@ -28,8 +28,10 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
             !MESSAGES.contains(&&*resource.1)
         }
     };
-    let gone = before.keys().filter(|path| !objects.contains_key(*path));
-    let gone = gone.map(|path| (path.clone(), Value::Null));
+    let gone = before
+        .keys()
+        .filter(|path| !objects.contains_key(*path))
+        .map(|path| (path.clone(), Value::Null));
     let new = objects
         .iter()
         .filter(|(path, object)| is_new(before, path, object))
@@ -102,8 +104,10 @@ fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
 
 /// Group and plural of all objects that the operator wrote, except for events and leases.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
-    let written = faults.requests().into_iter().filter(Request::is_work);
-    written
+    faults
+        .requests()
+        .into_iter()
+        .filter(Request::is_work)
         .map(|request| (request.group, request.resource))
         .collect()
 }
@@ -193,8 +197,10 @@ fn mask_times_and_uids(value: &mut Value) {
 /// The key, with a number appended if the key is already in use.
 fn free(others: &Map<String, Value>, key: String) -> String {
     let numbered = (2..).map(|number| format!("{key} ({number})"));
-    let mut keys = std::iter::once(key.clone()).chain(numbered);
-    keys.find(|key| !others.contains_key(key)).unwrap_or(key)
+    std::iter::once(key.clone())
+        .chain(numbered)
+        .find(|key| !others.contains_key(key))
+        .unwrap_or(key)
 }
 
 /// Writes `<uid>` for each UUID in a text.

@@ -154,8 +154,9 @@ fn indented(outcome: &Outcome) -> String {
 
 /// The failing objects, for the message of a run that fails for another reason.
 pub(super) fn failures(outcomes: &Outcomes) -> String {
-    let failing = outcomes.failing().into_iter();
-    failing
+    outcomes
+        .failing()
+        .into_iter()
         .map(|(key, outcome)| format!("\n  {key} {}", indented(&outcome)))
         .collect()
 }

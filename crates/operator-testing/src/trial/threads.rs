@@ -23,8 +23,9 @@ pub(super) fn failures<S: Sync>(
     };
     let mut failures: Vec<String> = scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let ended = workers.into_iter().map(|worker| worker.join());
-        ended
+        workers
+            .into_iter()
+            .map(|worker| worker.join())
             .flat_map(|failures| failures.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });

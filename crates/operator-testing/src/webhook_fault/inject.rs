@@ -160,8 +160,9 @@ impl WebhookFaults {
 
     /// Notes what a webhook would have done.
     fn note(&self, called: &str, answer: Result<Response<Bytes>, String>) {
-        let answer = answer.ok();
-        let answer = answer.and_then(|it| serde_json::from_slice::<Value>(it.body()).ok());
+        let answer = answer
+            .ok()
+            .and_then(|it| serde_json::from_slice::<Value>(it.body()).ok());
         let response = &answer.unwrap_or_default()["response"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let effect = match (response["allowed"].as_bool(), text(&response["patch"])) {
@@ -180,8 +181,10 @@ impl WebhookFaults {
 
 /// The timeout that a call has as its parameter.
 fn limit(request: &Request<Bytes>) -> Duration {
-    let query = request.uri().query().unwrap_or_default();
-    let seconds = query
+    let seconds = request
+        .uri()
+        .query()
+        .unwrap_or_default()
         .strip_prefix("timeout=")
         .and_then(|rest| rest.strip_suffix('s'))
         .and_then(|seconds| seconds.parse().ok());
@@ -193,13 +196,16 @@ fn described(path: &str, review: &Value) -> String {
     let request = &review["request"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if review["kind"] == "ConversionReview" {
-        let objects = request["objects"].as_array().into_iter().flatten();
-        let objects = objects.map(|object| {
-            let metadata = &object["metadata"];
-            let name = named(&text(&metadata["namespace"]), &text(&metadata["name"]));
-            format!("{} {name}", text(&object["kind"]))
-        });
-        let objects: Vec<String> = objects.collect();
+        let objects: Vec<String> = request["objects"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|object| {
+                let metadata = &object["metadata"];
+                let name = named(&text(&metadata["namespace"]), &text(&metadata["name"]));
+                format!("{} {name}", text(&object["kind"]))
+            })
+            .collect();
         let version = text(&request["desiredAPIVersion"]);
         return format!("{path}: convert {} to {version}", objects.join(", "));
     }

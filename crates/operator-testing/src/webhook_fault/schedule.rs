@@ -53,8 +53,9 @@ pub(crate) struct WebhookSchedule(pub BTreeMap<usize, WebhookFault>);
 
 impl fmt::Display for WebhookSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults = self.0.iter();
-        let faults: Vec<String> = faults
+        let faults: Vec<String> = self
+            .0
+            .iter()
             .map(|(number, fault)| format!("{number}:{fault}"))
             .collect();
         f.write_str(&faults.join(" "))
@@ -66,15 +67,16 @@ impl FromStr for WebhookSchedule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let faults = text.split_whitespace().map(|word| {
-            let read = word.split_once(':').and_then(|(number, name)| {
-                let mut known = WebhookFault::ALL.iter();
-                let (fault, _) = known.find(|(_, known)| *known == name)?;
-                Some((number.parse().ok()?, *fault))
-            });
-            read.ok_or_else(|| {
-                let names = WebhookFault::ALL.map(|(_, name)| name).join(", ");
-                format!("`{word}` is not NUMBER:FAULT, with a fault of {names}")
-            })
+            word.split_once(':')
+                .and_then(|(number, name)| {
+                    let mut known = WebhookFault::ALL.iter();
+                    let (fault, _) = known.find(|(_, known)| *known == name)?;
+                    Some((number.parse().ok()?, *fault))
+                })
+                .ok_or_else(|| {
+                    let names = WebhookFault::ALL.map(|(_, name)| name).join(", ");
+                    format!("`{word}` is not NUMBER:FAULT, with a fault of {names}")
+                })
         });
         Ok(Self(faults.collect::<Result<_, _>>()?))
     }

@@ -9,8 +9,10 @@ async fn create(server: &Scene, spec: Value) -> Answer {
 }
 
 fn conditions(expressions: &[&str]) -> String {
-    let conditions = expressions.iter().enumerate();
-    let conditions = conditions.map(|(at, it)| format!("{{name: c{at}, expression: {it:?}}}"));
+    let conditions = expressions
+        .iter()
+        .enumerate()
+        .map(|(at, it)| format!("{{name: c{at}, expression: {it:?}}}"));
     format!(
         "matchConditions: [{}],",
         conditions.collect::<Vec<_>>().join(",")

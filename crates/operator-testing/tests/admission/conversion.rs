@@ -335,8 +335,8 @@ async fn field_managers_of_other_versions_are_converted() {
     );
     let none = json!({"f:spec": {}});
     let mine = |object: &Value| -> Vec<_> {
-        let managed = managed(object).into_iter();
-        managed
+        managed(object)
+            .into_iter()
             .filter(|(who, _)| !who.starts_with("tester"))
             .collect()
     };

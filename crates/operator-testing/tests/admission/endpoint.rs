@@ -32,9 +32,10 @@ impl Scene {
     /// The server that the environment names.
     pub async fn start() -> Self {
         let server = Server::start().await.unwrap();
-        let listener = match server.is_real() {
-            true => Some(Listener::start().await),
-            false => None,
+        let listener = if server.is_real() {
+            Some(Listener::start().await)
+        } else {
+            None
         };
         Self { server, listener }
     }
@@ -98,15 +99,18 @@ impl Scene {
                 .pointer_mut("/spec/conversion/webhook")
                 .into_iter()
                 .collect(),
-            None => {
-                let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
-                webhooks.into_iter().flatten().collect::<Vec<_>>()
-            }
+            None => object
+                .get_mut("webhooks")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
         };
         for webhook in webhooks {
             let config = &mut webhook["clientConfig"];
-            let path = config["service"]["path"].as_str();
-            let path = path.or_else(|| config["url"].as_str()?.split('/').next_back());
+            let path = config["service"]["path"]
+                .as_str()
+                .or_else(|| config["url"].as_str()?.split('/').next_back());
             if let Some(path) = path {
                 *config = serde_json::json!({
                     "url": format!("{}/{}", listener.url, path.trim_start_matches('/')),

@@ -27,9 +27,11 @@ async fn racing(server: &Scene, sort: &str, below: i64) -> Asked {
 }
 
 fn olds(asked: &Asked) -> Vec<i64> {
-    let asked = asked.all().into_iter().map(|(_, request)| request);
-    let foreign = asked.filter(|request| request["options"]["fieldManager"] != "race");
-    foreign
+    asked
+        .all()
+        .into_iter()
+        .map(|(_, request)| request)
+        .filter(|request| request["options"]["fieldManager"] != "race")
         .map(|request| request["oldObject"]["spec"]["size"].as_i64().unwrap())
         .collect()
 }

@@ -40,16 +40,17 @@ async fn compare() -> Vec<String> {
         "only real controllers are recorded"
     );
     let wanted = std::env::var("CASE").unwrap_or_default();
-    let chosen = scenario::all().into_iter();
-    let chosen = chosen.filter(|(name, _)| name.contains(&wanted));
-    let running = chosen.map(|(name, scenario)| {
-        let mut stage = Stage::new(server.clone(), name);
-        async move {
-            stage.open().await;
-            scenario(&mut stage).await;
-            (name, stage.seen())
-        }
-    });
+    let running = scenario::all()
+        .into_iter()
+        .filter(|(name, _)| name.contains(&wanted))
+        .map(|(name, scenario)| {
+            let mut stage = Stage::new(server.clone(), name);
+            async move {
+                stage.open().await;
+                scenario(&mut stage).await;
+                (name, stage.seen())
+            }
+        });
     let mut failures = Vec::new();
     for (name, seen) in join_all(running).await {
         let file = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -77,12 +78,14 @@ fn difference(recorded: &str, found: &str, text: &mut String) {
 }
 
 fn spread(lines: &str) -> String {
-    let spread = lines.lines().map(|line| match line.split_once('{') {
-        Some((plural, object)) if !line.starts_with('#') => {
-            let object: Value = serde_json::from_str(&format!("{{{object}")).unwrap();
-            format!("{plural}\n{}", serde_yaml::to_string(&object).unwrap())
-        }
-        _ => format!("{line}\n"),
-    });
-    spread.collect()
+    lines
+        .lines()
+        .map(|line| match line.split_once('{') {
+            Some((plural, object)) if !line.starts_with('#') => {
+                let object: Value = serde_json::from_str(&format!("{{{object}")).unwrap();
+                format!("{plural}\n{}", serde_yaml::to_string(&object).unwrap())
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect()
 }

@@ -41,18 +41,21 @@ pub fn masked(namespace: &str, all: Vec<(&'static str, Vec<Value>)>) -> Vec<(&'s
             names.insert(text("uid"), format!("UID-OF-{owner}"));
         }
     }
-    let shown = all.into_iter().flat_map(|(plural, objects)| {
-        let objects = objects.iter().map(|object| hide("", object, &names));
-        let objects = objects.map(|object| match plural {
-            "replicasets" => without_generation(object),
-            _ => object,
-        });
-        let mut objects: Vec<(&'static str, Value)> =
-            objects.map(|object| (plural, object)).collect();
-        objects.sort_by_cached_key(|(_, object)| object.to_string());
-        objects
-    });
-    shown.collect()
+    all.into_iter()
+        .flat_map(|(plural, objects)| {
+            let mut objects: Vec<(&'static str, Value)> = objects
+                .iter()
+                .map(|object| hide("", object, &names))
+                .map(|object| match plural {
+                    "replicasets" => without_generation(object),
+                    _ => object,
+                })
+                .map(|object| (plural, object))
+                .collect();
+            objects.sort_by_cached_key(|(_, object)| object.to_string());
+            objects
+        })
+        .collect()
 }
 
 /// In how many steps a ReplicaSet is scaled depends on how many pods become ready at once.

@@ -92,8 +92,10 @@ impl Stage {
     }
 
     fn path(&self, plural: &str) -> String {
-        let kind = KINDS.iter().find(|(_, known)| *known == plural);
-        let (root, _) = kind.expect("it is one of the kinds that are compared");
+        let (root, _) = KINDS
+            .iter()
+            .find(|(_, known)| *known == plural)
+            .expect("it is one of the kinds that are compared");
         format!("/{root}/namespaces/{}/{plural}", self.namespace)
     }
 

@@ -153,8 +153,9 @@ fn place(found: &Answer, expected: &Answer, text: &str) -> String {
     if found.code != expected.code {
         return format!("{} is {}", found.code, expected.code);
     }
-    let first = text.split(" is ").next().unwrap_or_default();
-    first
+    text.split(" is ")
+        .next()
+        .unwrap_or_default()
         .chars()
         .filter(|letter| !letter.is_ascii_digit())
         .take(120)

@@ -37,8 +37,10 @@ fn message(answer: &Answer) -> &str {
 }
 
 fn words(answer: &Answer) -> Option<String> {
-    let known = WORDS.iter().find(|words| message(answer).contains(**words));
-    known.map(|words| (*words).to_owned())
+    WORDS
+        .iter()
+        .find(|words| message(answer).contains(**words))
+        .map(|words| (*words).to_owned())
 }
 
 /// What is wrong with a patched object, without the object, whose fields Go has in its own order.

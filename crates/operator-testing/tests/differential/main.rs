@@ -133,8 +133,9 @@ impl Arena {
 }
 
 fn number(variable: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(variable).ok();
-    given.map_or(otherwise, |text| text.parse().unwrap())
+    std::env::var(variable)
+        .ok()
+        .map_or(otherwise, |text| text.parse().unwrap())
 }
 
 #[test]

@@ -64,9 +64,10 @@ fn smaller(step: &Value) -> Vec<Value> {
         for left_out in &options {
             let rest: Vec<&str> = options.iter().copied().filter(|o| o != left_out).collect();
             let mut smaller = step.clone();
-            smaller[verb] = match rest.is_empty() {
-                true => path.into(),
-                false => format!("{path}?{}", rest.join("&")).into(),
+            smaller[verb] = if rest.is_empty() {
+                path.into()
+            } else {
+                format!("{path}?{}", rest.join("&")).into()
             };
             found.push(smaller);
         }

@@ -162,9 +162,10 @@ async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
             PostParams::default(),
         );
         let leads = is_free
-            && match seen.0.is_empty() {
-                true => leases.create(&parameters, &object).await.is_ok(),
-                false => leases.replace("leader", &parameters, &object).await.is_ok(),
+            && if seen.0.is_empty() {
+                leases.create(&parameters, &object).await.is_ok()
+            } else {
+                leases.replace("leader", &parameters, &object).await.is_ok()
             };
         if acts(leads) && matches!(config_maps.get_opt("a").await, Ok(None)) {
             let _ = apply_child(&client).await;

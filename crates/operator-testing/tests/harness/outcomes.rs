@@ -155,9 +155,10 @@ fn one_that_does_not_recover_from_a_fault_is_found() {
                         broken.store(true, Ordering::Relaxed);
                     }
                     apply_child(client).await?;
-                    match broken.load(Ordering::Relaxed) {
-                        true => Err("no luck".to_owned()),
-                        false => Ok(()),
+                    if broken.load(Ordering::Relaxed) {
+                        Err("no luck".to_owned())
+                    } else {
+                        Ok(())
                     }
                 }
             })

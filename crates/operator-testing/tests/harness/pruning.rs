@@ -51,8 +51,9 @@ async fn create(client: Client, prunes: bool) -> kube::Result<()> {
                 config_maps.patch(&name, &parameters, &child).await?;
             }
             let is_child = |map: &&ConfigMap| {
-                let mut owners = map.owner_references().iter();
-                owners.any(|owner| Some(&owner.uid) == service.uid().as_ref())
+                map.owner_references()
+                    .iter()
+                    .any(|owner| Some(&owner.uid) == service.uid().as_ref())
             };
             for other in all.iter().filter(is_child).filter(|_| prunes) {
                 if other.name_any() != name {

@@ -44,10 +44,10 @@ async fn conditions(server: &Server) -> Vec<String> {
         .conditions
         .unwrap_or_default()
         .into_iter();
-    let conditions = conditions.filter(|condition| condition.status == "True");
-    let shown =
-        conditions.map(|condition| format!("{} {}", condition.type_, condition.reason.unwrap()));
-    shown.collect()
+    conditions
+        .filter(|condition| condition.status == "True")
+        .map(|condition| format!("{} {}", condition.type_, condition.reason.unwrap()))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -89,8 +89,8 @@ async fn condition(server: &Server, type_: &str) -> String {
     let conditions = deployment.status.unwrap().conditions.unwrap();
     let found = conditions
         .into_iter()
-        .find(|condition| condition.type_ == type_);
-    let found = found.unwrap();
+        .find(|condition| condition.type_ == type_)
+        .unwrap();
     format!("{} {}", found.status, found.reason.unwrap_or_default())
 }
 
@@ -98,8 +98,9 @@ async fn condition(server: &Server, type_: &str) -> String {
 async fn state(server: &Server) -> String {
     let [pod] = pods(server).await.try_into().unwrap();
     let status = pod.status.unwrap();
-    let containers = status.container_statuses.unwrap_or_default();
-    let state = containers
+    let state = status
+        .container_statuses
+        .unwrap_or_default()
         .first()
         .and_then(|container| container.state.clone());
     let reason = state
@@ -112,7 +113,7 @@ async fn state(server: &Server) -> String {
 /// `name phase` of each pod.
 async fn members(server: &Server) -> Vec<String> {
     let pods = pods(server).await.into_iter();
-    let shown = pods.map(|pod| {
+    pods.map(|pod| {
         let name = pod.name_any();
         let leaving = if pod.metadata.deletion_timestamp.is_some() {
             " leaving"
@@ -120,8 +121,8 @@ async fn members(server: &Server) -> Vec<String> {
             ""
         };
         format!("{name} {}{leaving}", pod.status.unwrap().phase.unwrap())
-    });
-    shown.collect()
+    })
+    .collect()
 }
 
 fn stateful_set(replicas: i32) -> Value {
@@ -209,8 +210,10 @@ async fn a_service_has_endpoints_for_ready_pods() {
         let [slice] = slices.try_into().unwrap();
         assert_eq!(slice.labels()["kubernetes.io/service-name"], "web");
         let conditions = slice.endpoints.into_iter();
-        let conditions = conditions.filter_map(|endpoint| endpoint.conditions?.ready);
-        conditions.filter(|ready| *ready).count()
+        conditions
+            .filter_map(|endpoint| endpoint.conditions?.ready)
+            .filter(|ready| *ready)
+            .count()
     };
     assert_eq!(ready().await, 0);
     sleep(DELAY).await;

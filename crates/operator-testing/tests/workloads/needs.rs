@@ -9,9 +9,11 @@ const RESTRICTED: &str = "pod-security.kubernetes.io/enforce";
 /// `reason: message` of the warnings so far.
 async fn warnings(server: &Server) -> Vec<String> {
     let events = api::<Event>(server).list(&ListParams::default()).await;
-    let warnings = events.unwrap().items.into_iter();
-    let warnings = warnings.filter(|event| event.type_.as_deref() == Some("Warning"));
-    warnings
+    events
+        .unwrap()
+        .items
+        .into_iter()
+        .filter(|event| event.type_.as_deref() == Some("Warning"))
         .map(|event| {
             let (reason, message) = (event.reason, event.message);
             format!(

@@ -63,9 +63,12 @@ pub(crate) fn capabilities(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
 pub(crate) fn added(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
     let mut forbidden = BTreeSet::new();
     let names = pod.named(|container| {
-        let added = items(&container["securityContext"]["capabilities"]["add"]).iter();
-        let bad = added.map(text).filter(|name| !allowed.contains(name));
-        let bad: Vec<String> = bad.map(str::to_owned).collect();
+        let bad: Vec<String> = items(&container["securityContext"]["capabilities"]["add"])
+            .iter()
+            .map(text)
+            .filter(|name| !allowed.contains(name))
+            .map(str::to_owned)
+            .collect();
         let is_bad = !bad.is_empty();
         forbidden.extend(bad);
         is_bad
@@ -80,9 +83,11 @@ pub(crate) fn added(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
 }
 
 pub(crate) fn host_namespaces(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
-    let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
-    let shared = shared.filter(|field| pod.spec[field] == true);
-    let shared: Vec<String> = shared.map(|field| format!("{field}=true")).collect();
+    let shared: Vec<String> = ["hostNetwork", "hostPID", "hostIPC"]
+        .into_iter()
+        .filter(|field| pod.spec[field] == true)
+        .map(|field| format!("{field}=true"))
+        .collect();
     if shared.is_empty() {
         return None;
     }
@@ -90,8 +95,9 @@ pub(crate) fn host_namespaces(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
 }
 
 pub(crate) fn host_paths(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
-    let volumes = items(&pod.spec["volumes"]).iter();
-    let volumes = volumes.filter(|volume| !volume["hostPath"].is_null());
+    let volumes = items(&pod.spec["volumes"])
+        .iter()
+        .filter(|volume| !volume["hostPath"].is_null());
     let names: Vec<&str> = volumes.map(|volume| text(&volume["name"])).collect();
     if names.is_empty() {
         return None;
@@ -103,9 +109,11 @@ pub(crate) fn host_paths(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
 pub(crate) fn host_ports(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     let mut ports = BTreeSet::new();
     let names = pod.named(|container| {
-        let used = items(&container["ports"]).iter();
-        let used = used.filter_map(|port| port["hostPort"].as_i64().filter(|port| *port != 0));
-        let used: Vec<String> = used.map(|port| port.to_string()).collect();
+        let used: Vec<String> = items(&container["ports"])
+            .iter()
+            .filter_map(|port| port["hostPort"].as_i64().filter(|port| *port != 0))
+            .map(|port| port.to_string())
+            .collect();
         let uses = !used.is_empty();
         ports.extend(used);
         uses
@@ -135,11 +143,14 @@ pub(crate) fn hosts(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     ];
     let mut hosts = BTreeSet::new();
     let names = pod.named(|container| {
-        let handlers = HANDLERS.iter().filter_map(|path| container.pointer(path));
-        let named = handlers.flat_map(|handler| {
-            ["httpGet", "tcpSocket"].map(|action| text(&handler[action]["host"]).to_owned())
-        });
-        let named: Vec<String> = named.filter(|host| !host.is_empty()).collect();
+        let named: Vec<String> = HANDLERS
+            .iter()
+            .filter_map(|path| container.pointer(path))
+            .flat_map(|handler| {
+                ["httpGet", "tcpSocket"].map(|action| text(&handler[action]["host"]).to_owned())
+            })
+            .filter(|host| !host.is_empty())
+            .collect();
         let names = !named.is_empty();
         hosts.extend(named);
         names
@@ -306,8 +317,8 @@ pub(crate) fn sysctls(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => Some(32),
         _ => None,
     };
-    let names = items(&pod.spec["securityContext"]["sysctls"]).iter();
-    let names: Vec<&str> = names
+    let names: Vec<&str> = items(&pod.spec["securityContext"]["sysctls"])
+        .iter()
         .map(|sysctl| text(&sysctl["name"]))
         .filter(|name| since(name).is_none_or(|since| minor < since))
         .collect();

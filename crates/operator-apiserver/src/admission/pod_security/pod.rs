@@ -89,10 +89,11 @@ pub(crate) fn text(value: &Value) -> &str {
 
 /// `"a", "b"`
 pub(crate) fn quoted<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
-    let quoted = items
+    items
         .into_iter()
-        .map(|item| format!("\"{}\"", item.as_ref()));
-    quoted.collect::<Vec<_>>().join(", ")
+        .map(|item| format!("\"{}\"", item.as_ref()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `container "a"`, `containers "a", "b"`

@@ -34,13 +34,13 @@ pub(crate) fn capabilities(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         let dropped = items(&container["securityContext"]["capabilities"]["drop"]);
         !dropped.contains(&Value::from("ALL"))
     });
-    let kept = (!names.is_empty()).then(|| {
-        format!(
-            "{} must set securityContext.capabilities.drop=[\"ALL\"]",
-            containers(&names)
-        )
-    });
-    let details: Vec<String> = kept
+    let details: Vec<String> = (!names.is_empty())
+        .then(|| {
+            format!(
+                "{} must set securityContext.capabilities.drop=[\"ALL\"]",
+                containers(&names)
+            )
+        })
         .into_iter()
         .chain(added(pod, &["NET_BIND_SERVICE"]))
         .collect();
@@ -70,8 +70,10 @@ pub(crate) fn volumes(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     let mut names = Vec::new();
     for volume in items(&pod.spec["volumes"]) {
         let fields = entries(volume);
-        let mut sources = fields.filter(|(name, source)| *name != "name" && !source.is_null());
-        let source = sources.next().map_or("unknown", |(name, _)| name);
+        let source = fields
+            .filter(|(name, source)| *name != "name" && !source.is_null())
+            .next()
+            .map_or("unknown", |(name, _)| name);
         if !ALLOWED.contains(&source) {
             names.push(text(&volume["name"]));
             types.insert(source);

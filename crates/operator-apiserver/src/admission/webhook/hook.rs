@@ -48,10 +48,12 @@ impl Hook {
     ) -> Self {
         let text = |field: &str| webhook[field].as_str().unwrap_or_default();
         let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT);
-        let versions = list(webhook, "admissionReviewVersions").iter();
-        let versions = versions.filter_map(|version| version.as_str().map(str::to_owned));
-        let conditions = list(webhook, "matchConditions").iter();
-        let conditions = conditions.filter_map(|it| it["expression"].as_str().map(str::to_owned));
+        let versions = list(webhook, "admissionReviewVersions")
+            .iter()
+            .filter_map(|version| version.as_str().map(str::to_owned));
+        let conditions = list(webhook, "matchConditions")
+            .iter()
+            .filter_map(|it| it["expression"].as_str().map(str::to_owned));
         let config = &webhook["clientConfig"];
         let target = target(url(config, seconds), config, endpoints);
         Self {

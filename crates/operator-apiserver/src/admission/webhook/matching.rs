@@ -61,17 +61,18 @@ fn refuse_policies(
     let bindings = store.of_kind(ADMISSION_POLICY_BINDINGS, "");
     for (_, binding) in bindings {
         let policies = store.of_kind(ADMISSION_POLICIES, "");
-        let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
-        let matching = bound.find(|(_, policy)| {
-            matches(
-                store,
-                registry,
-                &policy["spec"]["matchConstraints"],
-                "resourceRules",
-                request,
-                operations,
-            )
-        });
+        let matching = policies
+            .filter(|(key, _)| binding["spec"]["policyName"] == *key.name)
+            .find(|(_, policy)| {
+                matches(
+                    store,
+                    registry,
+                    &policy["spec"]["matchConstraints"],
+                    "resourceRules",
+                    request,
+                    operations,
+                )
+            });
         if let Some((_, policy)) = matching {
             let what = format!("the validating admission policy {}", name(policy));
             return Err(Failure::not_implemented(what));
@@ -126,8 +127,9 @@ fn equivalent(
     }
     let kind = rules.clone().find_map(|rule| {
         let others = state.registry.all();
-        let mut others = others.filter(|other| other.is(kind.resource()));
-        others.find(|other| is_named(rule, other))
+        others
+            .filter(|other| other.is(kind.resource()))
+            .find(|other| is_named(rule, other))
     })?;
     Some(Equivalent {
         kind: kind.clone(),
@@ -162,6 +164,7 @@ fn matches(
 
 /// The labels of the namespace of a request; `None` for a request without a namespace.
 pub(crate) fn namespace_labels(store: &Store, request: &Request<'_>) -> Option<Value> {
-    let own = store.find(&Key::new(NAMESPACES, "", &request.path.namespace));
-    own.map(|namespace| namespace["metadata"]["labels"].clone())
+    store
+        .find(&Key::new(NAMESPACES, "", &request.path.namespace))
+        .map(|namespace| namespace["metadata"]["labels"].clone())
 }

@@ -162,8 +162,9 @@ pub(crate) fn read(
     let patch = decode(response).map_err(Unreadable::Undecodable)?;
     check(review, uid, is_mutating, &patch).map_err(Unreadable::Invalid)?;
     let warnings = items(&response["warnings"]);
-    let warnings = warnings.map(|it| it.as_str().unwrap_or_default().to_owned());
-    let warnings = warnings.collect();
+    let warnings = warnings
+        .map(|it| it.as_str().unwrap_or_default().to_owned())
+        .collect();
     if response["allowed"] != true {
         let patch = Err(Failure::denied(webhook, &response["status"]));
         return Ok(Verdict { warnings, patch });

@@ -23,8 +23,9 @@ pub(crate) async fn validate(
             selected.push((hook, view));
         }
     }
-    let selected = selected.iter();
-    let asked = selected.map(|(hook, view)| ask(hook, &view.attributes, view.object(), false));
+    let asked = selected
+        .iter()
+        .map(|(hook, view)| ask(hook, &view.attributes, view.object(), false));
     let mut result = Ok(());
     for verdict in join_all(asked).await {
         let refused = match verdict {

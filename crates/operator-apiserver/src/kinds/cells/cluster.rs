@@ -10,8 +10,10 @@ use crate::model::json::{entries, items};
 use crate::model::metadata::is_deleting;
 
 fn or<'a>(value: &'a Value, otherwise: &'a str) -> &'a str {
-    let text = value.as_str().filter(|text| !text.is_empty());
-    text.unwrap_or(otherwise)
+    value
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .unwrap_or(otherwise)
 }
 
 pub(crate) fn node(object: &Value) -> Vec<Value> {
@@ -26,8 +28,9 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
         state += ",SchedulingDisabled";
     }
     let address = |type_: &str| {
-        let found = items(&status["addresses"]).find(|address| address["type"] == type_);
-        found.map_or("<none>", |address| or(&address["address"], ""))
+        items(&status["addresses"])
+            .find(|address| address["type"] == type_)
+            .map_or("<none>", |address| or(&address["address"], ""))
     };
     let mut kernel = or(&info["kernelVersion"], "<unknown>").to_owned();
     if let Some(architecture) = info["architecture"].as_str().filter(|it| !it.is_empty()) {
@@ -50,12 +53,14 @@ pub(crate) fn node(object: &Value) -> Vec<Value> {
 fn roles(node: &Value) -> String {
     const PREFIX: &str = "node-role.kubernetes.io/";
     let labels = entries(&node["metadata"]["labels"]);
-    let roles = labels.filter_map(|(label, value)| match label.strip_prefix(PREFIX) {
-        Some(role) => Some(role),
-        None if label == "kubernetes.io/role" => value.as_str(),
-        None => None,
-    });
-    let roles: BTreeSet<&str> = roles.filter(|role| !role.is_empty()).collect();
+    let roles: BTreeSet<&str> = labels
+        .filter_map(|(label, value)| match label.strip_prefix(PREFIX) {
+            Some(role) => Some(role),
+            None if label == "kubernetes.io/role" => value.as_str(),
+            None => None,
+        })
+        .filter(|role| !role.is_empty())
+        .collect();
     if roles.is_empty() {
         "<none>".to_owned()
     } else {

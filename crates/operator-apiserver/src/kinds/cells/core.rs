@@ -103,14 +103,16 @@ pub(crate) fn binding(object: &Value) -> Vec<Value> {
 
 pub(crate) fn service(object: &Value) -> Vec<Value> {
     let spec = &object["spec"];
-    let ports = items(&spec["ports"]).map(|port| {
-        let protocol = string(&port["protocol"]);
-        match port["nodePort"].as_i64().unwrap_or_default() {
-            0 => format!("{}/{protocol}", port["port"]),
-            node => format!("{}:{node}/{protocol}", port["port"]),
-        }
-    });
-    let ports = ports.collect::<Vec<_>>().join(",");
+    let ports = items(&spec["ports"])
+        .map(|port| {
+            let protocol = string(&port["protocol"]);
+            match port["nodePort"].as_i64().unwrap_or_default() {
+                0 => format!("{}/{protocol}", port["port"]),
+                node => format!("{}:{node}/{protocol}", port["port"]),
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(",");
     vec![
         name(object),
         string(&spec["type"]).into(),
@@ -160,8 +162,10 @@ pub(crate) fn ingress(object: &Value) -> Vec<Value> {
     let spec = &object["spec"];
     let class = spec["ingressClassName"].as_str().unwrap_or("<none>");
     let rules = items(&spec["rules"]).count();
-    let hosts = items(&spec["rules"]).map(|rule| string(&rule["host"]));
-    let hosts: Vec<&str> = hosts.filter(|host| !host.is_empty()).collect();
+    let hosts: Vec<&str> = items(&spec["rules"])
+        .map(|rule| string(&rule["host"]))
+        .filter(|host| !host.is_empty())
+        .collect();
     let first = joined(hosts.iter().take(SHOWN).copied(), ",");
     let hosts = match hosts.len() {
         0 => "*".to_owned(),

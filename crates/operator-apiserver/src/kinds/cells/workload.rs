@@ -16,8 +16,10 @@ fn number(value: &Value) -> i64 {
 fn containers(template: &Value) -> (String, String) {
     let join = |field: &str| {
         let texts = items(&template["spec"]["containers"]);
-        let texts = texts.map(|container| container[field].as_str().unwrap_or_default());
-        texts.collect::<Vec<_>>().join(",")
+        texts
+            .map(|container| container[field].as_str().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(",")
     };
     (join("name"), join("image"))
 }
@@ -122,8 +124,9 @@ pub(crate) fn job(object: &Value) -> Vec<Value> {
 fn state(job: &Value) -> &'static str {
     let conditions = job["status"]["conditions"].as_array();
     let is = |type_: &str| {
-        let mut conditions = conditions.into_iter().flatten();
         conditions
+            .into_iter()
+            .flatten()
             .find(|condition| condition["type"] == type_)
             .is_some_and(|condition| condition["status"] == "True")
     };

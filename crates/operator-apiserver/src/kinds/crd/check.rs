@@ -114,15 +114,17 @@ fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
         ("/group", true),
         ("/names/plural", true),
     ];
-    let changed = names.into_iter().filter(|(pointer, is_fixed)| {
-        *is_fixed && live["spec"].pointer(pointer) != spec.pointer(pointer)
-    });
-    let causes = changed.map(|(pointer, _)| {
-        let found = spec.pointer(pointer).unwrap_or(&Value::Null);
-        let text = format!("Invalid value: {found}: field is immutable");
-        Cause::invalid(format!("spec{}", pointer.replace('/', ".")), text)
-    });
-    causes.collect()
+    names
+        .into_iter()
+        .filter(|(pointer, is_fixed)| {
+            *is_fixed && live["spec"].pointer(pointer) != spec.pointer(pointer)
+        })
+        .map(|(pointer, _)| {
+            let found = spec.pointer(pointer).unwrap_or(&Value::Null);
+            let text = format!("Invalid value: {found}: field is immutable");
+            Cause::invalid(format!("spec{}", pointer.replace('/', ".")), text)
+        })
+        .collect()
 }
 
 /// The versions in which objects may be stored, but which the CRD no longer has.
@@ -311,20 +313,22 @@ fn in_go(versions: &[Value]) -> Value {
     if versions.is_empty() {
         return Value::Null;
     }
-    let versions = versions.iter().map(|version| {
-        json!({
-            "Name": version["name"],
-            "Served": version["served"] == true,
-            "Storage": version["storage"] == true,
-            "Deprecated": version["deprecated"] == true,
-            "DeprecationWarning": version["deprecationWarning"],
-            "Schema": null,
-            "Subresources": null,
-            "AdditionalPrinterColumns": null,
-            "SelectableFields": null,
+    versions
+        .iter()
+        .map(|version| {
+            json!({
+                "Name": version["name"],
+                "Served": version["served"] == true,
+                "Storage": version["storage"] == true,
+                "Deprecated": version["deprecated"] == true,
+                "DeprecationWarning": version["deprecationWarning"],
+                "Schema": null,
+                "Subresources": null,
+                "AdditionalPrinterColumns": null,
+                "SelectableFields": null,
+            })
         })
-    });
-    versions.collect()
+        .collect()
 }
 
 /// The reasons why a schema is not [structural].
@@ -380,19 +384,20 @@ fn place(field: &str, pointer: &str) -> String {
 fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
     use operator_schema::RuleFaultKind;
     let refused = operator_schema::rule_faults(schema).into_iter();
-    let refused = refused.map(|fault| {
-        let place = place(field, &fault.pointer);
-        match fault.kind {
-            RuleFaultKind::Cost => Cause {
-                reason: "FieldValueForbidden",
-                message: format!("Forbidden: {}", fault.message),
-                field: place,
-            },
-            _ => {
-                let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
-                Cause::invalid(place, text)
+    refused
+        .map(|fault| {
+            let place = place(field, &fault.pointer);
+            match fault.kind {
+                RuleFaultKind::Cost => Cause {
+                    reason: "FieldValueForbidden",
+                    message: format!("Forbidden: {}", fault.message),
+                    field: place,
+                },
+                _ => {
+                    let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
+                    Cause::invalid(place, text)
+                }
             }
-        }
-    });
-    refused.collect()
+        })
+        .collect()
 }

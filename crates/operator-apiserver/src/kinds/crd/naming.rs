@@ -49,8 +49,9 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
             Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
             name => name.as_str().into_iter().collect(),
         };
-        let conflicts = names.iter().filter(|name| known.contains(**name));
-        let conflicts: Vec<String> = conflicts
+        let conflicts: Vec<String> = names
+            .iter()
+            .filter(|name| known.contains(**name))
             .map(|name| format!("{name:?} is already in use"))
             .collect();
         match conflicts.as_slice() {

@@ -95,8 +95,10 @@ fn webhook(object: &Value) -> Option<ConversionWebhook> {
     if conversion["strategy"] != "Webhook" {
         return None;
     }
-    let versions = conversion["webhook"]["conversionReviewVersions"].as_array();
-    let versions = versions.into_iter().flatten();
+    let versions = conversion["webhook"]["conversionReviewVersions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     Some(ConversionWebhook {
         crd: name(object).to_owned(),
         client_config: conversion["webhook"]["clientConfig"].clone(),
@@ -131,8 +133,10 @@ fn deprecation(spec: &Value, version: &Value) -> String {
         text(&spec["names"]["kind"]),
         text(&version["name"]),
     );
-    let all = spec["versions"].as_array().into_iter().flatten();
-    let newer = all
+    let newer = spec["versions"]
+        .as_array()
+        .into_iter()
+        .flatten()
         .filter(|it| it["served"] == true && it["deprecated"] != true)
         .map(|it| text(&it["name"]))
         .filter(|it| version_priority(it) > version_priority(&name));
@@ -201,8 +205,10 @@ fn has_older(definition: &Value) -> bool {
 }
 
 fn list_of(items: &Value, field: &str) -> Vec<String> {
-    let items = items.as_array().into_iter().flatten();
     items
+        .as_array()
+        .into_iter()
+        .flatten()
         .filter_map(|item| Some(item[field].as_str()?.to_owned()))
         .collect()
 }

@@ -24,8 +24,9 @@ pub(crate) fn has_rules(custom: &Custom) -> bool {
 pub(crate) fn violations_without_rules(custom: &Custom, object: &Value) -> Vec<Cause> {
     const SKIPPED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     let violations = operator_schema::violations(&custom.schema, object);
-    let violations = violations.into_iter().map(cause);
     violations
+        .into_iter()
+        .map(cause)
         .chain([Cause::invalid("<nil>", SKIPPED)])
         .collect()
 }

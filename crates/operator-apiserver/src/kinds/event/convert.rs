@@ -27,8 +27,10 @@ pub(crate) fn old_form(event: Value) -> Value {
         return event;
     };
     let mut event = renamed(fields, "v1", |name| {
-        let found = NAMES.iter().find(|(new, _)| *new == name);
-        found.map(|(_, old)| *old)
+        NAMES
+            .iter()
+            .find(|(new, _)| *new == name)
+            .map(|(_, old)| *old)
     });
     for (_, name) in SHOWN {
         event.entry(name).or_insert("".into());
@@ -42,8 +44,10 @@ pub(crate) fn new_form(event: Value) -> Value {
         return event;
     };
     let mut event = renamed(fields, "events.k8s.io/v1", |name| {
-        let found = NAMES.iter().find(|(_, old)| *old == name);
-        found.map(|(new, _)| *new)
+        NAMES
+            .iter()
+            .find(|(_, old)| *old == name)
+            .map(|(new, _)| *new)
     });
     let is_shown = |name: &str| !SHOWN.iter().any(|(new, _)| *new == name);
     event.retain(|name, value| *value != "" || is_shown(name));

@@ -46,8 +46,10 @@ pub(crate) fn fault(schedule: &str) -> Option<String> {
         ));
     }
     let mut ranges = fields.iter().zip(FIELDS).flat_map(|(field, bounds)| {
-        let ranges = field.split(',').filter(|range| !range.is_empty());
-        ranges.map(move |range| (range, bounds))
+        field
+            .split(',')
+            .filter(|range| !range.is_empty())
+            .map(move |range| (range, bounds))
     });
     ranges.find_map(|(range, bounds)| bad_range(range, bounds).err())
 }

@@ -24,8 +24,9 @@ impl Change<'_> {
 
     /// Whether one of the conditions was added or removed.
     fn turned(&self, conditions: &[&str]) -> bool {
-        let mut conditions = conditions.iter();
-        conditions.any(|condition| self.is(condition) != self.was(condition))
+        conditions
+            .iter()
+            .any(|condition| self.is(condition) != self.was(condition))
     }
 
     fn changed(&self, field: &str) -> bool {
@@ -39,8 +40,9 @@ impl Change<'_> {
 }
 
 fn has(status: &Value, condition: &str) -> bool {
-    let mut conditions = list(status, "conditions").iter();
-    conditions.any(|found| found["type"] == condition && found["status"] == "True")
+    list(status, "conditions")
+        .iter()
+        .any(|found| found["type"] == condition && found["status"] == "True")
 }
 
 pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
@@ -203,8 +205,9 @@ fn kept(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
         ));
     }
     let is_suspended = |status: &Value, value: &str| {
-        let mut conditions = list(status, "conditions").iter();
-        conditions.any(|it| it["type"] == "Suspended" && it["status"] == value)
+        list(status, "conditions")
+            .iter()
+            .any(|it| it["type"] == "Suspended" && it["status"] == value)
     };
     let resumes = is_suspended(change.old, "True") && is_suspended(change.new, "False");
     let has_begun = !change.old["startTime"].is_null() && spec["suspend"] != true;

@@ -28,8 +28,9 @@ pub(crate) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
     let seconds = ["tolerationSeconds"];
     let is_kept = |toleration: &Value| {
-        let mut now = list(new, "tolerations").iter();
-        now.any(|other| without(other, &seconds) == without(toleration, &seconds))
+        list(new, "tolerations")
+            .iter()
+            .any(|other| without(other, &seconds) == without(toleration, &seconds))
     };
     if list(old, "tolerations").iter().all(is_kept) {
         tolerations(new, "spec.tolerations", causes);
@@ -38,8 +39,10 @@ pub(crate) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::forbidden("spec.tolerations", why));
     }
     let gates = |spec: &Value| -> Vec<String> {
-        let gates = list(spec, "schedulingGates").iter();
-        gates.map(|gate| text(gate, "name").to_owned()).collect()
+        list(spec, "schedulingGates")
+            .iter()
+            .map(|gate| text(gate, "name").to_owned())
+            .collect()
     };
     let before = gates(old);
     for (at, gate) in gates(new).iter().enumerate() {

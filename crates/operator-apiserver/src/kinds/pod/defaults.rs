@@ -65,8 +65,9 @@ pub(crate) fn tolerate(spec: &mut Value) {
 
 /// The quality of service class of a pod.
 fn quality(spec: &Value) -> &'static str {
-    let containers = ["initContainers", "containers"].into_iter();
-    let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let containers = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|list| spec[list].as_array().into_iter().flatten());
     let asks = |resources: &Value| {
         ["limits", "requests"]
             .map(|list| &resources[list])

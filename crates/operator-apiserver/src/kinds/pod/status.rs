@@ -62,8 +62,10 @@ pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
 /// Checks the addresses of a pod or its host: one, or one of each family.
 fn addresses(field: &str, live: &Value, status: &Value, causes: &mut Vec<Cause>) {
     fn texts<'a>(status: &'a Value, field: &str) -> Vec<&'a str> {
-        let items = list(status, field).iter();
-        items.map(|item| text(item, "ip")).collect()
+        list(status, field)
+            .iter()
+            .map(|item| text(item, "ip"))
+            .collect()
     }
     let (before, now) = (texts(&live["status"], field), texts(status, field));
     let path = format!("status.{field}");

@@ -203,19 +203,25 @@ fn in_go_order(owners: &[&Value]) -> Value {
         "controller",
         "blockOwnerDeletion",
     ];
-    let owners = owners.iter().map(|owner| {
-        let fields = FIELDS.iter().filter(|field| !owner[**field].is_null());
-        let fields = fields.map(|field| ((*field).to_owned(), owner[*field].clone()));
-        Value::Object(fields.collect())
-    });
-    owners.collect()
+    owners
+        .iter()
+        .map(|owner| {
+            let fields = FIELDS
+                .iter()
+                .filter(|field| !owner[**field].is_null())
+                .map(|field| ((*field).to_owned(), owner[*field].clone()));
+            Value::Object(fields.collect())
+        })
+        .collect()
 }
 
 /// Finalizers of built-in kinds must have a domain; those of custom kinds, and of some others, should have one.
 fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let all = finalizers(object).into_iter().enumerate();
-    let short = all.filter(|(_, it)| !it.contains('/') && !is_standard_finalizer(it));
-    let short = short.filter(|_| !strategy(kind).allows_short_finalizers);
+    let short = finalizers(object)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, it)| !it.contains('/') && !is_standard_finalizer(it))
+        .filter(|_| !strategy(kind).allows_short_finalizers);
     let cause = |(at, finalizer): (usize, &str)| {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
         let field = format!("metadata.finalizers[{at}]");
@@ -229,8 +235,10 @@ fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
         return None;
     }
     let before = finalizers(live);
-    let added = finalizers(object).into_iter();
-    let mut added: Vec<&str> = added.filter(|it| !before.contains(it)).collect();
+    let mut added: Vec<&str> = finalizers(object)
+        .into_iter()
+        .filter(|it| !before.contains(it))
+        .collect();
     added.sort_unstable();
     added.dedup();
     if added.is_empty() {

@@ -122,7 +122,9 @@ pub(crate) fn in_order(selector: &Value) -> Value {
     };
     let known = ["matchLabels", "matchExpressions"];
     let is_given = |field: &&&str| fields.get(**field).is_some_and(|it| !is_empty(it));
-    let given = known.iter().filter(is_given);
-    let fields = given.map(|field| ((*field).to_owned(), sorted(&fields[*field])));
+    let fields = known
+        .iter()
+        .filter(is_given)
+        .map(|field| ((*field).to_owned(), sorted(&fields[*field])));
     Value::Object(fields.collect::<Map<_, _>>())
 }

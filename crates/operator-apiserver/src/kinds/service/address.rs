@@ -69,8 +69,10 @@ fn is_accessible(spec: &Value) -> bool {
 
 fn node_ports(spec: &Value) -> Vec<&Value> {
     let ports = items(&spec["ports"]);
-    let ports = ports.map(|port| &port["nodePort"]);
-    ports.filter(|port| !port.is_null()).collect()
+    ports
+        .map(|port| &port["nodePort"])
+        .filter(|port| !port.is_null())
+        .collect()
 }
 
 /// Drops fields that are invalid for the new type of the Service, if they have not changed.
@@ -131,8 +133,10 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     let mut given: Vec<(Value, Value)> = Vec::new();
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
         let before = items(&live["ports"]);
-        let mut before = before.filter(|other| other["name"] == port["name"]);
-        let before = before.next_back().map(|other| other["nodePort"].clone());
+        let before = before
+            .filter(|other| other["name"] == port["name"])
+            .next_back()
+            .map(|other| other["nodePort"].clone());
         if port["nodePort"].is_null()
             && let Some(before) = before.filter(|it| !used.contains(it))
         {

@@ -100,8 +100,9 @@ fn as_made(spec: &Value) -> Cow<'_, Value> {
         let of_claims = names
             .iter()
             .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
-        let others = list(&pod, "volumes").iter();
-        let others = others.filter(|volume| !names.contains(&&volume["name"]));
+        let others = list(&pod, "volumes")
+            .iter()
+            .filter(|volume| !names.contains(&&volume["name"]));
         let volumes: Vec<Value> = of_claims.chain(others.cloned()).collect();
         pod["volumes"] = volumes.into();
     }

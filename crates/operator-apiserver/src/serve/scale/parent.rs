@@ -109,6 +109,8 @@ fn of_scale() -> [Step; 2] {
 }
 
 fn steps(path: &str) -> Vec<Step> {
-    let parts = path.trim_start_matches('.').split('.');
-    parts.map(Step::field).collect()
+    path.trim_start_matches('.')
+        .split('.')
+        .map(Step::field)
+        .collect()
 }

@@ -169,8 +169,10 @@ pub(super) fn size_of_new(rollout: &Rollout, size: i64) -> i64 {
 }
 
 fn next_revision(rollout: &Rollout) -> i64 {
-    let old = rollout.old.iter();
-    let old = old.map(|set| annotation(set, REVISION).parse().unwrap_or_default());
+    let old = rollout
+        .old
+        .iter()
+        .map(|set| annotation(set, REVISION).parse().unwrap_or_default());
     old.max().unwrap_or(0) + 1
 }
 
@@ -185,8 +187,10 @@ fn take_over(set: &mut Value, deployment: &Value, revision: i64) {
             annotations.insert(name.clone(), value.clone());
         }
     }
-    let known = annotations.get(REVISION).and_then(Value::as_str);
-    let known = known.map(str::to_owned);
+    let known = annotations
+        .get(REVISION)
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let before: i64 = known
         .as_deref()
         .map_or(Ok(0), str::parse)

@@ -94,8 +94,10 @@ impl Controllers<'_> {
         let available = |set: &Value| number(&set["status"]["availableReplicas"]);
         let (_, fewer) = bounds(&rollout.deployment);
         let least = desired(&rollout.deployment) - fewer;
-        let missing = rollout.new.as_ref();
-        let missing = missing.map_or(0, |set| replicas(set) - available(set));
+        let missing = rollout
+            .new
+            .as_ref()
+            .map_or(0, |set| replicas(set) - available(set));
         let mut unhealthy = rollout.total() - least - missing;
         if unhealthy <= 0 {
             return Ok(false);

@@ -50,8 +50,9 @@ impl Controllers<'_> {
             );
         } else if is_progressing(&deployment["status"], status) {
             text += " is progressing.";
-            let since = known.filter(|known| known["status"] == "True");
-            let since = since.map(|known| known["lastTransitionTime"].clone());
+            let since = known
+                .filter(|known| known["status"] == "True")
+                .map(|known| known["lastTransitionTime"].clone());
             drop_condition(&mut reported, "Progressing");
             set_condition(
                 &mut reported,

@@ -18,8 +18,10 @@ impl Controllers<'_> {
         if let Some(target) = &target {
             if target["type"] == "FailureTarget" {
                 // A Job that fails counts all that has not succeeded as failed.
-                let ended = pass.ended.iter();
-                let stopped = ended.filter(|pod| pod["status"]["phase"] != "Succeeded");
+                let stopped = pass
+                    .ended
+                    .iter()
+                    .filter(|pod| pod["status"]["phase"] != "Succeeded");
                 let known = number(&pass.job["status"]["failed"]);
                 failed = known + i64::try_from(stopped.count()).unwrap_or(i64::MAX);
             }

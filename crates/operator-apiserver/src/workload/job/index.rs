@@ -25,8 +25,10 @@ impl Indexes {
         }
         let total = number(&job["spec"]["completions"]);
         let index = |pod: &Value| annotation(pod, INDEX).parse().ok();
-        let known = job["status"]["completedIndexes"].as_str();
-        let mut succeeded: BTreeSet<i64> = known.map(read).unwrap_or_default();
+        let mut succeeded: BTreeSet<i64> = job["status"]["completedIndexes"]
+            .as_str()
+            .map(read)
+            .unwrap_or_default();
         let done = pods
             .iter()
             .filter(|pod| pod["status"]["phase"] == "Succeeded");
@@ -53,11 +55,13 @@ impl Indexes {
 
 /// Formats indexes: `0-2,5`.
 fn read(text: &str) -> BTreeSet<i64> {
-    let ranges = text.split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<i64>().ok()?..=last.parse().ok()?)
-    });
-    ranges.flatten().collect()
+    text.split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.parse::<i64>().ok()?..=last.parse().ok()?)
+        })
+        .flatten()
+        .collect()
 }
 
 impl fmt::Display for Indexes {

@@ -127,9 +127,11 @@ impl Controllers<'_> {
         } else {
             now().into()
         };
-        let known = items(&job["status"], "conditions").iter();
-        let known = known.filter(|condition| condition["type"] != "Suspended");
-        let mut conditions: Vec<Value> = known.cloned().collect();
+        let mut conditions: Vec<Value> = items(&job["status"], "conditions")
+            .iter()
+            .filter(|condition| condition["type"] != "Suspended")
+            .cloned()
+            .collect();
         conditions.push(ended::condition("Suspended", status, reason, message));
         job["status"]["conditions"] = conditions.into();
         let told = reason.trim_start_matches("Job");
@@ -141,8 +143,9 @@ impl Controllers<'_> {
         let Some(kept) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
             return;
         };
-        let mut ended = ["Complete", "Failed"].iter();
-        let ended = ended.find_map(|type_| condition(job, type_));
+        let ended = ["Complete", "Failed"]
+            .iter()
+            .find_map(|type_| condition(job, type_));
         let ended = ended.and_then(|ended| seconds(&ended["lastTransitionTime"]));
         let left = ended.unwrap_or_default() + kept - field::now();
         if left > 0 {
@@ -189,9 +192,11 @@ impl Pass {
 
     /// The outcome of the Job, if it was decided in an earlier pass.
     fn known_target(&self) -> Option<Value> {
-        let targets = ["SuccessCriteriaMet", "FailureTarget"].into_iter();
-        let mut targets = targets.filter_map(|type_| condition(&self.job, type_));
-        targets.find(|target| target["status"] == "True").cloned()
+        ["SuccessCriteriaMet", "FailureTarget"]
+            .into_iter()
+            .filter_map(|type_| condition(&self.job, type_))
+            .find(|target| target["status"] == "True")
+            .cloned()
     }
 
     /// The number of container restarts in running pods, if they count.
@@ -199,8 +204,9 @@ impl Pass {
         if self.job["spec"]["template"]["spec"]["restartPolicy"] != "OnFailure" {
             return 0;
         }
-        let pods = pods.iter().filter(|pod| !is_over(pod));
-        pods.flat_map(|pod| items(&pod["status"], "containerStatuses"))
+        pods.iter()
+            .filter(|pod| !is_over(pod))
+            .flat_map(|pod| items(&pod["status"], "containerStatuses"))
             .map(|container| number(&container["restartCount"]))
             .sum()
     }

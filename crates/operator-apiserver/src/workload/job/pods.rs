@@ -33,13 +33,15 @@ impl Controllers<'_> {
             return Ok(());
         }
         // one more than there can be, which then fails
-        let count = usize::try_from(missing).unwrap_or_default();
-        let count = count.min(MOST_PODS + 1);
+        let count = usize::try_from(missing)
+            .unwrap_or_default()
+            .min(MOST_PODS + 1);
         let pods: Vec<Value> = match &pass.indexes {
-            Some(indexes) => {
-                let pending = indexes.pending().take(count);
-                pending.map(|index| indexed(&pass.job, index)).collect()
-            }
+            Some(indexes) => indexes
+                .pending()
+                .take(count)
+                .map(|index| indexed(&pass.job, index))
+                .collect(),
             None => vec![pod(&pass.job); count],
         };
         for pod in pods {

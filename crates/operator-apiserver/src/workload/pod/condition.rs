@@ -22,11 +22,12 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         Containers::Ended { .. } => ("False", "PodFailed", ""),
         _ => ("False", "ContainersNotReady", unready.as_str()),
     };
-    let closed = items(&pod["spec"], "readinessGates").iter().filter(|gate| {
-        let type_ = gate["conditionType"].as_str().unwrap_or_default();
-        condition(pod, type_).is_none_or(|gate| gate["status"] != "True")
-    });
-    let closed: Vec<String> = closed
+    let closed: Vec<String> = items(&pod["spec"], "readinessGates")
+        .iter()
+        .filter(|gate| {
+            let type_ = gate["conditionType"].as_str().unwrap_or_default();
+            condition(pod, type_).is_none_or(|gate| gate["status"] != "True")
+        })
         .map(|gate| {
             let type_ = &gate["conditionType"];
             format!("corresponding condition of pod readiness gate {type_} does not exist.")
@@ -58,8 +59,10 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         ("PodScheduled", ("True", "", "")),
     ];
     let is_own = |condition: &&Value| own.iter().any(|(type_, _)| condition["type"] == *type_);
-    let others = items(&pod["status"], "conditions").iter();
-    let others = others.filter(|condition| !is_own(condition)).cloned();
+    let others = items(&pod["status"], "conditions")
+        .iter()
+        .filter(|condition| !is_own(condition))
+        .cloned();
     own.iter()
         .map(|(type_, (status, reason, message))| condition_of(pod, type_, status, reason, message))
         .chain(others)
@@ -75,8 +78,9 @@ pub(super) fn condition_of(
     message: &str,
 ) -> Value {
     let known = condition(pod, type_).filter(|known| known["status"] == status);
-    let since = known.and_then(|known| known["lastTransitionTime"].as_str());
-    let since = since.map_or_else(now, str::to_owned);
+    let since = known
+        .and_then(|known| known["lastTransitionTime"].as_str())
+        .map_or_else(now, str::to_owned);
     let mut condition = json!({
         "lastProbeTime": null,
         "lastTransitionTime": since,

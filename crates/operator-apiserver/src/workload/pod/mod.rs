@@ -159,8 +159,9 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     if is_over(pod) {
         return None;
     }
-    let restarts = items(&pod["status"], "containerStatuses").first();
-    let restarts = restarts.map_or(0, |container| number(&container["restartCount"]));
+    let restarts = items(&pod["status"], "containerStatuses")
+        .first()
+        .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";
     let ends = pod["spec"]["restartPolicy"] != "Always";
     match fate.outcome {

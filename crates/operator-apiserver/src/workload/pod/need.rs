@@ -50,13 +50,14 @@ fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
         secret(&volume["secret"], "secretName").map(|it| it.with_items(&volume["secret"])),
         config_map(&volume["configMap"]).map(|it| it.with_items(&volume["configMap"])),
     ];
-    let projected = items(&volume["projected"], "sources").iter();
-    let projected = projected.flat_map(|source| {
-        [
-            secret(&source["secret"], "name").map(|it| it.with_items(&source["secret"])),
-            config_map(&source["configMap"]).map(|it| it.with_items(&source["configMap"])),
-        ]
-    });
+    let projected = items(&volume["projected"], "sources")
+        .iter()
+        .flat_map(|source| {
+            [
+                secret(&source["secret"], "name").map(|it| it.with_items(&source["secret"])),
+                config_map(&source["configMap"]).map(|it| it.with_items(&source["configMap"])),
+            ]
+        });
     own.into_iter().chain(projected).flatten().collect()
 }
 
@@ -80,8 +81,9 @@ fn of_container(container: &Value) -> Vec<Reference<'_>> {
 }
 
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    let lists = ["initContainers", "containers"].into_iter();
-    lists.flat_map(|list| items(&pod["spec"], list))
+    ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|list| items(&pod["spec"], list))
 }
 
 /// Whether a pod waits for an object, or for a key in it.
@@ -89,8 +91,10 @@ pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
     if pod["status"]["phase"] != "Pending" {
         return false;
     }
-    let volumes = items(&pod["spec"], "volumes").iter().flat_map(of_volume);
-    let mut references = volumes.chain(containers(pod).flat_map(of_container));
+    let mut references = items(&pod["spec"], "volumes")
+        .iter()
+        .flat_map(of_volume)
+        .chain(containers(pod).flat_map(of_container));
     references.any(|it| object.is(it.resource) && it.name == object.name)
         || object.is(VOLUME_CLAIMS) && claims(pod).any(|claim| claim == object.name)
 }
@@ -154,8 +158,10 @@ impl Controllers<'_> {
                 .iter()
                 .any(|at| !found[*at][**key].is_null())
         };
-        let mut keys = reference.keys.iter();
-        keys.find(|key| !has(key))
+        reference
+            .keys
+            .iter()
+            .find(|key| !has(key))
             .map(|key| without_key(reference, key))
     }
 

@@ -48,8 +48,9 @@ impl Controllers<'_> {
                 own => own.to_owned(),
             }
         };
-        let images = ["initContainers", "containers"].into_iter();
-        let mut images = images.flat_map(|list| items(&pod["spec"], list));
+        let mut images = ["initContainers", "containers"]
+            .into_iter()
+            .flat_map(|list| items(&pod["spec"], list));
         let outcome = match said(OUTCOME).as_str() {
             _ if images.any(|container| is_invalid(&container["image"])) => Outcome::Unpullable,
             "ready" => Outcome::Ready,

@@ -55,8 +55,9 @@ pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
 
 /// The containers start, according to the outcome.
 pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
-    let restarts = items(&pod["status"], "containerStatuses").first();
-    let restarts = restarts.map_or(0, |container| number(&container["restartCount"]));
+    let restarts = items(&pod["status"], "containerStatuses")
+        .first()
+        .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";
     match fate.outcome {
         Outcome::Unpullable => {
@@ -125,8 +126,9 @@ pub(super) fn unschedulable(pod: &Value, why: &str) -> Value {
 }
 
 pub(super) fn is_unpullable(pod: &Value) -> bool {
-    let mut containers = items(&pod["status"], "containerStatuses").iter();
-    containers.any(|container| container["state"]["waiting"]["reason"] == "ImagePullBackOff")
+    items(&pod["status"], "containerStatuses")
+        .iter()
+        .any(|container| container["state"]["waiting"]["reason"] == "ImagePullBackOff")
 }
 
 pub(super) fn has_ready_containers(pod: &Value) -> bool {

@@ -35,16 +35,19 @@ pub(super) fn pod(set: &Value, number: i64, revision: &str) -> Value {
     }
     let templates = items(&set["spec"], "volumeClaimTemplates");
     if !templates.is_empty() {
-        let claims = templates.iter().map(|claim| {
-            let name = claim["metadata"]["name"].clone();
-            let source = json!({"claimName": claim_name(set, claim, number)});
-            json!({"name": name, "persistentVolumeClaim": source})
-        });
-        let mut volumes: Vec<Value> = claims.collect();
+        let mut volumes: Vec<Value> = templates
+            .iter()
+            .map(|claim| {
+                let name = claim["metadata"]["name"].clone();
+                let source = json!({"claimName": claim_name(set, claim, number)});
+                json!({"name": name, "persistentVolumeClaim": source})
+            })
+            .collect();
         let own = items(spec, "volumes").iter();
         let is_claimed = |volume: &Value| {
-            let mut templates = templates.iter();
-            templates.any(|claim| claim["metadata"]["name"] == volume["name"])
+            templates
+                .iter()
+                .any(|claim| claim["metadata"]["name"] == volume["name"])
         };
         volumes.extend(
             own.filter(|volume| !is_claimed(volume))

@@ -227,9 +227,11 @@ impl Pass {
     }
 
     fn first_unavailable(&self) -> Option<&Value> {
-        let replicas = self.replicas.iter().filter_map(|(_, found)| found.as_ref());
-        let mut pods = replicas.chain(self.condemned.iter().rev());
-        pods.find(|pod| self.is_unavailable(pod))
+        self.replicas
+            .iter()
+            .filter_map(|(_, found)| found.as_ref())
+            .chain(self.condemned.iter().rev())
+            .find(|pod| self.is_unavailable(pod))
     }
 
     fn status(&self, pods: &[Value]) -> Value {

@@ -242,10 +242,12 @@ fn propagate(object: &mut Value, propagation: Option<Propagation>) {
     if is_there(FOREGROUND) && is_there(ORPHAN) {
         return;
     }
-    let others = has
+    let names: Vec<String> = has
         .into_iter()
-        .filter(|name| ![FOREGROUND, ORPHAN].contains(name));
-    let names: Vec<String> = others.chain(chosen).map(str::to_owned).collect();
+        .filter(|name| ![FOREGROUND, ORPHAN].contains(name))
+        .chain(chosen)
+        .map(str::to_owned)
+        .collect();
     let value = if names.is_empty() {
         Value::Null
     } else {

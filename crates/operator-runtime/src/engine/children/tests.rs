@@ -232,18 +232,22 @@ struct World {
 
 impl World {
     fn state(&self) -> BTreeMap<usize, Value> {
-        let last = self.history.last();
-        last.map(|(state, _)| state.clone()).unwrap_or_default()
+        self.history
+            .last()
+            .map(|(state, _)| state.clone())
+            .unwrap_or_default()
     }
 
     fn write(&mut self, name: usize) -> Value {
         self.version += 1;
         let mut state = self.state();
-        let uid = state.get(&name).map(|object| {
-            let uid = object["metadata"]["uid"].as_str().unwrap();
-            uid.parse().unwrap()
-        });
-        let uid = uid.unwrap_or(self.version);
+        let uid = state
+            .get(&name)
+            .map(|object| {
+                let uid = object["metadata"]["uid"].as_str().unwrap();
+                uid.parse().unwrap()
+            })
+            .unwrap_or(self.version);
         let written = object(NAMES[name], uid, self.version, "Parent");
         state.insert(name, written.clone());
         let event = Event::Apply(related(&written));

@@ -13,11 +13,10 @@ impl Backoff {
     /// The delay after a failure that follows `failures` earlier ones. `jitter`, from 0 to 1, shortens it by up to a fifth, so that objects
     /// which failed together are not retried together.
     pub fn delay(self, failures: u32, jitter: f64) -> Duration {
-        let full = self
-            .first
+        self.first
             .saturating_mul(1 << failures.min(30))
-            .min(self.last);
-        full.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 5.0)
+            .min(self.last)
+            .mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 5.0)
     }
 }
 

@@ -52,9 +52,10 @@ impl Store {
     async fn delay(&self) {
         let number = self.requests.fetch_add(1, SeqCst);
         let delay = self.delays[number % self.delays.len()];
-        let delay = match self.began.elapsed() < CHAOS {
-            true => delay,
-            false => delay.min(100),
+        let delay = if self.began.elapsed() < CHAOS {
+            delay
+        } else {
+            delay.min(100)
         };
         sleep(Duration::from_millis(delay)).await;
     }
@@ -77,9 +78,10 @@ impl Store {
         };
         let (version, stored) = &mut *lease;
         if method == http::Method::GET {
-            return match stored.is_null() {
-                true => failure(404, "NotFound"),
-                false => (200, stored.clone()),
+            return if stored.is_null() {
+                failure(404, "NotFound")
+            } else {
+                (200, stored.clone())
             };
         }
         let mut written: Value = serde_json::from_slice(body).unwrap();

@@ -122,11 +122,12 @@ impl<D: Declarative> Engine<D> {
         observed
             .children
             .retain(|key, live| children.contains_key(key) || !is_being_deleted(live));
-        let undesired = observed
+        let undesired: Vec<_> = observed
             .children
             .keys()
-            .filter(|key| !children.contains_key(key));
-        let undesired: Vec<_> = undesired.cloned().collect();
+            .filter(|key| !children.contains_key(key))
+            .cloned()
+            .collect();
         let mut resync = desired.resync.map(|after| after.min(LONGEST_DELAY));
         if !undesired.is_empty() && !cx.is_current(parent.meta().generation).await? {
             // its watch is behind, and reports it soon

@@ -385,8 +385,9 @@ pub(super) async fn write<K>(
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
-    let annotations = annotations.into_iter();
-    let annotations = annotations.map(|(name, value)| (key(cx.operator(), name), value));
+    let annotations = annotations
+        .into_iter()
+        .map(|(name, value)| (key(cx.operator(), name), value));
     cx.annotate(object, annotations.collect(), precondition)
         .await
 }

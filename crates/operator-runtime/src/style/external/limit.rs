@@ -55,8 +55,9 @@ mod tests {
         let limit = Limit::new(&ExternalOptions::default().rate(2.0, 3));
         let start = Instant::now();
         let begins = |now: Instant, count: usize| {
-            let begins = (0..count).map(|_| (limit.reserve(now) - start).as_millis());
-            begins.collect::<Vec<_>>()
+            (0..count)
+                .map(|_| (limit.reserve(now) - start).as_millis())
+                .collect::<Vec<_>>()
         };
         assert_eq!(begins(start, 5), [0, 0, 0, 500, 1000]);
         let later = start + Duration::from_secs(60);

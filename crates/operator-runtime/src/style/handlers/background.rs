@@ -241,8 +241,7 @@ impl<H: Handlers> Tasks<H> {
         for task in tasks.running.values() {
             task.stop.cancel();
         }
-        let mut running = tasks.running.values();
-        let have_ended = running.all(|task| task.ended.is_cancelled());
+        let have_ended = tasks.running.values().all(|task| task.ended.is_cancelled());
         if have_ended {
             objects.remove(uid);
         }
@@ -324,12 +323,11 @@ impl<H: Handlers> Worker<H> {
             let Some(interval) = interval else {
                 return;
             };
-            let next = match is_sharp {
-                true => {
-                    let ticks = begun.elapsed().as_nanos() / interval.as_nanos().max(1) + 1;
-                    begun + interval.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
-                }
-                false => Instant::now() + interval,
+            let next = if is_sharp {
+                let ticks = begun.elapsed().as_nanos() / interval.as_nanos().max(1) + 1;
+                begun + interval.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
+            } else {
+                Instant::now() + interval
             };
             tokio::select! {
                 () = sleep_until(next) => {}

@@ -136,16 +136,18 @@ impl<H: Handlers> Engine<H> {
             });
             fields.collect::<BTreeMap<String, String>>()
         };
-        let rest = match self.place.is_annotations() {
-            true => {
-                let ours = self.place.annotation(Entry::Handled);
-                let annotations = object.annotations().iter();
-                let others = annotations.filter(|(name, _)| **name != ours);
-                let others: usize = others.map(|(name, value)| name.len() + value.len()).sum();
-                // it may be recorded twice, as what was handled and as what is
-                ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2
-            }
-            false => handled::LARGEST,
+        let rest = if self.place.is_annotations() {
+            let ours = self.place.annotation(Entry::Handled);
+            let others: usize = object
+                .annotations()
+                .iter()
+                .filter(|(name, _)| **name != ours)
+                .map(|(name, value)| name.len() + value.len())
+                .sum();
+            // it may be recorded twice, as what was handled and as what is
+            ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2
+        } else {
+            handled::LARGEST
         };
         Handled::of(
             essence,
@@ -187,8 +189,10 @@ impl<H: Handlers> Engine<H> {
     }
 
     fn has(&self, cause: Cause) -> bool {
-        let mut handlers = self.registry.handlers.iter();
-        handlers.any(|it| matches!(it.on, On::Cause(on) if on == cause))
+        self.registry
+            .handlers
+            .iter()
+            .any(|it| matches!(it.on, On::Cause(on) if on == cause))
     }
 }
 
@@ -412,8 +416,10 @@ impl<H: Handlers> Reconciler for Engine<H> {
             progress.unwrap_or_else(|| Progress::new(cause.unwrap_or(Cause::Resume)));
         let begins = !progress.has_target();
         let skipped = progress.skipped.clone();
-        let target = progress.target.take();
-        let target = target.unwrap_or_else(|| self.recorded(&object, &essence, &uid));
+        let target = progress
+            .target
+            .take()
+            .unwrap_or_else(|| self.recorded(&object, &essence, &uid));
         progress.target = Some(target.clone());
         let id = match progress.cause {
             Cause::Update => handled::hash(&json!([uid, record.handled, target])),
@@ -457,8 +463,9 @@ impl<H: Handlers> Reconciler for Engine<H> {
             cx.fail(error);
         }
         let has_ended = |of: Cause| {
-            let mut of_cause = due.iter().filter(|(_, cause, _)| *cause == of);
-            of_cause.all(|(handler, _, journal)| journal.has_ended(&handler.id))
+            due.iter()
+                .filter(|(_, cause, _)| *cause == of)
+                .all(|(handler, _, journal)| journal.has_ended(&handler.id))
         };
         if has_ended(Cause::Resume) {
             self.memory.with(&work.uid, |known| known.resume = None);
@@ -503,8 +510,9 @@ impl<H: Handlers> Reconciler for Engine<H> {
             Some(journal) => journal,
             None => {
                 let progress = Record::of(&*object, &self.place)?.progress;
-                let progress = progress.filter(|it| it.cause == Cause::Delete);
-                let progress = progress.unwrap_or_else(|| Progress::new(Cause::Delete));
+                let progress = progress
+                    .filter(|it| it.cause == Cause::Delete)
+                    .unwrap_or_else(|| Progress::new(Cause::Delete));
                 Journal::new(progress, Some(self.place.clone()), self.backoff)
             }
         };

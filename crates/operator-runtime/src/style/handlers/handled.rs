@@ -77,14 +77,14 @@ impl Handled {
             Self::Whole { essence, .. } => differences(essence, now),
             Self::Hashed { depth, hashes, .. } => {
                 let now = self::hashes(now, *depth);
-                let paths = hashes.keys().chain(now.keys());
-                let mut paths: Vec<&String> = paths.collect();
+                let mut paths: Vec<&String> = hashes.keys().chain(now.keys()).collect();
                 paths.sort();
                 paths.dedup();
-                let changed = paths
+                paths
                     .into_iter()
-                    .filter(|path| hashes.get(*path) != now.get(*path));
-                changed.map(|path| Path::from(path.clone())).collect()
+                    .filter(|path| hashes.get(*path) != now.get(*path))
+                    .map(|path| Path::from(path.clone()))
+                    .collect()
             }
         }
     }
@@ -142,8 +142,9 @@ fn sorted(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields: BTreeMap<&String, &Value> = fields.iter().collect();
-            let fields = fields.into_iter();
-            let fields = fields.map(|(name, value)| format!("{name:?}:{}", sorted(value)));
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| format!("{name:?}:{}", sorted(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
         }
         Value::Array(items) => {

@@ -181,8 +181,9 @@ mod tests {
         let index = Index::<String, u32>::default();
         let id = |name: &str| ("default".to_owned(), name.to_owned());
         let entries = |all: &[(&str, u32)]| {
-            let all = all.iter().map(|(key, value)| ((*key).to_owned(), *value));
-            all.collect::<Vec<_>>()
+            all.iter()
+                .map(|(key, value)| ((*key).to_owned(), *value))
+                .collect::<Vec<_>>()
         };
         index.replace(id("b"), entries(&[("x", 2), ("y", 3), ("x", 4)]));
         index.replace(id("a"), entries(&[("x", 1)]));

@@ -81,8 +81,9 @@ impl Place {
 
     /// The field of the status that is used.
     fn field(&self) -> Option<&Field> {
-        let field = self.field.as_deref();
-        field.filter(|it| !it.is_missing.load(Relaxed))
+        self.field
+            .as_deref()
+            .filter(|it| !it.is_missing.load(Relaxed))
     }
 
     /// Whether records are annotations.
@@ -96,12 +97,14 @@ impl Place {
         &self,
         object: &impl Object,
     ) -> serde_json::Result<BTreeMap<Entry, (String, String)>> {
-        let of_annotations = ENTRIES.into_iter().filter_map(|entry| {
-            let name = self.annotation(entry);
-            let text = object.annotations().get(&name)?.clone();
-            Some((entry, (format!("the annotation {name}"), text)))
-        });
-        let texts: BTreeMap<_, _> = of_annotations.collect();
+        let texts: BTreeMap<_, _> = ENTRIES
+            .into_iter()
+            .filter_map(|entry| {
+                let name = self.annotation(entry);
+                let text = object.annotations().get(&name)?.clone();
+                Some((entry, (format!("the annotation {name}"), text)))
+            })
+            .collect();
         let Some(field) = self.field.as_deref().filter(|_| texts.is_empty()) else {
             return Ok(texts);
         };
@@ -150,8 +153,9 @@ impl Place {
             cx.limited_event(object, EventType::Warning, "StatusFieldMissing", note)
                 .await;
         }
-        let annotations = changes.into_iter();
-        let annotations = annotations.map(|(entry, text)| (self.annotation(entry), text));
+        let annotations = changes
+            .into_iter()
+            .map(|(entry, text)| (self.annotation(entry), text));
         cx.annotate(object, annotations.collect(), Precondition::Uid)
             .await
     }
@@ -164,9 +168,10 @@ impl Place {
         cx: &Context,
         changes: &Changes,
     ) -> Result<bool> {
-        let inner = changes.iter();
-        let inner = inner.map(|(entry, text)| (self.key(*entry), json!(text)));
-        let inner: serde_json::Map<String, Value> = inner.collect();
+        let inner: serde_json::Map<String, Value> = changes
+            .iter()
+            .map(|(entry, text)| (self.key(*entry), json!(text)))
+            .collect();
         let sets_one = inner.values().any(|text| !text.is_null());
         let status = json!({ (field.name.as_str()): inner });
         match cx.set_status(object, &status).await {

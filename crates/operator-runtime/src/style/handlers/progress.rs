@@ -197,14 +197,17 @@ impl Progress {
 
     /// Whether a handler has seen the target, and has returned.
     pub fn has_seen(&self) -> bool {
-        let mut entries = self.handlers.values();
-        entries.any(|entry| entry.end.is_some() || entry.returned)
+        self.handlers
+            .values()
+            .any(|entry| entry.end.is_some() || entry.returned)
     }
 
     /// The last errors of the handlers that have failed for good.
     pub fn failed(&self) -> BTreeMap<String, String> {
-        let failed = self.handlers.iter();
-        let failed = failed.filter(|(_, entry)| entry.end == Some(End::Failed));
+        let failed = self
+            .handlers
+            .iter()
+            .filter(|(_, entry)| entry.end == Some(End::Failed));
         let message = |entry: &Entry| entry.message.clone().unwrap_or_default();
         failed
             .map(|(id, entry)| (id.clone(), message(entry)))

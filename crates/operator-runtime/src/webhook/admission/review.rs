@@ -78,11 +78,10 @@ impl<'a> Request<'a> {
         struct Metadata {
             deletion_timestamp: Option<String>,
         }
-        let old = self
-            .old_object
-            .filter(|_| self.operation == Operation::Update);
-        let old = old.and_then(|it| serde_json::from_str::<Object>(it.get()).ok());
-        old.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
+        self.old_object
+            .filter(|_| self.operation == Operation::Update)
+            .and_then(|it| serde_json::from_str::<Object>(it.get()).ok())
+            .is_some_and(|it| it.metadata.deletion_timestamp.is_some())
     }
 
     /// The typed request, without its objects.

@@ -123,9 +123,10 @@ impl Verdict {
     ) -> Self {
         let message = format!("Unsupported value: {}", shown(value));
         let supported: Vec<_> = supported.iter().map(|it| shown(it.as_ref())).collect();
-        let detail = match supported.is_empty() {
-            true => String::new(),
-            false => format!("supported values: {}", supported.join(", ")),
+        let detail = if supported.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", supported.join(", "))
         };
         self.cause("FieldValueNotSupported", field, message, &detail)
     }
@@ -160,8 +161,9 @@ impl Verdict {
 
     /// The message of the refusal without its subject; `None` if the request may proceed.
     pub fn message(&self) -> Option<String> {
-        let causes = self.causes.iter();
-        let causes: Vec<_> = causes
+        let causes: Vec<_> = self
+            .causes
+            .iter()
             .map(|it| format!("{}: {}", it.field, it.message))
             .collect();
         let causes = match &causes[..] {
@@ -181,13 +183,12 @@ impl Verdict {
     pub(super) fn status(&self, subject: &Subject<'_>) -> Option<Value> {
         let said = self.message()?;
         let Subject { group, kind, name } = subject;
-        let (code, reason, message) = match self.causes.is_empty() {
-            true => (403, "Forbidden", said),
-            false => {
-                let separator = if group.is_empty() { "" } else { "." };
-                let message = format!("{kind}{separator}{group} {name:?} is invalid: {said}");
-                (422, "Invalid", message)
-            }
+        let (code, reason, message) = if self.causes.is_empty() {
+            (403, "Forbidden", said)
+        } else {
+            let separator = if group.is_empty() { "" } else { "." };
+            let message = format!("{kind}{separator}{group} {name:?} is invalid: {said}");
+            (422, "Invalid", message)
         };
         let own = self.code.filter(|code| (400..600).contains(code));
         let mut status = json!({

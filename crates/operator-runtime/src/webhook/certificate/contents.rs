@@ -103,8 +103,8 @@ impl Contents {
         }
         let authority = authorities
             .first()
-            .map(|first| authority(first, entries, now));
-        let authority = authority.and_then(|part| kept(part, &mut damages));
+            .map(|first| authority(first, entries, now))
+            .and_then(|part| kept(part, &mut damages));
         let serving = serving(entries).and_then(|serving| {
             let trusted = authorities.iter().filter(|one| one.is_valid_at(now));
             let accepted = identity.accepts(&serving, trusted, now);

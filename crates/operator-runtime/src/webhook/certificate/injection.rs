@@ -87,21 +87,24 @@ impl Caller {
             return Some(service["path"].as_str().unwrap_or_default());
         }
         let url = config["url"].as_str()?;
-        let own = self.url.as_deref().and_then(|own| url.strip_prefix(own));
-        let own = own.filter(|path| path.starts_with('/') || path.is_empty());
-        own.or_else(|| {
-            let (_, rest) = url.split_once("://")?;
-            let path = rest.find('/').map_or("", |start| &rest[start..]);
-            self.is_own_bundle(&config["caBundle"]).then_some(path)
-        })
+        self.url
+            .as_deref()
+            .and_then(|own| url.strip_prefix(own))
+            .filter(|path| path.starts_with('/') || path.is_empty())
+            .or_else(|| {
+                let (_, rest) = url.split_once("://")?;
+                let path = rest.find('/').map_or("", |start| &rest[start..]);
+                self.is_own_bundle(&config["caBundle"]).then_some(path)
+            })
     }
 
     fn is_own_bundle(&self, bundle: &Value) -> bool {
         let bytes = serde_json::from_value(bundle.clone());
-        let bundle = bytes
+        bytes
             .ok()
-            .and_then(|ByteString(pem)| Certificate::read_all(&pem).ok());
-        let mut bundle = bundle.into_iter().flatten();
-        bundle.any(|certificate| self.identity.is_own(&certificate))
+            .and_then(|ByteString(pem)| Certificate::read_all(&pem).ok())
+            .into_iter()
+            .flatten()
+            .any(|certificate| self.identity.is_own(&certificate))
     }
 }

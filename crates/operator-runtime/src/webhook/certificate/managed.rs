@@ -252,10 +252,11 @@ impl Managed {
 /// The host of a URL, without its port. The API server refuses a URL with a user, a query or a fragment.
 fn host(url: &str) -> Result<&str, InvalidAddress> {
     let rest = url.strip_prefix("https://");
-    let rest = rest.filter(|rest| !rest.contains(['@', '?', '#']));
-    let rest = rest.ok_or_else(|| InvalidAddress::Url {
-        url: url.to_owned(),
-    })?;
+    let rest = rest
+        .filter(|rest| !rest.contains(['@', '?', '#']))
+        .ok_or_else(|| InvalidAddress::Url {
+            url: url.to_owned(),
+        })?;
     let authority = rest.split('/').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(address) => address.split(']').next(),

@@ -73,12 +73,14 @@ impl Mounted {
 }
 
 fn read(folder: PathBuf) -> Result<Entries, LoadError> {
-    let files = [SERVING, SERVING_KEY].map(|name| {
-        let path = folder.join(name);
-        match std::fs::read(&path) {
-            Ok(text) => Ok((name.to_owned(), text)),
-            Err(source) => Err(LoadError::Read { path, source }),
-        }
-    });
-    files.into_iter().collect()
+    [SERVING, SERVING_KEY]
+        .map(|name| {
+            let path = folder.join(name);
+            match std::fs::read(&path) {
+                Ok(text) => Ok((name.to_owned(), text)),
+                Err(source) => Err(LoadError::Read { path, source }),
+            }
+        })
+        .into_iter()
+        .collect()
 }

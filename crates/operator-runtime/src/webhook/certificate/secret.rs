@@ -104,14 +104,17 @@ fn is_changed(failure: &Failure, existed: bool) -> bool {
 }
 
 fn version(object: &Value) -> String {
-    let version = object["metadata"]["resourceVersion"].as_str();
-    version.unwrap_or_default().to_owned()
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Entries that are not base64 are as good as missing.
 fn entries(data: &Value) -> Entries {
-    let entries = data.as_object().into_iter().flatten();
-    entries
+    data.as_object()
+        .into_iter()
+        .flatten()
         .filter_map(|(name, text)| {
             let ByteString(bytes) = serde_json::from_value(text.clone()).ok()?;
             Some((name.clone(), bytes))

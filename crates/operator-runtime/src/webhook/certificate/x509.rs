@@ -161,8 +161,8 @@ impl fmt::Debug for PrivateKey {
 
 /// The PEM text of certificates.
 pub(super) fn to_pem<'a>(certificates: impl IntoIterator<Item = &'a Certificate>) -> String {
-    let texts = certificates.into_iter();
-    texts
+    certificates
+        .into_iter()
         .map(|certificate| encode("CERTIFICATE", &certificate.der))
         .collect()
 }

@@ -111,14 +111,17 @@ fn match_places(origins: &mut [Option<usize>], is_used: &mut [bool]) {
             .take_while(|it| it.is_none())
             .count();
         let end = start + count;
-        let after = start.checked_sub(1).and_then(|index| origins[index]);
-        let first = after.map_or(0, |index| index + 1);
+        let first = start
+            .checked_sub(1)
+            .and_then(|index| origins[index])
+            .map_or(0, |index| index + 1);
         let last = origins.get(end).copied().flatten().unwrap_or(is_used.len());
         let following = is_used[first..].iter().take_while(|used| !**used);
         let preceding = is_used[..last].iter().rev().take_while(|used| !**used);
-        let begin = match following.count() == count {
-            true => Some(first),
-            false => (preceding.count() == count).then(|| last - count),
+        let begin = if following.count() == count {
+            Some(first)
+        } else {
+            (preceding.count() == count).then(|| last - count)
         };
         if let Some(begin) = begin {
             for offset in 0..count {

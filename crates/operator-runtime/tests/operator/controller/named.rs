@@ -25,9 +25,10 @@ struct Labels<const FIRST: bool>(String);
 
 impl<const FIRST: bool> Reconciler for Labels<FIRST> {
     type Resource = Pod;
-    const FINALIZER: Option<&'static str> = Some(match FIRST {
-        true => "widget-operator/first",
-        false => "widget-operator/second",
+    const FINALIZER: Option<&'static str> = Some(if FIRST {
+        "widget-operator/first"
+    } else {
+        "widget-operator/second"
     });
 
     async fn reconcile(&self, pod: Arc<Pod>, cx: &Context) -> Result<Action> {

@@ -68,8 +68,10 @@ impl Journal {
         let line = format!("{name} {cause} {handler}#{attempt} size {size}{more}");
         self.lines.lock().unwrap().push(line);
         let mut plans = self.plans.lock().unwrap();
-        let plan = plans.iter_mut().find(|(planned, _)| **planned == handler);
-        let outcome = plan.and_then(|(_, outcomes)| outcomes.pop());
+        let outcome = plans
+            .iter_mut()
+            .find(|(planned, _)| **planned == handler)
+            .and_then(|(_, outcomes)| outcomes.pop());
         drop(plans);
         match outcome {
             None => Ok(()),

@@ -36,8 +36,10 @@ fn in_status(journal: &Arc<Journal>, field: &'static str) -> InStatus {
 async fn records(server: &Server, name: &str) -> (Vec<String>, Vec<String>) {
     let widget = widgets(server).get(name).await.unwrap();
     let status = widget.status.clone().unwrap_or_default();
-    let annotations = widget.annotations().keys();
-    let ours = annotations.filter(|name| name.starts_with(OPERATOR));
+    let ours = widget
+        .annotations()
+        .keys()
+        .filter(|name| name.starts_with(OPERATOR));
     (
         status.handlers.unwrap_or_default().into_keys().collect(),
         ours.cloned().collect(),

@@ -63,9 +63,10 @@ impl Validate for Guard {
 
     async fn validate(&self, request: &AdmissionRequest<Widget>) -> Result<Verdict> {
         let size = request.object.as_ref().map_or(1, |it| it.spec.size);
-        Ok(match size > 0 {
-            true => Verdict::allow(),
-            false => Verdict::allow().invalid("spec.size", size, "must be positive"),
+        Ok(if size > 0 {
+            Verdict::allow()
+        } else {
+            Verdict::allow().invalid("spec.size", size, "must be positive")
         })
     }
 }

@@ -106,10 +106,13 @@ impl<'e, 's> Estimate<'e, 's> {
                 self.contains(expression, false, key, value);
                 cost.saturating_add(MAP)
             }
-            Expr::Comprehension(inner) => match loops::is_binding(inner) {
-                true => self.binding(expression, inner),
-                false => self.comprehension(expression, inner),
-            },
+            Expr::Comprehension(inner) => {
+                if loops::is_binding(inner) {
+                    self.binding(expression, inner)
+                } else {
+                    self.comprehension(expression, inner)
+                }
+            }
             Expr::Struct(_) | Expr::Unspecified => {
                 self.is_unknown = true;
                 0
@@ -118,8 +121,10 @@ impl<'e, 's> Estimate<'e, 's> {
     }
 
     fn variable(&mut self, expression: &'e IdedExpr, name: &'e str) -> u64 {
-        let local = self.local(name).map(|it| it.path.clone());
-        let path = local.unwrap_or_else(|| Path::default().then(name));
+        let path = self
+            .local(name)
+            .map(|it| it.path.clone())
+            .unwrap_or_else(|| Path::default().then(name));
         self.paths.insert(ptr::from_ref(expression), path);
         1
     }
@@ -162,8 +167,10 @@ impl<'e, 's> Estimate<'e, 's> {
         }
         let inference = self.inference;
         let overloads = inference.overloads(call);
-        let target = call.target.as_deref();
-        let target = target.filter(|_| overloads.iter().any(|it| it.is_member));
+        let target = call
+            .target
+            .as_deref()
+            .filter(|_| overloads.iter().any(|it| it.is_member));
         let before = target.map_or(0, |it| self.cost(it));
         let target = target.map(|it| self.operand(it));
         let (mut most, mut size) = (0, None);
@@ -200,8 +207,10 @@ impl<'e, 's> Estimate<'e, 's> {
     }
 
     fn local(&self, name: &str) -> Option<&Variable<'e>> {
-        let mut scope = self.scope.iter().rev();
-        scope.find_map(|(known, it)| (*known == name).then_some(it))
+        self.scope
+            .iter()
+            .rev()
+            .find_map(|(known, it)| (*known == name).then_some(it))
     }
 
     fn path(&self, expression: &'e IdedExpr) -> Path<'e> {
@@ -210,8 +219,10 @@ impl<'e, 's> Estimate<'e, 's> {
         {
             return variable.path.clone();
         }
-        let path = self.paths.get(&ptr::from_ref(expression));
-        path.cloned().unwrap_or_default()
+        self.paths
+            .get(&ptr::from_ref(expression))
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn operand(&mut self, expression: &'e IdedExpr) -> Operand<'e, 's> {
@@ -292,11 +303,13 @@ impl<'e, 's> Estimate<'e, 's> {
     }
 
     fn entries(&self, expression: &'e IdedExpr) -> Option<Entries> {
-        let known = self.entries.get(&ptr::from_ref(expression)).copied();
-        known.or_else(|| match &expression.expr {
-            Expr::Ident(name) => self.local(name)?.entries,
-            _ => None,
-        })
+        self.entries
+            .get(&ptr::from_ref(expression))
+            .copied()
+            .or_else(|| match &expression.expr {
+                Expr::Ident(name) => self.local(name)?.entries,
+                _ => None,
+            })
     }
 
     fn copy(&mut self, to: &'e IdedExpr, from: &'e IdedExpr) {
@@ -307,8 +320,10 @@ impl<'e, 's> Estimate<'e, 's> {
 
     /// The sizes of all elements of a literal.
     fn range(&mut self, elements: impl Iterator<Item = &'e IdedExpr>) -> Size {
-        let sizes = elements.map(|it| self.size(it).unwrap_or(Size::UNKNOWN));
-        sizes.reduce(Size::or).unwrap_or(Size::exactly(0))
+        elements
+            .map(|it| self.size(it).unwrap_or(Size::UNKNOWN))
+            .reduce(Size::or)
+            .unwrap_or(Size::exactly(0))
     }
 }
 

@@ -100,17 +100,20 @@ impl<'s> Object<'s> {
 /// The property that a rule calls `name`. A keyword may be written without its escape.
 fn property<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
     let mut properties = schema.properties.iter();
-    match name.contains("__") {
-        false => schema.properties.get(name),
-        true => properties.find_map(|(key, it)| (escaped(key)? == name).then_some(it)),
+    if name.contains("__") {
+        properties.find_map(|(key, it)| (escaped(key)? == name).then_some(it))
+    } else {
+        schema.properties.get(name)
     }
 }
 
 /// Whether a resource declares all that rules may see of its metadata.
 pub(super) fn has_own_metadata(schema: &Schema) -> bool {
     let is = |schema: &Schema, name: &str, type_: &str| {
-        let field = schema.properties.get(name);
-        field.is_some_and(|it| it.type_.as_deref() == Some(type_))
+        schema
+            .properties
+            .get(name)
+            .is_some_and(|it| it.type_.as_deref() == Some(type_))
     };
     let metadata = schema.properties.get("metadata");
     is(schema, "kind", "string")

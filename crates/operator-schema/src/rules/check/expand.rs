@@ -102,9 +102,10 @@ fn expanded(call: &CallExpr) -> Result<Option<IdedExpr>, String> {
             };
             let two = || {
                 let (key, value) = (name(key)?, name(value)?);
-                match key == value {
-                    true => Err(format!("duplicate variable name: {key}")),
-                    false => Ok(Loop::new(target.clone(), key, Some(value))),
+                if key == value {
+                    Err(format!("duplicate variable name: {key}"))
+                } else {
+                    Ok(Loop::new(target.clone(), key, Some(value)))
                 }
             };
             match macro_ {
@@ -162,9 +163,10 @@ impl<'e> Loop<'e> {
     }
 
     fn quantifier(self, operator: &str, start: bool, body: IdedExpr) -> IdedExpr {
-        let undecided = match start {
-            true => ident(RESULT),
-            false => global(operators::LOGICAL_NOT, vec![ident(RESULT)]),
+        let undecided = if start {
+            ident(RESULT)
+        } else {
+            global(operators::LOGICAL_NOT, vec![ident(RESULT)])
         };
         let condition = global(operators::NOT_STRICTLY_FALSE, vec![undecided]);
         let step = global(operator, vec![ident(RESULT), body]);

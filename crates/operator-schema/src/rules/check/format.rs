@@ -94,10 +94,10 @@ fn unfit<'s>(verb: char, argument: &IdedExpr, inference: &Inference<'s>) -> Opti
         return Some(type_);
     }
     match &argument.expr {
-        Expr::List(list) if verb == 's' => {
-            let mut elements = list.elements.iter();
-            elements.find_map(|it| unfit(verb, it, inference))
-        }
+        Expr::List(list) if verb == 's' => list
+            .elements
+            .iter()
+            .find_map(|it| unfit(verb, it, inference)),
         Expr::Map(map) if verb == 's' => map.entries.iter().find_map(|it| match &it.expr {
             EntryExpr::MapEntry(entry) => {
                 unfit(verb, &entry.key, inference).or_else(|| unfit(verb, &entry.value, inference))

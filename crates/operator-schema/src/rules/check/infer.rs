@@ -46,14 +46,16 @@ impl<'s> Inference<'s> {
 
     /// The type of a part, after all parts were inferred.
     pub(super) fn settled(&self, expression: &IdedExpr) -> Type<'s> {
-        let type_ = self.types.get(&ptr::from_ref(expression));
-        type_.map_or(Type::Error, |it| self.bindings.settled(it))
+        self.types
+            .get(&ptr::from_ref(expression))
+            .map_or(Type::Error, |it| self.bindings.settled(it))
     }
 
     /// The overloads that fit a call.
     pub(super) fn overloads(&self, call: &CallExpr) -> &[&'static Overload] {
-        let found = self.overloads.get(&ptr::from_ref(call));
-        found.map_or(&[], Vec::as_slice)
+        self.overloads
+            .get(&ptr::from_ref(call))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Whether a selection is a name.
@@ -123,9 +125,10 @@ impl<'s> Inference<'s> {
             return type_;
         }
         let field = self.field(&select.operand, &select.field, false);
-        match select.test {
-            true => Type::simple("bool"),
-            false => self.bindings.known(&field),
+        if select.test {
+            Type::simple("bool")
+        } else {
+            self.bindings.known(&field)
         }
     }
 
@@ -150,9 +153,10 @@ impl<'s> Inference<'s> {
                 Type::Dyn
             }
         };
-        match is_optional {
-            true => Type::optional(field),
-            false => field,
+        if is_optional {
+            Type::optional(field)
+        } else {
+            field
         }
     }
 

@@ -156,8 +156,9 @@ fn is_duration(text: &str) -> bool {
     loop {
         let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'));
         let (number, unit) = rest.split_at(end.unwrap_or(rest.len()));
-        let mut units = UNITS.iter();
-        let unit = units.find_map(|(name, size)| Some((unit.strip_prefix(name)?, size)));
+        let unit = UNITS
+            .iter()
+            .find_map(|(name, size)| Some((unit.strip_prefix(name)?, size)));
         let (Ok(number), Some((after, size))) = (number.parse::<f64>(), unit) else {
             return false;
         };

@@ -188,9 +188,10 @@ impl<'s> Bindings<'s> {
         if !self.fits(type_, &bound) {
             return false;
         }
-        let general = match type_.is_as_general(&bound) {
-            true => type_.clone(),
-            false => bound,
+        let general = if type_.is_as_general(&bound) {
+            type_.clone()
+        } else {
+            bound
         };
         if !self.mentions(variable, &general) {
             self.bound[variable] = Some(general);
@@ -238,9 +239,12 @@ impl<'s> Bindings<'s> {
     /// The more general of two types, if one fits the other.
     pub(super) fn join(&mut self, before: &Type<'s>, next: &Type<'s>) -> Option<Type<'s>> {
         let fits = self.unify(std::slice::from_ref(before), std::slice::from_ref(next));
-        fits.then(|| match before.is_as_general(next) {
-            true => before.clone(),
-            false => next.clone(),
+        fits.then(|| {
+            if before.is_as_general(next) {
+                before.clone()
+            } else {
+                next.clone()
+            }
         })
     }
 }

@@ -275,11 +275,12 @@ fn texts(current: &str, shape: &Shape) -> Vec<String> {
             .flat_map(|prefix| suffixes.iter().map(move |suffix| (prefix, suffix)))
     };
     let length = |text: &str| text.chars().count();
-    let sizes = shape
+    let sizes: Vec<usize> = shape
         .numbers
         .iter()
-        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
-    let sizes: Vec<usize> = sizes.filter_map(|it| usize::try_from(it).ok()).collect();
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)])
+        .filter_map(|it| usize::try_from(it).ok())
+        .collect();
     for (prefix, suffix) in ends() {
         for part in &parts {
             for base in &bases {
@@ -307,11 +308,10 @@ fn texts(current: &str, shape: &Shape) -> Vec<String> {
 /// Texts with the number of parts that `split` is to find.
 fn joined(shape: &Shape) -> Vec<String> {
     const MOST: i64 = 8;
-    let counts = shape
+    let counts: Vec<usize> = shape
         .numbers
         .iter()
-        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
-    let counts: Vec<usize> = counts
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)])
         .filter(|it| (2..=MOST).contains(it))
         .filter_map(|it| usize::try_from(it).ok())
         .collect();
@@ -338,11 +338,13 @@ fn composites(current: &str, shape: &Shape) -> Vec<String> {
         .filter(|it| shape.is_part(it))
         .cloned()
         .collect();
-    let near = shape
+    for number in shape
         .numbers
         .iter()
-        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)]);
-    for number in near.filter(|it| *it >= 0).take(NUMBERS) {
+        .flat_map(|it| [*it, it.saturating_add(1), it.saturating_sub(1)])
+        .filter(|it| *it >= 0)
+        .take(NUMBERS)
+    {
         texts.extend([
             format!("{number}.0.0"),
             format!("v{number}.0.0"),

@@ -39,10 +39,10 @@ pub(super) fn demand<'e>(
             (operators::LOGICAL_NOT, [inner]) => demand(scene, inner, !truth, scope),
             (operators::LOGICAL_AND, parts) if truth => every(scene, parts, true, scope),
             (operators::LOGICAL_OR, parts) if !truth => every(scene, parts, false, scope),
-            (operators::LOGICAL_AND | operators::LOGICAL_OR, parts) => {
-                let each = parts.iter().flat_map(|it| demand(scene, it, truth, scope));
-                each.collect()
-            }
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, parts) => parts
+                .iter()
+                .flat_map(|it| demand(scene, it, truth, scope))
+                .collect(),
             (operators::CONDITIONAL, [condition, yes, no]) => {
                 chosen(scene, [condition, yes, no], truth, scope)
             }
@@ -57,9 +57,10 @@ pub(super) fn demand<'e>(
             }
             (operators::NOT_EQUALS, [left, right]) => {
                 let is_bool = |it: &&IdedExpr| matches!(scene.eval(it, scope), Some(Cel::Bool(_)));
-                match is_bool(left) && is_bool(right) {
-                    true => same(scene, expression, left, right, !truth, scope),
-                    false => guess::plans(scene, expression, truth, scope),
+                if is_bool(left) && is_bool(right) {
+                    same(scene, expression, left, right, !truth, scope)
+                } else {
+                    guess::plans(scene, expression, truth, scope)
                 }
             }
             (_, [left, right]) if truth => {
@@ -212,9 +213,10 @@ fn quantified<'e>(
             }
             plans.extend(without(scene, items.iter().filter(wrong), inner, scope));
             plans.retain(|plan| !plan.is_empty());
-            match plans.is_empty() {
-                true => guess::plans(scene, whole, truth, scope),
-                false => plans,
+            if plans.is_empty() {
+                guess::plans(scene, whole, truth, scope)
+            } else {
+                plans
             }
         }
         (MacroKind::All, false) | (MacroKind::Exists, true) => {
@@ -275,9 +277,10 @@ fn counted<'e>(
                 items.retain(|it| holds(it) != in_filter);
                 let edits = |it| demand(scene, inner.body, in_filter, &of(it));
                 let mut next: Vec<Plan> = items.iter().flat_map(edits).collect();
-                next.extend(match in_filter {
-                    true => added(scene, whole, inner, true, scope),
-                    false => Vec::from_iter(without(scene, items.iter().take(1), inner, scope)),
+                next.extend(if in_filter {
+                    added(scene, whole, inner, true, scope)
+                } else {
+                    Vec::from_iter(without(scene, items.iter().take(1), inner, scope))
                 });
                 next
             });

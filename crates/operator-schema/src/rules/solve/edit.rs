@@ -89,8 +89,10 @@ fn index(token: &str) -> Option<usize> {
 
 /// The schema of the value at a pointer.
 pub(super) fn at<'s>(schema: &'s Schema, pointer: &str) -> Option<&'s Schema> {
-    let mut tokens = pointer.split('/').skip(1);
-    tokens.try_fold(schema, |schema, token| step(schema, token))
+    pointer
+        .split('/')
+        .skip(1)
+        .try_fold(schema, |schema, token| step(schema, token))
 }
 
 fn step<'s>(schema: &'s Schema, token: &str) -> Option<&'s Schema> {
@@ -103,9 +105,10 @@ fn step<'s>(schema: &'s Schema, token: &str) -> Option<&'s Schema> {
 /// A small value of a schema; if there are enough, the `nth` of those that differ.
 fn fresh(schema: &Schema, name: &str, nth: usize) -> Value {
     let value = sample::nth(schema, name, nth);
-    match nth > 0 && !accepts(&[schema], &value) {
-        true => sample::nth(schema, name, 0),
-        false => value,
+    if nth > 0 && !accepts(&[schema], &value) {
+        sample::nth(schema, name, 0)
+    } else {
+        value
     }
 }
 

@@ -179,8 +179,7 @@ impl<'e> Goal<'_, 'e> {
                     .hints
                     .values
                     .iter()
-                    .filter(|it| matches!(it, Cel::List(_)));
-                let whole = whole
+                    .filter(|it| matches!(it, Cel::List(_)))
                     .filter_map(|it| json(schema, it))
                     .filter(|it| it != value);
                 let mut edits = self.list(scene, pointer, schema, items);
@@ -192,8 +191,10 @@ impl<'e> Goal<'_, 'e> {
                 if schema.additional_properties.is_some() {
                     let texts = self.hints.texts.iter().take(ITEMS).cloned();
                     let more = (1..=ITEMS).map(|nth| format!("example-{nth}"));
-                    let keys = texts.chain(["example".to_owned()]).chain(more);
-                    let new = keys.filter(|key| !map.contains_key(key));
+                    let new = texts
+                        .chain(["example".to_owned()])
+                        .chain(more)
+                        .filter(|key| !map.contains_key(key));
                     edits.extend(new.map(|key| Edit::Make(member(pointer, &key))));
                 }
                 let keys = map.keys().map(|key| member(pointer, key));
@@ -246,10 +247,11 @@ impl<'e> Goal<'_, 'e> {
     ) -> Vec<Edit> {
         let (_, name) = edit::split(pointer);
         let candidates = candidate::of(schema, name, current, &self.hints, scene.rules);
-        let other = candidates
+        candidates
             .into_iter()
-            .filter(|it| it != current && accepts(&[schema], it));
-        other.map(|it| Edit::Set(pointer.to_owned(), it)).collect()
+            .filter(|it| it != current && accepts(&[schema], it))
+            .map(|it| Edit::Set(pointer.to_owned(), it))
+            .collect()
     }
 }
 

@@ -176,11 +176,12 @@ impl<'s> Scene<'s> {
 
     /// The name of a field in JSON.
     fn wire_name(&self, parent: &str, field: &str) -> String {
-        let names = edit::at(self.schema, parent)
+        edit::at(self.schema, parent)
             .into_iter()
-            .flat_map(|it| it.properties.keys());
-        let mut named = names.filter(|name| escaped(name).as_deref() == Some(field));
-        named.next().map_or_else(|| field.to_owned(), Clone::clone)
+            .flat_map(|it| it.properties.keys())
+            .filter(|name| escaped(name).as_deref() == Some(field))
+            .next()
+            .map_or_else(|| field.to_owned(), Clone::clone)
     }
 
     /// What the variable of a macro over `range` stands for, one after the other.

@@ -21,10 +21,11 @@ fn plans_at(schema: &Schema, value: &Value, place: &str) -> Option<Vec<Plan>> {
     }
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, it)| (member("", key), it)).collect(),
-        Value::Array(items) => {
-            let each = items.iter().enumerate();
-            each.map(|(nth, it)| (format!("/{nth}"), it)).collect()
-        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(nth, it)| (format!("/{nth}"), it))
+            .collect(),
         _ => return None,
     };
     parts
@@ -63,9 +64,11 @@ fn here(schema: &Schema, value: &Value, place: &str) -> Vec<Plan> {
     if !schema.one_of.is_empty() && valid(&schema.one_of) != 1 {
         for branch in &schema.one_of {
             let mut plan = towards(branch, value, place);
-            let others = schema.one_of.iter().flat_map(|it| &it.required);
-            let others =
-                others.filter(|key| !branch.required.contains(key) && value.get(key).is_some());
+            let others = schema
+                .one_of
+                .iter()
+                .flat_map(|it| &it.required)
+                .filter(|key| !branch.required.contains(key) && value.get(key).is_some());
             plan.extend(others.map(|key| Edit::Remove(member(place, key))));
             plans.push(plan);
         }
@@ -95,11 +98,12 @@ fn here(schema: &Schema, value: &Value, place: &str) -> Vec<Plan> {
 
 /// The edits after which the branch of a union holds.
 fn towards(branch: &Schema, value: &Value, place: &str) -> Plan {
-    let absent = branch
+    let mut plan: Plan = branch
         .required
         .iter()
-        .filter(|key| value.get(key).is_none());
-    let mut plan: Plan = absent.map(|key| Edit::Make(member(place, key))).collect();
+        .filter(|key| value.get(key).is_none())
+        .map(|key| Edit::Make(member(place, key)))
+        .collect();
     for (key, field) in &branch.properties {
         let is_there = value.get(key).is_some() || branch.required.contains(key);
         if let Some(allowed) = field

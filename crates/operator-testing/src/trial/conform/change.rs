@@ -227,8 +227,10 @@ async fn check_observed_generation(
     }
     let made = scene.created_children().await;
     // A child that the operator reconciles too gets its status in its own time.
-    let mut children = made.iter().filter(|child| !is_of(kinds, child));
-    let late = children.find(|child| version(child) > version(&object));
+    let late = made
+        .iter()
+        .filter(|child| !is_of(kinds, child))
+        .find(|child| version(child) > version(&object));
     let Some(late) = late else {
         return Ok(());
     };
@@ -242,8 +244,9 @@ async fn check_observed_generation(
 
 /// Whether the object is of one of these groups and kinds.
 fn is_of(kinds: &[(String, String)], object: &Value) -> bool {
-    let mut kinds = kinds.iter();
-    kinds.any(|(of_group, kind)| of_group == group(object) && object["kind"] == **kind)
+    kinds
+        .iter()
+        .any(|(of_group, kind)| of_group == group(object) && object["kind"] == **kind)
 }
 
 fn paths(state: &Value) -> Vec<&String> {

@@ -163,8 +163,10 @@ impl Trial {
         scene.rest("the second object was deleted").await?;
         let mut state = scene.state().await;
         if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object()) {
-            let new = state.iter().filter(|(path, _)| !alone.contains_key(*path));
-            let new = new.map(|(path, object)| (path.clone(), object.clone()));
+            let new = state
+                .iter()
+                .filter(|(path, _)| !alone.contains_key(*path))
+                .map(|(path, object)| (path.clone(), object.clone()));
             self.leftovers(&Value::Object(new.collect()), &scene.before)?;
         }
         if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object_mut()) {

@@ -51,8 +51,9 @@ impl<'a> Scene<'a> {
 
     /// Whether a namespace existed before the sample, so that the operator did not create it.
     pub fn had_namespace(&self, name: &str) -> bool {
-        let mut objects = self.before.values();
-        objects.any(|it| it["kind"] == "Namespace" && it["metadata"]["name"] == name)
+        self.before
+            .values()
+            .any(|it| it["kind"] == "Namespace" && it["metadata"]["name"] == name)
     }
 
     pub fn sample(&self) -> &'a str {

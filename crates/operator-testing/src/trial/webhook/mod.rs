@@ -236,18 +236,23 @@ impl Trial {
 /// Each fault in the first of equal calls; if there are many, in some of them, from the first to the last.
 fn schedules(calls: &[String]) -> Vec<WebhookSchedule> {
     let mut known = BTreeSet::new();
-    let numbered = calls.iter().enumerate();
-    let new = numbered.filter(|(_, call)| known.insert(*call));
-    let numbers: Vec<usize> = new.map(|(number, _)| number).collect();
+    let numbers: Vec<usize> = calls
+        .iter()
+        .enumerate()
+        .filter(|(_, call)| known.insert(*call))
+        .map(|(number, _)| number)
+        .collect();
     let count = numbers.len().min(CALLS);
-    let chosen = (0..count).map(|index| match count {
-        1 => numbers[0],
-        count => numbers[index * (numbers.len() - 1) / (count - 1)],
-    });
-    let schedules = chosen.flat_map(|number| {
-        let faults = WebhookFault::ALL.into_iter();
-        faults.map(move |(fault, _)| WebhookSchedule([(number, fault)].into()))
-    });
+    let schedules = (0..count)
+        .map(|index| match count {
+            1 => numbers[0],
+            count => numbers[index * (numbers.len() - 1) / (count - 1)],
+        })
+        .flat_map(|number| {
+            WebhookFault::ALL
+                .into_iter()
+                .map(move |(fault, _)| WebhookSchedule([(number, fault)].into()))
+        });
     bounded(schedules.collect(), seed())
 }
 
@@ -255,9 +260,10 @@ impl Server {
     /// The paths of the admission webhooks whose failures are ignored.
     async fn ignored_webhooks(&self) -> BTreeSet<String> {
         let configs = self.admission_webhooks().await.into_iter();
-        let ignored = configs.filter(|webhook| webhook["failurePolicy"] == "Ignore");
-        let paths = ignored.filter_map(|webhook| path(&webhook["clientConfig"]));
-        paths.collect()
+        configs
+            .filter(|webhook| webhook["failurePolicy"] == "Ignore")
+            .filter_map(|webhook| path(&webhook["clientConfig"]))
+            .collect()
     }
 }
 

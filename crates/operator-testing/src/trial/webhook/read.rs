@@ -41,11 +41,13 @@ async fn converted_versions(server: &Server, object: &Value) -> Vec<String> {
             && spec["names"]["kind"] == object["kind"]
             && spec["conversion"]["strategy"] == "Webhook"
     });
-    let versions = crd.and_then(|crd| crd["spec"]["versions"].as_array());
-    let served = versions.into_iter().flatten();
-    let served = served.filter(|version| version["served"] == true);
-    let names = served.filter_map(|version| version["name"].as_str());
-    names.map(|name| format!("{group}/{name}")).collect()
+    crd.and_then(|crd| crd["spec"]["versions"].as_array())
+        .into_iter()
+        .flatten()
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| version["name"].as_str())
+        .map(|name| format!("{group}/{name}"))
+        .collect()
 }
 
 async fn read(server: &Server, path: &str) -> crate::Result<()> {

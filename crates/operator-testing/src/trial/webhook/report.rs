@@ -21,8 +21,10 @@ pub(super) fn failed(schedule: &WebhookSchedule, run: &WebhookRun, why: &str) ->
 
 /// A run that does not fail.
 pub(super) fn survived(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
-    let lines = answered(run).into_iter();
-    let refused: Vec<String> = lines.filter(|line| line.contains("refused")).collect();
+    let refused: Vec<String> = answered(run)
+        .into_iter()
+        .filter(|line| line.contains("refused"))
+        .collect();
     if refused.is_empty() {
         format!("{}\n  no request was refused", headline(schedule, run))
     } else {
@@ -32,8 +34,10 @@ pub(super) fn survived(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
 
 fn headline(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
     let begun = schedule.0.iter().map(|(number, fault)| {
-        let call = run.calls.get(*number);
-        let call = call.map_or("which was not made", String::as_str);
+        let call = run
+            .calls
+            .get(*number)
+            .map_or("which was not made", String::as_str);
         format!("{fault} from call {number}, {call}")
     });
     let begun: Vec<String> = begun.collect();
@@ -42,23 +46,29 @@ fn headline(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
 
 /// A line for each kind of request: first those of the user, then the refused ones of the operator.
 fn answered(run: &WebhookRun) -> Vec<String> {
-    let of_user = run.user.iter();
-    let of_user = of_user.map(|(what, answers)| format!("the user's {what}: {}", line(answers)));
+    let of_user = run
+        .user
+        .iter()
+        .map(|(what, answers)| format!("the user's {what}: {}", line(answers)));
     let operator: BTreeMap<_, _> = run
         .operator
         .iter()
         .filter(|(_, answers)| !answers.refused.is_empty())
         .collect();
-    let shown = operator.iter().take(SHOWN);
-    let shown = shown.map(|(what, answers)| format!("the operator's {what}: {}", line(answers)));
+    let shown = operator
+        .iter()
+        .take(SHOWN)
+        .map(|(what, answers)| format!("the operator's {what}: {}", line(answers)));
     let rest = operator.len().saturating_sub(SHOWN);
     let rest = (rest > 0).then(|| format!("and {rest} more requests of the operator"));
     of_user.chain(shown).chain(rest).collect()
 }
 
 fn line(answers: &Answers) -> String {
-    let refused = answers.refused.iter();
-    let refused = refused.map(|(message, times)| format!("refused {}: {message}", count(*times)));
+    let refused = answers
+        .refused
+        .iter()
+        .map(|(message, times)| format!("refused {}: {message}", count(*times)));
     let accepted = (answers.accepted > 0).then(|| format!("accepted {}", count(answers.accepted)));
     let parts: Vec<String> = refused.chain(accepted).collect();
     parts.join("; ")

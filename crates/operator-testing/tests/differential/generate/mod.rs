@@ -125,9 +125,10 @@ impl Generator<'_> {
 
     fn create(&mut self, kind: &Kind) {
         let name = self.name();
-        let mut body = match kind.has_status() && self.is_rare() {
-            true => kind.with_status(&mut self.random, name),
-            false => kind.whole(&mut self.random, name),
+        let mut body = if kind.has_status() && self.is_rare() {
+            kind.with_status(&mut self.random, name)
+        } else {
+            kind.whole(&mut self.random, name)
         };
         if self.is_rare() {
             body["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -204,9 +205,10 @@ impl Generator<'_> {
 
     /// A write between two pages.
     fn act_once(&mut self, kind: &Kind) {
-        match self.random.bool() {
-            true => self.create(kind),
-            false => self.merge(kind),
+        if self.random.bool() {
+            self.create(kind)
+        } else {
+            self.merge(kind)
         }
     }
 

@@ -53,9 +53,10 @@ impl Generator<'_> {
             namespace["metadata"]["labels"] = json!({"a": "b"});
         }
         let by_apply = self.random.bool();
-        self.steps.push(match by_apply {
-            true => json!({"apply": format!("{one}?fieldManager=one"), "send": namespace}),
-            false => json!({"post": "/api/v1/namespaces", "send": namespace}),
+        self.steps.push(if by_apply {
+            json!({"apply": format!("{one}?fieldManager=one"), "send": namespace})
+        } else {
+            json!({"post": "/api/v1/namespaces", "send": namespace})
         });
         let change = json!({"metadata": {"annotations": {"a": "1"}, "labels": {"c": "d"}}});
         let verb = self.one(&["merge", "strategic"]);

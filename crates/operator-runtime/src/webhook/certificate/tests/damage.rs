@@ -26,8 +26,9 @@ fn entries(identity: &Identity, authority: Authority, created: i64) -> Entries {
         older: vec![],
         serving,
     };
-    let entries = material.entries().into_iter();
-    entries
+    material
+        .entries()
+        .into_iter()
         .map(|(name, text)| (name.to_owned(), text.into_bytes()))
         .collect()
 }
@@ -50,8 +51,8 @@ fn damages(time: &Time) -> Vec<(Tampering, &'static str)> {
     let garbage = b"-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n";
     let no_certificate = b"-----BEGIN CERTIFICATE-----\nbm90IGEga2V5\n-----END CERTIFICATE-----\n";
     let of = |entries: &Entries, names: &[&'static str]| -> Tampering {
-        let names = names.iter();
         names
+            .iter()
             .map(|name| (*name, Some(entries.0[*name].clone())))
             .collect()
     };
@@ -257,10 +258,10 @@ async fn replicas_that_repair_at_once_create_one_authority() {
     let before = server.requests().len();
     connect_for_a_while(&server, &replicas, &time).await;
     let requests = server.requests().split_off(before);
-    let writes = requests
+    let (written, refused): (Vec<_>, Vec<_>) = requests
         .iter()
-        .filter(|request| request.resource == "secrets" && request.verb == "patch");
-    let (written, refused): (Vec<_>, Vec<_>) = writes.partition(|request| request.code == 200);
+        .filter(|request| request.resource == "secrets" && request.verb == "patch")
+        .partition(|request| request.code == 200);
     assert_eq!(written.len(), 2, "an authority, and what it issues");
     assert!(refused.len() >= 4 && refused.iter().all(|request| request.code == 409));
     let bundle = String::from_utf8(entry(&server, "ca.crt").await).unwrap();

@@ -26,10 +26,10 @@ impl Log {
     /// What the operator logged.
     pub fn own(&self) -> String {
         let text = self.text();
-        let own = text
-            .lines()
-            .filter(|line| line.contains("operator_runtime"));
-        own.flat_map(|line| [line, "\n"]).collect()
+        text.lines()
+            .filter(|line| line.contains("operator_runtime"))
+            .flat_map(|line| [line, "\n"])
+            .collect()
     }
 
     pub fn text(&self) -> String {

@@ -51,8 +51,9 @@ fn issued(time: &Time) -> Entries {
         older: vec![],
         serving,
     };
-    let entries = material.entries().into_iter();
-    entries
+    material
+        .entries()
+        .into_iter()
         .map(|(name, text)| (name.to_owned(), text.into_bytes()))
         .collect()
 }

@@ -65,8 +65,9 @@ impl World {
 }
 
 fn entries(material: &Material) -> Entries {
-    let entries = material.entries().into_iter();
-    entries
+    material
+        .entries()
+        .into_iter()
         .map(|(name, text)| (name.to_owned(), text.into_bytes()))
         .collect()
 }

@@ -221,6 +221,8 @@ pub async fn tamper(server: &Server, entries: &[(&str, Option<&[u8]>)]) {
 /// The requests that write the Secret or a configuration.
 pub fn writes(server: &Server) -> usize {
     let requests = server.requests();
-    let writes = requests.iter().filter(|request| request.verb != "get");
-    writes.count()
+    requests
+        .iter()
+        .filter(|request| request.verb != "get")
+        .count()
 }

@@ -49,8 +49,10 @@ impl<'s> Rated<'s> {
         let expression = self.parsed.as_ref().as_ref().ok()?;
         let mut estimate = Estimate::new(&self.inference, self.part, bounded);
         let cost = estimate.cost(expression);
-        let used = estimate.used.into_iter();
-        let used = used.map(|(steps, schema)| (self.field(&steps), schema));
+        let used = estimate
+            .used
+            .into_iter()
+            .map(|(steps, schema)| (self.field(&steps), schema));
         (!estimate.is_unknown).then(|| (cost, used.collect()))
     }
 
@@ -58,9 +60,11 @@ impl<'s> Rated<'s> {
     fn field(&self, steps: &[&str]) -> String {
         let (mut place, mut part) = (field(&self.place), Some(self.part));
         for step in steps {
-            let schema = part.and_then(Part::schema);
-            let mut names = schema.into_iter().flat_map(|it| it.properties.keys());
-            let name = names.find(|it| escaped(it).as_deref() == Some(step));
+            let name = part
+                .and_then(Part::schema)
+                .into_iter()
+                .flat_map(|it| it.properties.keys())
+                .find(|it| escaped(it).as_deref() == Some(step));
             place = joined(place, name.map_or(step, String::as_str));
             part = part.and_then(|it| it.step(step));
         }
@@ -69,9 +73,10 @@ impl<'s> Rated<'s> {
 
     /// How to make the expression cost less than `limit`: the bounds that it lacks, those with most effect first.
     pub(in crate::rules::check) fn advice(&self, root: &'s Schema, limit: u64) -> String {
-        let around = match self.pointer.ends_with("/rule") {
-            true => around(root, &self.place),
-            false => Fields::new(),
+        let around = if self.pointer.ends_with("/rule") {
+            around(root, &self.place)
+        } else {
+            Fields::new()
         };
         let cost = |bounded: &HashSet<*const Schema>| {
             let (once, mut used) = self.estimated(bounded).unwrap_or_default();
@@ -100,12 +105,14 @@ impl<'s> Rated<'s> {
                 bounded.insert(ptr::from_ref(**schema));
                 cost(&bounded).0
             };
-            let best = used.iter().min_by_key(after);
-            let best = best.filter(|it| after(it) < before);
+            let best = used
+                .iter()
+                .min_by_key(after)
+                .filter(|it| after(it) < before);
             // if several lists around have no bound, that of one of them has no effect alone, as if the cost is saturated
             let best = best.or_else(|| {
-                let mut used = used.iter();
-                used.find(|it| before == u64::MAX || around.contains_key(it.0))
+                used.iter()
+                    .find(|it| before == u64::MAX || around.contains_key(it.0))
             });
             let Some((field, schema)) = best else {
                 break;
@@ -116,9 +123,10 @@ impl<'s> Rated<'s> {
                 None => format!("adding {keyword} to {field}"),
             }));
         }
-        match bounds.is_empty() {
-            true => "try simplifying the rule".to_owned(),
-            false => format!("try {}, or simplifying the rule", bounds.join(" and ")),
+        if bounds.is_empty() {
+            "try simplifying the rule".to_owned()
+        } else {
+            format!("try {}, or simplifying the rule", bounds.join(" and "))
         }
     }
 }
@@ -171,8 +179,10 @@ fn around<'s>(root: &'s Schema, place: &str) -> Fields<'s> {
             },
             _ => {
                 tokens.next();
-                let name = keyword.next().map(unescape);
-                name.and_then(|it| current.properties.get(it.as_ref()))
+                keyword
+                    .next()
+                    .map(unescape)
+                    .and_then(|it| current.properties.get(it.as_ref()))
             }
         };
         end = tokens.next();

@@ -45,9 +45,10 @@ pub(super) fn bound(schema: &Schema) -> Option<(&'static str, Option<i64>)> {
 
 impl<'s> Part<'s> {
     pub(in crate::rules::check) fn of(schema: &'s Schema, is_resource: bool) -> Self {
-        match is_resource && !has_own_metadata(schema) {
-            true => Part::Resource(schema),
-            false => Part::Schema(schema),
+        if is_resource && !has_own_metadata(schema) {
+            Part::Resource(schema)
+        } else {
+            Part::Schema(schema)
         }
     }
 
@@ -77,14 +78,13 @@ impl<'s> Part<'s> {
                 (Part::Resource(_), "metadata") => return Some(Part::Metadata),
                 _ => {
                     let mut fields = schema.properties.iter();
-                    match name.contains("__") {
-                        false => schema
+                    if name.contains("__") {
+                        fields.find_map(|(key, it)| (escaped(key)? == name).then_some(it))?
+                    } else {
+                        schema
                             .properties
                             .get(name)
-                            .filter(|_| escaped(name).is_some_and(|it| it == name))?,
-                        true => {
-                            fields.find_map(|(key, it)| (escaped(key)? == name).then_some(it))?
-                        }
+                            .filter(|_| escaped(name).is_some_and(|it| it == name))?
                     }
                 }
             },

@@ -31,8 +31,10 @@ impl<'e, 's> Estimate<'e, 's> {
             let size = self.chosen(call);
             return (condition.saturating_add(*yes.max(no)), size);
         }
-        let found = self.of_lists(call).or_else(|| self.of_library(call));
-        let (cost, size) = found.unwrap_or_else(|| self.of_language(call));
+        let (cost, size) = self
+            .of_lists(call)
+            .or_else(|| self.of_library(call))
+            .unwrap_or_else(|| self.of_language(call));
         (sum(call.costs.iter().copied()).saturating_add(cost), size)
     }
 
@@ -120,8 +122,10 @@ impl<'e, 's> Estimate<'e, 's> {
             }
             ("split", Some(text), arguments) => {
                 let size = self.sized(text);
-                let most = arguments.get(1).and_then(Operand::int);
-                let most = most.map_or(size.max, |it| it as u64);
+                let most = arguments
+                    .get(1)
+                    .and_then(Operand::int)
+                    .map_or(size.max, |it| it as u64);
                 return Some((scaled(size.max, 0.2), Some(Size::up_to(most))));
             }
             ("join", Some(list), arguments) => {
@@ -153,14 +157,20 @@ impl<'e, 's> Estimate<'e, 's> {
             ) => self.sized(text).read(),
             ("ip.isCanonical", _, [text]) => scaled(self.sized(text).max, 0.2),
             // of an address with 16 bytes
-            ("containsIP", _, [other]) => match takes_string() {
-                true => self.sized(other).read().saturating_add(4),
-                false => 4,
-            },
-            ("containsCIDR", _, [other]) => match takes_string() {
-                true => self.sized(other).read().saturating_add(7),
-                false => 7,
-            },
+            ("containsIP", _, [other]) => {
+                if takes_string() {
+                    self.sized(other).read().saturating_add(4)
+                } else {
+                    4
+                }
+            }
+            ("containsCIDR", _, [other]) => {
+                if takes_string() {
+                    self.sized(other).read().saturating_add(7)
+                } else {
+                    7
+                }
+            }
             // of a pattern with 128 characters
             ("validate", _, [text]) => scaled(self.sized(text).read(), 128.0 * PATTERN),
             ("_==_", _, [a, b]) => match (&a.type_, &b.type_) {
@@ -239,8 +249,10 @@ impl<'e, 's> Estimate<'e, 's> {
 
     /// The size of an operand, or of anything.
     fn sized(&mut self, operand: &Operand<'e, 's>) -> Size {
-        let size = operand.size.or_else(|| self.declared(&operand.path));
-        size.unwrap_or(Size::UNKNOWN)
+        operand
+            .size
+            .or_else(|| self.declared(&operand.path))
+            .unwrap_or(Size::UNKNOWN)
     }
 
     /// The items of a list.
@@ -249,9 +261,10 @@ impl<'e, 's> Estimate<'e, 's> {
             return None;
         };
         let type_ = parameters.first()?.clone();
-        let path = match list.path.is_empty() {
-            true => list.path.clone(),
-            false => list.path.copied().then(ITEMS),
+        let path = if list.path.is_empty() {
+            list.path.clone()
+        } else {
+            list.path.copied().then(ITEMS)
         };
         Some(Operand {
             expression: None,

@@ -20,13 +20,12 @@ impl<'e> Path<'e> {
     pub(super) fn then(&self, step: &'e str) -> Self {
         let length = self.length + 1;
         let capacity = self.steps.borrow().len();
-        let steps = match length <= capacity {
-            true => self.steps.clone(),
-            false => {
-                let mut steps = self.steps();
-                steps.resize(length.max(2 * capacity), "");
-                Rc::new(RefCell::new(steps))
-            }
+        let steps = if length <= capacity {
+            self.steps.clone()
+        } else {
+            let mut steps = self.steps();
+            steps.resize(length.max(2 * capacity), "");
+            Rc::new(RefCell::new(steps))
         };
         steps.borrow_mut()[self.length] = step;
         Self { steps, length }
