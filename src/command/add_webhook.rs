@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     config::{Kind, Webhook, WebhookTable, WebhookType},
+    operator::resolve_admitted,
     terminal::Terminal,
 };
 
@@ -118,7 +119,7 @@ impl OpenProject {
                 match tables.position(|table| table.kind == name) {
                     Some(index) => self.config.add_webhooks("webhook", index, new),
                     None => {
-                        let resource = self.project().resolve_admitted(name);
+                        let resource = resolve_admitted(name, &self.config.kinds, &self.apis);
                         resource.map_err(KindError::Admission)?;
                         self.config.add_webhook_table(WebhookTable {
                             kind: name.to_owned(),

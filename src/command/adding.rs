@@ -12,7 +12,7 @@ use crate::{
     config::{Kind, NamedController, WatchedCache},
     crd::{self, Api},
     disk,
-    operator::resolve_watched,
+    operator::watched,
     rust::module_name,
 };
 
@@ -97,7 +97,7 @@ impl OpenProject {
     pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
         let config = &self.config;
         let kinds = config.kinds.iter().zip(&self.apis);
-        let resource = resolve_watched(new.kind, kinds)?;
+        let resource = watched(new.kind, kinds)?;
         let name = match new.name {
             Some(name) => name.to_owned(),
             None => controller_name(&resource.kind),

@@ -18,12 +18,12 @@ use super::{
     open::{OpenProject, ProjectArgs},
 };
 use crate::{
-    config::Namespaces,
+    config::{Certificates, Namespaces},
     dev::{self, DevEvent, Options, Project},
     diagnostic::Report,
     disk::{DiskError, RecoveryMode},
     manifests::conversion_stanza,
-    operator::{ResourceType, resolve},
+    operator::ResourceType,
     terminal::Terminal,
 };
 
@@ -263,26 +263,21 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             .map(|version| &version.name)
             .or(kind.versions.first())
             .map_or("", String::as_str);
-        kinds.push(resolve(
-            &format!("{}/{version}/{}", kind.group, kind.kind),
-            std::slice::from_ref(api),
-        )?);
+        kinds.push(ResourceType::of(api, version));
     }
-    let project = open.project();
-    let controllers = project.controllers()?;
-    for controller in &controllers {
+    let operator = open.operator()?;
+    for controller in &operator.controllers {
         if !kinds.contains(&controller.resource) {
             kinds.push(controller.resource.clone());
         }
     }
     let own = kinds.len();
-    for name in controllers.iter().flat_map(|controller| {
-        let owns = controller.owns.iter().map(|owned| &owned.kind);
-        owns.chain(controller.watches)
-    }) {
-        let other = resolve(name, &open.apis)?;
-        if !kinds.contains(&other) {
-            kinds.push(other);
+    for controller in &operator.controllers {
+        let children = controller.owns.iter().map(|child| &child.related);
+        for related in children.chain(&controller.watches) {
+            if !kinds.contains(&related.resource) {
+                kinds.push(related.resource.clone());
+            }
         }
     }
     let mut specs: Vec<String> = config.kinds.iter().map(|kind| kind.spec.clone()).collect();
@@ -300,14 +295,10 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
                 Namespaces::Own => vec![config.name.clone()],
                 Namespaces::Listed(names) => names.clone(),
             },
-            converted: project
-                .kinds()
-                .filter(|(kind, api)| kind.is_converted(api))
-                .map(|(_, api)| api.name())
-                .collect(),
+            converted: operator.converted().map(|kind| kind.crd.name()).collect(),
             conversion: conversion_stanza(&config.name, &config.name),
-            has_webhooks: project.has_webhooks(),
-            mounts_certificates: project.mounts_certificates(),
+            has_webhooks: operator.has_webhooks(),
+            mounts_certificates: operator.has_certificates(Certificates::CertManager),
         },
         is_stale: {
             let plan = open.plan(open.render(terminal)?.tree)?;

@@ -11,7 +11,6 @@ use crate::{
     image::{BuildError, CreatedError, CredentialsError, OutputError, PushError, ReferenceError},
     operator::ResourceError,
     plan::{LockError, ResolutionError},
-    render::RenderError,
     uninstall::UninstallError,
 };
 
@@ -29,7 +28,7 @@ impl Failure {
     pub fn config(errors: &[ConfigError], path: &str, text: &str) -> Self {
         let report = |error: &ConfigError| Report {
             location: error.range(text).map(|it| Location::new(path, 1, text, it)),
-            ..Report::error(error.to_string(), error.problem.help())
+            ..Report::error(&error.message, &error.help)
         };
         Self::of(errors.iter().map(report).collect())
     }
@@ -57,9 +56,7 @@ impl From<Vec<ReadError>> for Failure {
 /// Of a config that a command has changed: its places are not in the text on the disk.
 impl From<Vec<ConfigError>> for Failure {
     fn from(errors: Vec<ConfigError>) -> Self {
-        let reports = errors
-            .iter()
-            .map(|it| Report::error(it.to_string(), it.problem.help()));
+        let reports = errors.iter().map(|it| Report::error(&it.message, &it.help));
         Self::of(reports.collect())
     }
 }
@@ -97,7 +94,6 @@ from!(
     OutputError,
     PushError,
     ReferenceError,
-    RenderError,
     ResolutionError,
     ResourceError,
     UninstallError,

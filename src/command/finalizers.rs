@@ -8,7 +8,7 @@ use super::{
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    operator::Controller as Described,
+    operator::{Controller as Described, Operator},
     plan::{LOCK, Lock, Plan},
     rust::module_name,
     scaffold::{Cleanup, Interface, Scaffold},
@@ -85,18 +85,19 @@ impl Written {
 impl OpenProject {
     /// The finalizers that no controller removes any more after the plan, and those that the former name of the project explains.
     pub fn finalizers(&self, plan: &Plan) -> Vec<Report> {
-        let project = self.project();
-        // the kinds were resolved for the plan
-        let controllers = project.controllers().unwrap_or_default();
+        // the names were resolved for the plan
+        let Ok(resolved) = self.operator() else {
+            return vec![];
+        };
         let renamed = PackageRename::of(plan);
         let operator = match &renamed {
             Some(renamed) => &renamed.before,
             None => &self.config.name,
         };
-        let mut reports = self.abandoned_finalizers(plan, &controllers, operator);
+        let mut reports = self.abandoned_finalizers(plan, &resolved, operator);
         if let Some(renamed) = &renamed {
-            let kept = |controller: &Described<'_>| self.kept_finalizer(controller, renamed);
-            reports.extend(controllers.iter().filter_map(kept));
+            let kept = |controller: &Described| self.kept_finalizer(controller, renamed);
+            reports.extend(resolved.controllers.iter().filter_map(kept));
         }
         reports
     }
@@ -105,7 +106,7 @@ impl OpenProject {
     fn abandoned_finalizers(
         &self,
         plan: &Plan,
-        controllers: &[Described<'_>],
+        resolved: &Operator<'_>,
         operator: &str,
     ) -> Vec<Report> {
         let lock = plan.changes.iter().find(|change| change.path == LOCK);
@@ -120,13 +121,13 @@ impl OpenProject {
         if gone.is_empty() {
             return vec![];
         }
-        let remaining: Vec<Written> = controllers
+        let remaining: Vec<Written> = resolved
+            .controllers
             .iter()
             .filter_map(|controller| self.written_by(plan, &controller.path()))
             .collect();
         let missing = gone.iter().filter(|path| !disk::exists(&self.root, path));
         let deleted = self.not_moved(missing.copied().collect(), &remaining, operator);
-        let project = self.project();
         let report = |path: &String| {
             let Some(text) = self.text(path) else {
                 return deleted.contains(&path).then(|| self.deleted(path));
@@ -136,7 +137,7 @@ impl OpenProject {
             let kind = self.former_kind(written.resource());
             let mut unknown = None;
             for other in &remaining {
-                let of_other = kind_after(&project, other.resource());
+                let of_other = kind_after(resolved, other.resource());
                 let resource = written.shares_resource(kind.as_ref(), other, of_other.as_ref());
                 match (written.shares_finalizer(other), resource) {
                     (Some(false), _) | (_, Some(false)) => {}
@@ -237,11 +238,7 @@ impl OpenProject {
     }
 
     /// A finalizer that is derived from the former name.
-    fn kept_finalizer(
-        &self,
-        controller: &Described<'_>,
-        renamed: &PackageRename,
-    ) -> Option<Report> {
+    fn kept_finalizer(&self, controller: &Described, renamed: &PackageRename) -> Option<Report> {
         let path = controller.path();
         let written = Written::read(&path, self.text(&path)?)?;
         let finalizer = written.finalizer()?;

@@ -3,7 +3,7 @@
 use super::open::OpenProject;
 use crate::{
     crd, disk,
-    operator::{Project, ResourceType},
+    operator::{Operator, ResourceType},
     render::SPECS,
 };
 
@@ -51,13 +51,13 @@ impl OpenProject {
                     .is_none()
                     .then_some((api.group, api.names.kind))
             }
-            _ => kind_after(&self.project(), path),
+            _ => kind_after(&self.operator().ok()?, path),
         }
     }
 }
 
 /// The kind that a type has after a plan.
-pub fn kind_after(project: &Project, path: &[String]) -> Option<GroupKind> {
-    let ResourceType { group, kind, .. } = project.kind_of_type(path)?;
+pub fn kind_after(operator: &Operator<'_>, path: &[String]) -> Option<GroupKind> {
+    let ResourceType { group, kind, .. } = operator.kind_of_type(path)?;
     Some((group, kind))
 }

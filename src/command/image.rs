@@ -49,8 +49,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     terminal.end_progress();
     let (root, config) = (open.root.path().to_owned(), open.config.clone());
-    if let Some((name, diagnostic)) = local_runtime(&config) {
-        terminal.report(&[Report::of(&name, diagnostic, None)]);
+    if let Some((_, diagnostic)) = local_runtime(&config) {
+        terminal.report(&[Report::of(&config.name, diagnostic, None)]);
     }
     // other commands are to work beside the compiler
     drop(open);

@@ -13,11 +13,11 @@ use super::{
     view::Format,
 };
 use crate::{
-    config::{Certificates, Kind, NamedController, Owned, Read, Rule, Webhook, WebhookTable},
+    config::{Certificates, NamedController, Owned, Read, Rule, Webhook, WebhookTable},
     crd::Scope,
     diagnostic::Report,
     disk::RecoveryMode,
-    operator::Controller,
+    operator::{Controller, DefinedKind, KindId},
     plan::Plan,
     scaffold::EXISTING,
     terminal::Terminal,
@@ -40,21 +40,21 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     let config = &open.config;
     let rendered = open.render(terminal)?;
-    let chosen: Vec<_> = config
+    let operator = open.operator()?;
+    let all: Vec<(&Controller, &NamedController)> = operator
+        .controllers
+        .iter()
+        .filter(|controller| !controller.is_own())
+        .zip(&config.controllers)
+        .collect();
+    let chosen: Vec<_> = operator
         .kinds
         .iter()
-        .zip(&open.apis)
-        .filter(|(kind, _)| {
+        .filter(|DefinedKind { table, .. }| {
             args.name
                 .as_ref()
-                .is_none_or(|name| is_named(name, &kind.kind, &kind.group))
+                .is_none_or(|name| is_named(name, &table.kind, &table.group))
         })
-        .collect();
-    let project = open.project();
-    let all: Vec<(Controller<'_>, &NamedController)> = project
-        .controllers()?
-        .into_iter()
-        .filter_map(|controller| Some((controller.clone(), controller.named()?)))
         .collect();
     let mut named = all.clone();
     let mut tables: Vec<&WebhookTable> = config.webhooks.iter().collect();
@@ -70,18 +70,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             return Err(KindError::Unknown(name.clone(), open.names()).into());
         }
     }
-    let reconciling = |kind: &Kind| {
-        let is_of = |controller: &Controller<'_>| {
-            let definition = controller.definition.map(|(kind, _)| kind.full_name());
-            definition == Some(kind.full_name())
-        };
+    let reconciling = |id: KindId| {
         all.iter()
-            .filter(|(it, _)| is_of(it))
+            .filter(|(it, _)| it.kind == Some(id))
             .map(|(_, named)| named.name.as_str())
             .collect::<Vec<_>>()
     };
     let is_chosen = |name: &String| {
-        chosen.iter().any(|(kind, _)| *name == kind.full_name())
+        chosen.iter().any(|kind| *name == kind.table.full_name())
             || named.iter().any(|(_, named)| *name == named.name)
             || tables.iter().any(|table| *name == table.kind)
     };
@@ -105,13 +101,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen
             .iter()
-            .map(|(kind, api)| {
+            .map(|DefinedKind { id, table: kind, crd: api, .. }| {
                 json!({
                     "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
                     "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
-                    "rules": kind.rules, "controllers": reconciling(kind), "webhooks": kind.webhooks,
+                    "rules": kind.rules, "controllers": reconciling(*id), "webhooks": kind.webhooks,
                     "diagnostics": reports.iter().filter(|report| report.subject == Some(kind.full_name()))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
@@ -160,7 +156,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             .map(|image| format!(" ({image})"))
             .unwrap_or_default()
     );
-    for (kind, api) in chosen {
+    for DefinedKind {
+        id,
+        table: kind,
+        crd: api,
+        ..
+    } in chosen
+    {
         text += &format!(
             "\n{}\n  scope     {}\n  versions  {}\n  spec      {}\n  types     src/api/{}/\n",
             kind.full_name(),
@@ -175,7 +177,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         match kind.scaffold {
             None => {
                 text += "  types only, its CRD is not installed\n";
-                let names = reconciling(kind);
+                let names = reconciling(*id);
                 if !names.is_empty() {
                     text += &format!("  reconciled by {}\n", names.join(", "));
                 }
@@ -190,7 +192,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         text += &webhooks(&kind.webhooks, &kind.module_name());
     }
     for (controller, named) in &named {
-        let metadata = if controller.watches_metadata() {
+        let metadata = if controller.watches_metadata {
             ", metadata only"
         } else {
             ""
@@ -208,7 +210,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         text += &format!("\n{}\n", table.kind);
         text += &webhooks(&table.webhooks, &table.module_name());
     }
-    if project.has_webhooks() && args.name.is_none() {
+    if operator.has_webhooks() && args.name.is_none() {
         let certificates = match config.certificates {
             Certificates::Managed => "managed",
             Certificates::CertManager => "cert-manager",

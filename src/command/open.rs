@@ -197,7 +197,11 @@ impl OpenProject {
 
     /// Whether there is something to run: a controller or a webhook.
     pub fn is_runnable(&self) -> bool {
-        self.has_controllers() || self.project().has_webhooks()
+        let is_served =
+            |(kind, api): (&Kind, &Api)| !kind.webhooks.is_empty() || kind.is_converted(api);
+        self.has_controllers()
+            || !self.config.webhooks.is_empty()
+            || self.config.kinds.iter().zip(&self.apis).any(is_served)
     }
 
     /// Updates the config to match the specs and scaffolds. Returns whether it has changed.
@@ -262,14 +266,14 @@ impl OpenProject {
 
     /// The error about a name that is neither that of a kind nor that of a controller.
     pub fn unknown(&self, name: &str) -> Result<KindError, Failure> {
-        let project = self.project();
-        let controllers = project.controllers()?;
-        let reconciling: Vec<&str> = controllers
+        let operator = self.operator()?;
+        let reconciling: Vec<&str> = operator
+            .controllers
             .iter()
             .filter_map(|controller| {
                 let ResourceType { kind, group, .. } = &controller.resource;
-                let named = controller.named()?;
-                is_named(name, kind, group).then_some(named.name.as_str())
+                let own = controller.name.as_deref()?;
+                is_named(name, kind, group).then_some(own)
             })
             .collect();
         Ok(match reconciling.as_slice() {

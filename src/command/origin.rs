@@ -9,6 +9,7 @@ use crate::{
     config::{Config, Runtime, installed_from},
     diagnostic::{Code, Diagnostic, Severity},
     disk,
+    operator::Subject,
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -121,7 +122,7 @@ pub fn slashed(path: &Path) -> String {
 }
 
 /// The note about a project that only this machine can build.
-pub fn local_runtime(config: &Config) -> Option<(String, Diagnostic)> {
+pub fn local_runtime(config: &Config) -> Option<(Subject, Diagnostic)> {
     let diagnostic = || {
         Diagnostic {
         code: Code::LocalRuntime,
@@ -138,7 +139,7 @@ pub fn local_runtime(config: &Config) -> Option<(String, Diagnostic)> {
     config
         .runtime
         .is_local()
-        .then(|| (config.name.clone(), diagnostic()))
+        .then(|| (Subject::Operator, diagnostic()))
 }
 
 /// Lets cargo add to the lock file what only a registry or a repository knows: the checksums of the runtime's crates.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    operator::{Controller as Described, Project, Table},
+    operator::{Controller as Described, Operator},
     plan::{Action, Owner, Plan},
     scaffold::{Cleanup, Interface},
     user_code::{self, Controller, Part, Resource},
@@ -17,12 +17,12 @@ use crate::{
 /// Reported by every command until the user has done it.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
-    let project = open.project();
-    for described in &project.controllers()? {
+    let operator = open.operator()?;
+    for described in &operator.controllers {
         let path = described.path();
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.action == Action::Create) {
-            reports.extend(undeclared_child(described, &path));
+            reports.extend(undeclared_child(&operator, described, &path));
             continue;
         }
         let Some(text) = disk::read(&open.root, &path)? else {
@@ -36,7 +36,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         if let Some(written) = user_code::controller(&text, &described.scaffold.interface.wanted) {
             let file = File {
                 open,
-                project: &project,
+                operator: &operator,
                 described,
                 interface: &described.scaffold.interface,
                 path: &path,
@@ -54,12 +54,11 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
 }
 
 /// Reports that the example of a new controller has a child that `owns` does not name, so that its tests fail.
-fn undeclared_child(described: &Described<'_>, path: &str) -> Option<Report> {
-    let (Table::Kind(_), Some((_, api))) = (described.table, described.definition) else {
-        return None;
-    };
+fn undeclared_child(operator: &Operator<'_>, described: &Described, path: &str) -> Option<Report> {
+    let kind = described.kind.filter(|_| described.is_own())?;
+    let api = operator[kind].crd;
     let child = (described.scaffold.example_child)(api)?;
-    let is_owned = described.owns.iter().any(|owned| owned.kind == child);
+    let is_owned = described.owns.iter().any(|it| it.related.entry == child);
     (!is_owned).then(|| {
         report(
             described,
@@ -71,17 +70,17 @@ fn undeclared_child(described: &Described<'_>, path: &str) -> Option<Report> {
 }
 
 /// `the controller of Widget`, or `the controller pod-printer`.
-fn label(described: &Described<'_>) -> String {
-    match described.table {
-        Table::Kind(kind) => format!("the controller of {}", kind.kind),
-        Table::Controller(named) => format!("the controller {}", named.name),
+fn label(described: &Described) -> String {
+    match &described.name {
+        None => format!("the controller of {}", described.resource.kind),
+        Some(name) => format!("the controller {name}"),
     }
 }
 
 struct File<'a> {
     open: &'a OpenProject,
-    project: &'a Project,
-    described: &'a Described<'a>,
+    operator: &'a Operator<'a>,
+    described: &'a Described,
     interface: &'static Interface,
     path: &'a str,
     text: &'a str,
@@ -101,14 +100,14 @@ impl File<'_> {
 
     /// The type is that of another kind or version.
     fn kind(&self, controller: &Controller, resource: &Resource) -> Option<Report> {
-        let found = self.project.kind_of_type(&resource.path)?;
+        let found = self.operator.kind_of_type(&resource.path)?;
         let wanted = &self.described.resource;
-        let is_version = self.described.named().is_none() || found.version == wanted.version;
+        let is_version = self.described.is_own() || found.version == wanted.version;
         if (&found.group, &found.kind) == (&wanted.group, &wanted.kind) && is_version {
             return None;
         }
         let label = self.label();
-        let type_ = if self.described.watches_metadata() {
+        let type_ = if self.described.watches_metadata {
             format!(
                 "kube::core::PartialObjectMeta<{}>",
                 self.described.type_path()
@@ -116,15 +115,13 @@ impl File<'_> {
         } else {
             self.described.type_path()
         };
-        let (message, other) = match self.described.table {
-            Table::Kind(_) => (format!("{label} reconciles {found}"), String::new()),
-            Table::Controller(named) => (
-                format!(
-                    "operator.toml has `kind = {:?}`, but {label} reconciles {found}",
-                    named.kind
-                ),
+        let (message, other) = if self.described.is_own() {
+            (format!("{label} reconciles {found}"), String::new())
+        } else {
+            (
+                format!("operator.toml has `kind = \"{wanted}\"`, but {label} reconciles {found}"),
                 format!(", or `kind = \"{found}\"` in operator.toml"),
-            ),
+            )
         };
         let finalizer = controller.finalizer.as_ref();
         let finalizer = finalizer.and_then(|finalizer| finalizer.value.as_ref());
@@ -143,12 +140,12 @@ impl File<'_> {
 
     /// The type is not that of the cache.
     fn cache(&self, resource: &Resource) -> Option<Report> {
-        self.described.named()?;
+        self.described.name.as_ref()?;
         let resource = &resource.range;
         let type_ = &self.text[resource.clone()];
         let has_metadata = type_.contains("PartialObjectMeta");
         let label = self.label();
-        match (self.described.watches_metadata(), has_metadata) {
+        match (self.described.watches_metadata, has_metadata) {
             (true, true) | (false, false) => None,
             (true, false) => Some(self.report(
                 format!("operator.toml has `cache = \"metadata\"`, but {label} watches whole objects"),
@@ -210,15 +207,13 @@ impl File<'_> {
             .map(|finalizer| finalizer.value.as_ref())
         {
             None => String::new(),
-            Some(Some(value)) if *value == name => match self.described.table {
-                Table::Kind(_) => {
-                    "; the operator then removes the finalizer from the objects that have it".into()
-                }
-                Table::Controller(_) => format!(
-                    "; to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for {} to `rules`",
-                    self.described.resource.name()
-                ),
-            },
+            Some(Some(value)) if *value == name && self.described.is_own() => {
+                "; the operator then removes the finalizer from the objects that have it".into()
+            }
+            Some(Some(value)) if *value == name => format!(
+                "; to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for {} to `rules`",
+                self.described.resource.name()
+            ),
             Some(value) => {
                 let value = value.map(|value| format!(" {value}")).unwrap_or_default();
                 format!(
@@ -231,9 +226,10 @@ impl File<'_> {
             first.name.clone(),
             format!(
                 "to keep it, add `cleanup = true` to {} in operator.toml; otherwise remove {} of {path}{after}",
-                match self.described.table {
-                    Table::Kind(_) => "the kind",
-                    Table::Controller(_) => "its table",
+                if self.described.is_own() {
+                    "the kind"
+                } else {
+                    "its table"
                 },
                 lines.join(" and ")
             ),
@@ -246,11 +242,12 @@ impl File<'_> {
         if registry.is_some_and(|entry| entry.owner == Owner::User) {
             return None;
         }
-        let kind = match self.described.table {
-            Table::Kind(kind) => &kind.kind,
-            Table::Controller(named) => &named.name,
-        };
-        match (self.described.watches, &controller.parents) {
+        let kind = self
+            .described
+            .name
+            .as_ref()
+            .unwrap_or(&self.described.resource.kind);
+        match (self.described.watches.as_slice(), &controller.parents) {
             ([], None) | ([_, ..], Some(_)) => None,
             ([], Some(parents)) => Some(self.report(
                 format!(
@@ -264,6 +261,7 @@ impl File<'_> {
                 ),
             )),
             (watches, None) => {
+                let watches: Vec<&str> = watches.iter().map(|it| it.entry.as_str()).collect();
                 let watches = watches.join(", ");
                 let Some(parents) = self.interface.parents else {
                     let interface = self.interface.wanted.interface;
@@ -302,7 +300,7 @@ fn lines(part: &Part) -> String {
 }
 
 fn report(
-    described: &Described<'_>,
+    described: &Described,
     message: String,
     location: Option<Location>,
     help: String,

@@ -27,13 +27,8 @@ const fn wanted(interface: &'static str, method: &'static str) -> Wanted {
 
 /// The traits that the code of a kind lacks or has beyond its `webhooks`. Files that the plan creates match.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
-    let project = open.project();
     let mut reports = vec![];
-    let Ok(admissions) = project.admissions() else {
-        // the error of rendering names it
-        return Ok(reports);
-    };
-    for admission in &admissions {
+    for admission in &open.operator()?.admissions {
         let path = admission.path();
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.action == Action::Create) {
@@ -92,7 +87,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
 }
 
 /// An implementation that accepts everything, with whole paths, because the file may lack the imports.
-fn code(admission: &Admission<'_>, type_: WebhookType) -> String {
+fn code(admission: &Admission, type_: WebhookType) -> String {
     let kind = admission.type_path();
     let webhook = admission.struct_name();
     let runtime = "operator_runtime::webhook";

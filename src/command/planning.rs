@@ -14,9 +14,9 @@ use crate::{
     crd::Api,
     diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
-    operator::Project,
+    operator::{KindId, Operator, Subject, resolve},
     plan::{self, Action, Change, Entry, File, Note, Ours, Owner, Plan, Tree},
-    render::{self, RenderError, Rendered, SPECS, STYLES},
+    render::{self, Rendered, SPECS, STYLES, UserFiles},
     scaffold::Scaffold,
     terminal::Terminal,
     user_code,
@@ -28,17 +28,19 @@ impl OpenProject {
         terminal.working("generating");
         self.check_installed()?;
         self.check_scaffolds()?;
-        render::render(&self.project()).map_err(|error| self.render_failed(error))
-    }
-
-    /// The project in memory.
-    pub fn project(&self) -> Project {
-        Project {
-            config: self.config.config.clone(),
-            apis: self.apis.clone(),
+        let user_files = UserFiles {
             removed: self.removed(),
             adopted: self.adopted(),
-        }
+        };
+        Ok(render::render(&self.operator()?, &user_files))
+    }
+
+    /// The operator that the config and the specs describe.
+    pub fn operator(&self) -> Result<Operator<'_>, Failure> {
+        resolve(&self.config.config, &self.apis).map_err(|errors| {
+            let text = self.inputs.get(CONFIG).map_or("", String::as_str);
+            Failure::config(&errors, &disk::shown(&self.root.join(CONFIG)), text)
+        })
     }
 
     /// Rejects the CRDs that the manifests install and the API server refuses, although they have types.
@@ -117,25 +119,6 @@ impl OpenProject {
             }
         }
         reports
-    }
-
-    /// An error about a name in `operator.toml`, with its line.
-    fn render_failed(&self, error: RenderError) -> Failure {
-        let place = match &error {
-            RenderError::Resource(error) => self.config.place_of(error.name()),
-            RenderError::Admission(error) => Some(error.place.clone()),
-            RenderError::Conversion(error) => {
-                let mut kinds = self.config.kinds.iter();
-                let index = kinds.position(|kind| kind.full_name() == error.kind);
-                index.map(|index| error.place(index))
-            }
-            RenderError::OlmConversion => Some(Place::of("namespaces")),
-            _ => None,
-        };
-        match place {
-            Some(place) => self.failure(error.to_string(), error.help(), &place),
-            None => error.into(),
-        }
     }
 
     /// The generated files that the user deleted and did not ask for again.
@@ -267,22 +250,19 @@ impl OpenProject {
 
     /// The number of warnings about the CRDs that the project installs; the user cannot fix others' CRDs.
     pub fn warnings(&self, rendered: &Rendered) -> usize {
-        let own: Vec<String> = self
-            .config
-            .kinds
-            .iter()
-            .filter(|kind| kind.source() == Source::Own)
-            .map(Kind::full_name)
-            .collect();
+        let is_own = |subject: Subject| match subject {
+            Subject::Kind(id) => self.config.kinds[id.0].source() == Source::Own,
+            Subject::Operator => false,
+        };
         rendered
             .diagnostics
             .iter()
-            .filter(|(name, it)| it.severity == Severity::Warning && own.contains(name))
+            .filter(|(about, it)| it.severity == Severity::Warning && is_own(*about))
             .count()
     }
 
     /// Notes about missing manifests, for commands that generate manifests.
-    pub fn no_image(&self) -> Option<(String, Diagnostic)> {
+    pub fn no_image(&self) -> Option<(Subject, Diagnostic)> {
         let config = &self.config;
         (config.image.is_none() && self.is_runnable()).then(|| {
             let absent = config.packaging.iter().map(|packaging| match packaging {
@@ -299,7 +279,7 @@ impl OpenProject {
                 instead: Some(absent.join(", and ")),
                 help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
             };
-            (config.name.clone(), diagnostic)
+            (Subject::Operator, diagnostic)
         })
     }
 
@@ -317,20 +297,21 @@ impl OpenProject {
     /// does not change are returned separately.
     pub fn reports(
         &self,
-        diagnostics: Vec<(String, Diagnostic)>,
+        diagnostics: Vec<(Subject, Diagnostic)>,
         plan: &Plan,
     ) -> (Vec<Report>, Vec<Report>) {
-        let stays = |name: &str| {
-            let mut kinds = self.config.kinds.iter().zip(&self.apis);
-            let kind = kinds.find(|(kind, _)| kind.full_name() == name);
-            kind.is_some_and(|(kind, api)| {
-                let spec = format!("{SPECS}{}.yaml", api.name());
-                let types = format!("src/api/{}/", kind.module_name());
-                let is_of = |path: &str| path == spec || path.starts_with(&types);
-                !plan.changes.iter().any(|change| is_of(&change.path))
-            })
+        let stays = |subject: Subject| {
+            let Subject::Kind(KindId(index)) = subject else {
+                return false;
+            };
+            let spec = format!("{SPECS}{}.yaml", self.apis[index].name());
+            let types = format!("src/api/{}/", self.config.kinds[index].module_name());
+            let is_of = |path: &str| path == spec || path.starts_with(&types);
+            !plan.changes.iter().any(|change| is_of(&change.path))
         };
-        let (standing, new) = diagnostics.into_iter().partition(|(name, _)| stays(name));
+        let (standing, new) = diagnostics
+            .into_iter()
+            .partition(|(about, _)| stays(*about));
         let mut fresh = retype::diagnostics(self, plan);
         fresh.extend::<Vec<_>>(new);
         let mut reports = self.placed(fresh);
@@ -339,24 +320,22 @@ impl OpenProject {
         (reports, self.placed(standing))
     }
 
-    /// Sorts diagnostics by kind, and adds their places.
-    fn placed(&self, mut remaining: Vec<(String, Diagnostic)>) -> Vec<Report> {
-        let mut reports = vec![];
-        for (kind, api) in self.config.kinds.iter().zip(&self.apis) {
-            let name = kind.full_name();
-            let (own, others) = remaining.into_iter().partition(|(about, _)| *about == name);
-            remaining = others;
-            let own: Vec<(String, Diagnostic)> = own;
-            reports.extend(placed(
-                api,
-                own.into_iter().map(|(_, diagnostic)| diagnostic).collect(),
-            ));
+    /// Sorts diagnostics by kind, those of the operator last, and adds their places.
+    fn placed(&self, diagnostics: Vec<(Subject, Diagnostic)>) -> Vec<Report> {
+        let mut of_kinds = vec![vec![]; self.apis.len()];
+        let mut whole = vec![];
+        for (about, diagnostic) in diagnostics {
+            match about {
+                Subject::Kind(KindId(index)) => of_kinds[index].push(diagnostic),
+                Subject::Operator => whole.push(Report::of(&self.config.name, diagnostic, None)),
+            }
         }
-        let whole = remaining
-            .into_iter()
-            .map(|(name, diagnostic)| Report::of(&name, diagnostic, None));
-        reports.extend(whole);
-        reports
+        self.apis
+            .iter()
+            .zip(of_kinds)
+            .flat_map(|(api, diagnostics)| placed(api, diagnostics))
+            .chain(whole)
+            .collect()
     }
 }
 

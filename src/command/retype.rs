@@ -5,6 +5,7 @@ use operator_schema::{Schema, SchemaOrBool, pointer};
 use super::open::OpenProject;
 use crate::{
     diagnostic::{Code, Diagnostic, Severity},
+    operator::{KindId, Subject},
     plan::Plan,
     render::RECORD,
     rust::version_module,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// The diagnostics, by kind.
-pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)> {
+pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(Subject, Diagnostic)> {
     let mut diagnostics = vec![];
     for change in &plan.changes {
         let (Some(path), Some(before), Some(after)) = (
@@ -22,7 +23,7 @@ pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)>
         ) else {
             continue;
         };
-        for (kind, api) in open.config.kinds.iter().zip(&open.apis) {
+        for (index, (kind, api)) in open.config.kinds.iter().zip(&open.apis).enumerate() {
             let is_of =
                 |name: &str| path == format!("{}/{}", kind.module_name(), version_module(name));
             let Some(version) = api.versions.iter().find(|version| is_of(&version.name)) else {
@@ -40,7 +41,8 @@ pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)>
                 ),
             };
             let retypes = types::retyped(before, after).into_iter().map(diagnostic);
-            diagnostics.extend(retypes.map(|diagnostic| (kind.full_name(), diagnostic)));
+            diagnostics
+                .extend(retypes.map(|diagnostic| (Subject::Kind(KindId(index)), diagnostic)));
         }
     }
     diagnostics

@@ -11,8 +11,6 @@ use super::{
     view::Format,
 };
 use crate::{
-    config::Source,
-    crd::Api,
     disk::{self, RecoveryMode},
     manifests::Role,
     operator::ResourceType,
@@ -207,24 +205,22 @@ impl OpenProject {
 
     /// The kinds of the project, and those that its controllers reconcile.
     fn installed_kinds(&self) -> Result<Vec<InstalledKind>, Failure> {
-        let project = self.project();
-        let operator = &self.config.name;
+        let operator = self.operator()?;
         let mut kinds: Vec<InstalledKind> = vec![];
-        let controllers = project.controllers()?;
-        let own: Vec<(String, String)> = project
-            .kinds()
-            .filter(|(kind, _)| kind.source() == Source::Own)
-            .map(|(_, api): (_, &Api)| (api.group.clone(), api.names.plural.clone()))
+        let own: Vec<(String, String)> = operator
+            .own_kinds()
+            .map(|kind| (kind.crd.group.clone(), kind.crd.names.plural.clone()))
             .collect();
         let crd = |resource: &ResourceType| {
             let key = (resource.group.clone(), resource.plural.clone());
             own.contains(&key).then(|| resource.name())
         };
-        for controller in &controllers {
+        for controller in &operator.controllers {
             let path = controller.path();
             let text = disk::read(&self.root, &path)?;
             let written = text.and_then(|text| finalizer_of(&path, text));
-            let finalizers = std::iter::once(controller.finalizer(operator)).chain(written);
+            let finalizers =
+                std::iter::once(controller.finalizer(&self.config.name)).chain(written);
             let resource = &controller.resource;
             let index = kinds
                 .iter()

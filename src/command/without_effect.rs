@@ -8,10 +8,9 @@ use crate::{
 
 /// `migrate-storage` without a kind whose objects could be stored in another version.
 pub fn reports(open: &OpenProject) -> Option<Report> {
-    let project = open.project();
-    let has_versions = project
-        .kinds()
-        .any(|(kind, api)| kind.source() == Source::Own && api.versions.len() > 1);
+    let mut kinds = open.config.kinds.iter().zip(&open.apis);
+    let has_versions =
+        kinds.any(|(kind, api)| kind.source() == Source::Own && api.versions.len() > 1);
     if !open.config.migrate_storage || has_versions {
         return None;
     }

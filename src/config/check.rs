@@ -1,25 +1,24 @@
 //! Validates `operator.toml`: the rules that the rest of the program relies on, and the errors.
 
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use super::{
     deployment::{self, DeploymentProblem},
     image::{IMAGE_HELP, Image, is_image},
     name::{is_controller_name, is_label, is_module_name, is_package_name, is_plain},
-    owned::Owned,
     place::Place,
-    read::Read,
     rule::Rule,
     table::{Config, FORMAT, Kind, NamedController, Namespaces, Packaging},
     webhook_check::{self, WebhookProblem},
 };
 
-/// A mistake in `operator.toml`, with its place.
+/// A mistake in `operator.toml`, with its place and its cure.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{problem}")]
+#[error("{message}")]
 pub struct ConfigError {
     pub place: ErrorPlace,
-    pub problem: ConfigProblem,
+    pub message: String,
+    pub help: String,
 }
 
 /// Where a mistake is.
@@ -101,21 +100,18 @@ pub enum ConfigProblem {
 }
 
 impl ConfigProblem {
-    pub fn at(self, place: Place) -> ConfigError {
+    pub fn at(&self, place: Place) -> ConfigError {
+        ConfigError::at(place, self, self.help())
+    }
+
+    pub fn at_bytes(&self, range: Range<usize>) -> ConfigError {
         ConfigError {
-            place: ErrorPlace::Value(place),
-            problem: self,
+            place: ErrorPlace::Bytes(range),
+            ..self.at(Place::default())
         }
     }
 
-    pub fn at_bytes(self, place: Range<usize>) -> ConfigError {
-        ConfigError {
-            place: ErrorPlace::Bytes(place),
-            problem: self,
-        }
-    }
-
-    pub fn help(&self) -> &'static str {
+    fn help(&self) -> &'static str {
         match self {
             Self::Invalid(_) => concat!(
                 env!("CARGO_PKG_REPOSITORY"),
@@ -187,6 +183,14 @@ impl ConfigProblem {
 }
 
 impl ConfigError {
+    pub fn at(place: Place, message: impl fmt::Display, help: impl Into<String>) -> Self {
+        Self {
+            place: ErrorPlace::Value(place),
+            message: message.to_string(),
+            help: help.into(),
+        }
+    }
+
     /// Its byte range in the text, if the value is there.
     pub fn range(&self, text: &str) -> Option<Range<usize>> {
         match &self.place {
@@ -389,32 +393,6 @@ impl Config {
             errors.extend(problem.map(|it| it.at(place.then("kind"))));
             modules.push((module, subject));
         }
-    }
-
-    /// Where a kind is named first, as `GROUP/VERSION/KIND`.
-    pub fn place_of(&self, name: &str) -> Option<Place> {
-        let index_in = |owns: &[Owned], watches: &[String], reads: &[Read], keeps: &[String]| {
-            let at = |key: &'static str, index: Option<usize>| index.map(|index| (key, index));
-            at("owns", owns.iter().position(|it| it.kind == name))
-                .or_else(|| at("watches", watches.iter().position(|it| it == name)))
-                .or_else(|| at("reads", reads.iter().position(|it| it.kind == name)))
-                .or_else(|| at("keeps", keeps.iter().position(|it| it == name)))
-        };
-        let of_kind = self.kinds.iter().enumerate().find_map(|(index, it)| {
-            let (key, entry) = index_in(&it.owns, &it.watches, &it.reads, &it.keeps)?;
-            Some(Place::of("kind").then(index).then(key).then(entry))
-        });
-        let of_controller = || {
-            self.controllers.iter().enumerate().find_map(|(index, it)| {
-                let place = Place::of("controller").then(index);
-                if it.kind == name {
-                    return Some(place.then("kind"));
-                }
-                let (key, entry) = index_in(&it.owns, &it.watches, &it.reads, &it.keeps)?;
-                Some(place.then(key).then(entry))
-            })
-        };
-        of_kind.or_else(of_controller)
     }
 
     /// What has a controller with this module.

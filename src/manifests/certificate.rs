@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::rbac::{cluster_role, role};
 use super::rule::{normalise, rule};
-use super::webhook::Webhooks;
+use super::webhook::has_webhook;
 use super::{Object, Operator, Role};
 use crate::config::{Certificates, WebhookType};
 
@@ -20,20 +20,20 @@ pub const VOLUME: &str = "webhook-certificates";
 const INJECT: &str = "cert-manager.io/inject-ca-from";
 
 /// The permissions of an operator that makes its certificates, or the objects of cert-manager; nothing without webhooks.
-pub(super) fn objects(operator: &Operator) -> Vec<Object> {
-    match &operator.webhooks {
-        None => vec![],
-        Some(webhooks) => match webhooks.certificates {
-            Certificates::Managed => permissions(operator, webhooks),
-            Certificates::CertManager => cert_manager(operator),
-        },
+pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
+    if !operator.has_webhooks() {
+        return vec![];
+    }
+    match operator.config.certificates {
+        Certificates::Managed => permissions(operator),
+        Certificates::CertManager => cert_manager(operator),
     }
 }
 
 /// The permissions for the Secret with the certificates, and for the places of the CA's certificate.
-fn permissions(operator: &Operator, webhooks: &Webhooks) -> Vec<Object> {
+fn permissions(operator: &Operator<'_>) -> Vec<Object> {
     let name = operator.webhook_name();
-    let [secrets, bundles] = certificate_rules(operator, webhooks);
+    let [secrets, bundles] = certificate_rules(operator);
     let metadata = operator.metadata(&name);
     let purpose = Role::CertificatePermissions;
     let mut objects = role(operator, purpose.clone(), metadata, normalise(secrets)).to_vec();
@@ -43,7 +43,7 @@ fn permissions(operator: &Operator, webhooks: &Webhooks) -> Vec<Object> {
 
 /// The rules for the Secret, in the operator's namespace, and for the bundles, in the cluster. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
-fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRule>; 2] {
+fn certificate_rules(operator: &Operator<'_>) -> [Vec<PolicyRule>; 2] {
     let named = |group, resource, names: Vec<String>, verbs: &[&str]| PolicyRule {
         resource_names: Some(names),
         ..rule(group, &[resource], verbs)
@@ -51,7 +51,7 @@ fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRul
     let secrets = vec![
         rule("", &["secrets"], &["create"]),
         named("", "secrets", vec![operator.webhook_name()], &["get"]),
-        renewal_rule(&operator.name),
+        renewal_rule(&operator.config.name),
     ];
     let configurations = [
         (WebhookType::Mutate, "mutatingwebhookconfigurations"),
@@ -61,24 +61,21 @@ fn certificate_rules(operator: &Operator, webhooks: &Webhooks) -> [Vec<PolicyRul
         .into_iter()
         .map(|(type_, resource)| {
             // the operator looks for both, because a package may have left one out
-            let verbs: &[&str] = if webhooks.has(type_) {
+            let verbs: &[&str] = if has_webhook(operator, type_) {
                 &["get", "patch"]
             } else {
                 &["get"]
             };
             let group = "admissionregistration.k8s.io";
-            named(group, resource, vec![operator.name.clone()], verbs)
+            named(group, resource, vec![operator.config.name.clone()], verbs)
         })
         .collect();
-    if !webhooks.converted.is_empty() {
+    let converted: Vec<String> = operator.converted().map(|kind| kind.crd.name()).collect();
+    if !converted.is_empty() {
         bundles.push(named(
             "apiextensions.k8s.io",
             "customresourcedefinitions",
-            webhooks
-                .converted
-                .iter()
-                .map(|it| it.name.clone())
-                .collect(),
+            converted,
             &["get", "patch"],
         ));
     }
@@ -94,22 +91,22 @@ pub fn renewal_rule(operator: &str) -> PolicyRule {
 }
 
 /// The annotations of a CRD in which cert-manager sets the CA's certificate; none if the operator does that.
-pub fn crd_annotations(operator: &Operator) -> BTreeMap<String, String> {
-    let certificates = operator.webhooks.as_ref().map(|it| it.certificates);
-    match certificates {
-        Some(Certificates::CertManager) => inject(operator),
-        _ => BTreeMap::new(),
+pub fn crd_annotations(operator: &Operator<'_>) -> BTreeMap<String, String> {
+    if operator.has_certificates(Certificates::CertManager) {
+        inject(operator)
+    } else {
+        BTreeMap::new()
     }
 }
 
 /// The annotation of an object in which cert-manager sets the CA's certificate.
-pub(super) fn inject(operator: &Operator) -> BTreeMap<String, String> {
+pub(super) fn inject(operator: &Operator<'_>) -> BTreeMap<String, String> {
     let certificate = format!("{}/{}", operator.namespace, operator.webhook_name());
     BTreeMap::from([(INJECT.to_owned(), certificate)])
 }
 
 /// A CA, and a serving certificate that it issues: the CA outlives many of them, so that the API server trusts each new one at once.
-fn cert_manager(operator: &Operator) -> Vec<Object> {
+fn cert_manager(operator: &Operator<'_>) -> Vec<Object> {
     let name = operator.webhook_name();
     let ca = format!("{name}-ca");
     let namespace = &operator.namespace;
@@ -158,19 +155,16 @@ fn cert_manager(operator: &Operator) -> Vec<Object> {
 
 /// What takes the place of cert-manager in tests: its CRDs, which accept everything, and the permissions for an operator that makes its
 /// certificates itself, because a real API server calls it over TLS. Nothing for other operators.
-pub fn test_objects(operator: &Operator) -> Vec<Value> {
-    let webhooks = operator.webhooks.as_ref();
-    let Some(webhooks) = webhooks.filter(|it| it.certificates == Certificates::CertManager) else {
+pub fn test_objects(operator: &Operator<'_>) -> Vec<Value> {
+    if !operator.has_certificates(Certificates::CertManager) {
         return vec![];
-    };
+    }
     let crds = [("Issuer", "issuers"), ("Certificate", "certificates")];
     let crds = crds.map(|(kind, plural)| lenient_crd("cert-manager.io", kind, plural));
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace},
     });
-    let permissions = permissions(operator, webhooks)
-        .into_iter()
-        .map(|object| object.value);
+    let permissions = permissions(operator).into_iter().map(|object| object.value);
     crds.into_iter()
         .chain([namespace])
         .chain(permissions)
@@ -204,9 +198,8 @@ pub(super) struct Mounted {
 }
 
 /// The Secret with the certificate as files, without the CA's key or certificate.
-pub(super) fn mounted(operator: &Operator) -> Option<Mounted> {
-    let webhooks = operator.webhooks.as_ref()?;
-    if webhooks.certificates != Certificates::CertManager {
+pub(super) fn mounted(operator: &Operator<'_>) -> Option<Mounted> {
+    if !operator.has_certificates(Certificates::CertManager) {
         return None;
     }
     let file = |name: &str| KeyToPath {

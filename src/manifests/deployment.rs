@@ -31,8 +31,8 @@ pub const PORT: i32 = 8080;
 const PROTECTED_PORT: i32 = 8443;
 
 /// The ports of the probes and of the metrics, by name: one, unless the metrics are protected.
-pub(super) fn ports(operator: &Operator) -> Vec<(&'static str, i32)> {
-    if operator.monitoring.protected {
+pub(super) fn ports(operator: &Operator<'_>) -> Vec<(&'static str, i32)> {
+    if operator.config.monitoring.protected {
         vec![(HEALTH, PORT), (METRICS, PROTECTED_PORT)]
     } else {
         vec![(METRICS, PORT)]
@@ -48,17 +48,17 @@ const TOKEN_SECONDS: i64 = 3600;
 const TOKEN_VOLUME: &str = "service-account";
 
 /// `None` without an image, because nothing could run.
-pub(super) fn deployment(operator: &Operator) -> Option<Object> {
-    let image = operator.image.clone()?;
+pub(super) fn deployment(operator: &Operator<'_>) -> Option<Object> {
+    let image = operator.config.image.clone()?;
     let deployment = Deployment {
-        metadata: operator.metadata(&operator.name),
+        metadata: operator.metadata(&operator.config.name),
         spec: Some(DeploymentSpec {
-            replicas: Some(operator.deployment.replicas().into()),
+            replicas: Some(operator.config.deployment.replicas().into()),
             selector: operator.selector(),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(operator.labels()),
-                    annotations: some(&operator.deployment.pod_annotations),
+                    annotations: some(&operator.config.deployment.pod_annotations),
                     ..ObjectMeta::default()
                 }),
                 spec: Some(pod(operator, image)),
@@ -75,7 +75,7 @@ pub(super) fn deployment(operator: &Operator) -> Option<Object> {
             "/spec/template/spec/containers/0/resources",
         ),
     ];
-    if matches!(operator.namespaces, Namespaces::Listed(_)) {
+    if matches!(operator.config.namespaces, Namespaces::Listed(_)) {
         let value = "/spec/template/spec/containers/0/env/0/value";
         settings.push((Setting::WatchNamespaces, value));
     }
@@ -87,8 +87,8 @@ pub(super) fn deployment(operator: &Operator) -> Option<Object> {
 
 /// The budget of several replicas, or the one that the user sets. A pod that is not ready never blocks a drain.
 /// <https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy>
-pub(super) fn disruption_budget(operator: &Operator) -> Option<Object> {
-    let settings = &operator.deployment;
+pub(super) fn disruption_budget(operator: &Operator<'_>) -> Option<Object> {
+    let settings = &operator.config.deployment;
     let default = DisruptionBudget {
         min_available: None,
         max_unavailable: Some(Share::Pods(1)),
@@ -105,7 +105,7 @@ pub(super) fn disruption_budget(operator: &Operator) -> Option<Object> {
         })
     };
     let budget = PodDisruptionBudget {
-        metadata: operator.metadata(&operator.name),
+        metadata: operator.metadata(&operator.config.name),
         spec: Some(PodDisruptionBudgetSpec {
             min_available: share(&budget.min_available),
             max_unavailable: share(&budget.max_unavailable),
@@ -117,12 +117,12 @@ pub(super) fn disruption_budget(operator: &Operator) -> Option<Object> {
     Some(Object::new(Role::DisruptionBudget, budget))
 }
 
-fn pod(operator: &Operator, image: String) -> PodSpec {
-    let settings = &operator.deployment;
+fn pod(operator: &Operator<'_>, image: String) -> PodSpec {
+    let settings = &operator.config.deployment;
     let certificate = mounted(operator).map(|mounted| mounted.volume);
     let volumes = std::iter::once(token()).chain(certificate);
     PodSpec {
-        service_account_name: Some(operator.name.clone()),
+        service_account_name: Some(operator.config.name.clone()),
         automount_service_account_token: Some(false),
         affinity: Some(affinity(operator)),
         image_pull_secrets: filled(
@@ -156,14 +156,15 @@ fn pod(operator: &Operator, image: String) -> PodSpec {
 /// The seconds that a pod has to end, if it needs more than Kubernetes gives it by default: those that reconciliations may take, those for
 /// the release of the lease, which is tried as long as its renewal, and ten for the requests to webhooks that are in flight then.
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination>
-fn grace(operator: &Operator) -> Option<i64> {
+fn grace(operator: &Operator<'_>) -> Option<i64> {
     const DEFAULT: i64 = 30;
-    let timeout = operator.deployment.shutdown_timeout();
+    let timeout = operator.config.deployment.shutdown_timeout();
     let renewal = operator
+        .config
         .deployment
         .duration("--renew-deadline", "RENEW_DEADLINE");
     let release = renewal.map_or(0, |renewal| renewal.as_secs()).max(10);
-    let webhooks = operator.webhooks.as_ref().map_or(0, |_| 10);
+    let webhooks = if operator.has_webhooks() { 10 } else { 0 };
     let seconds = timeout
         .as_secs()
         .saturating_add(release)
@@ -173,8 +174,8 @@ fn grace(operator: &Operator) -> Option<i64> {
 
 /// The user's affinity; without one, replicas are on several nodes, if there are several. One replica has it, too, because an overlay and
 /// the values of a chart change the number.
-fn affinity(operator: &Operator) -> Affinity {
-    if let Some(affinity) = &operator.deployment.affinity {
+fn affinity(operator: &Operator<'_>) -> Affinity {
+    if let Some(affinity) = &operator.config.deployment.affinity {
         return affinity.0.clone();
     }
     let apart = WeightedPodAffinityTerm {
@@ -195,8 +196,12 @@ fn affinity(operator: &Operator) -> Affinity {
 }
 
 /// The constraints; those without a selector concern the operator's pods.
-fn spread(operator: &Operator) -> impl Iterator<Item = TopologySpreadConstraint> {
-    let constraints = operator.deployment.topology_spread_constraints.iter();
+fn spread(operator: &Operator<'_>) -> impl Iterator<Item = TopologySpreadConstraint> {
+    let constraints = operator
+        .config
+        .deployment
+        .topology_spread_constraints
+        .iter();
     constraints.map(|constraint| {
         let mut constraint = constraint.0.clone();
         constraint
@@ -206,17 +211,16 @@ fn spread(operator: &Operator) -> impl Iterator<Item = TopologySpreadConstraint>
     })
 }
 
-fn container(operator: &Operator, image: String) -> Container {
-    let settings = &operator.deployment;
+fn container(operator: &Operator<'_>, image: String) -> Container {
+    let settings = &operator.config.deployment;
     let port = |name: &str, container_port| ContainerPort {
         name: Some(name.to_owned()),
         container_port,
         ..ContainerPort::default()
     };
     let webhooks = operator
-        .webhooks
-        .iter()
-        .map(|_| port(webhook::PORT_NAME, webhook::PORT));
+        .has_webhooks()
+        .then(|| port(webhook::PORT_NAME, webhook::PORT));
     let own = ports(operator);
     let (probed, _) = own[0];
     let ports = own
@@ -260,8 +264,8 @@ fn container(operator: &Operator, image: String) -> Container {
 
 /// The user's resources, or those of a small operator: what a cache of a few thousand objects needs. On the disk of its node, it has
 /// nothing but its log, of which a kubelet keeps 50 MiB by default.
-fn resources(operator: &Operator) -> ResourceRequirements {
-    let chosen = operator.deployment.resources.as_ref();
+fn resources(operator: &Operator<'_>) -> ResourceRequirements {
+    let chosen = operator.config.deployment.resources.as_ref();
     chosen.map_or_else(
         || ResourceRequirements {
             requests: Some(quantities("10m", "32Mi", "64Mi")),
@@ -273,10 +277,10 @@ fn resources(operator: &Operator) -> ResourceRequirements {
 }
 
 /// What the operator reads from its environment; without a variable for namespaces, it watches everything.
-fn environment(operator: &Operator) -> impl Iterator<Item = EnvVar> {
+fn environment(operator: &Operator<'_>) -> impl Iterator<Item = EnvVar> {
     // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.
     let certificate = mounted(operator).map(|mounted| mounted.variable);
-    let metrics = operator.monitoring.protected.then(|| EnvVar {
+    let metrics = operator.config.monitoring.protected.then(|| EnvVar {
         name: "METRICS_ADDRESS".to_owned(),
         value: Some(format!("0.0.0.0:{PROTECTED_PORT}")),
         value_from: None,
@@ -285,7 +289,7 @@ fn environment(operator: &Operator) -> impl Iterator<Item = EnvVar> {
         .into_iter()
         .chain(certificate)
         .chain(metrics);
-    let variables = operator.deployment.env.0.iter();
+    let variables = operator.config.deployment.env.0.iter();
     own.chain(variables.map(|(name, variable)| {
         let (value, value_from) = match variable {
             Variable::Text(text) => (Some(text.clone()), None),
@@ -305,8 +309,8 @@ fn filled<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     Some(items).filter(|items| !items.is_empty())
 }
 
-fn watched_namespaces(operator: &Operator) -> Option<EnvVar> {
-    let (value, value_from) = match &operator.namespaces {
+fn watched_namespaces(operator: &Operator<'_>) -> Option<EnvVar> {
+    let (value, value_from) = match &operator.config.namespaces {
         Namespaces::All => return None,
         Namespaces::Own => {
             let field_ref = Some(field("metadata.namespace"));

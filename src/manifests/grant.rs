@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
-use super::rule::{normalise, rule, split};
-use super::{Controller, Namespaces, Operator, ResourceType};
-use crate::operator::is_cluster_scoped;
+use super::rule::{normalise, policy_rule, rule, split};
+use super::{Namespaces, Operator, ResourceType};
+use crate::operator::{Controller, Related, WATCHED, is_cluster_scoped};
 
 /// Where a permission is granted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +20,8 @@ pub(super) enum Place {
 /// The namespace to which events about cluster-scoped objects are written.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
-/// The verbs of watches, which transfer only metadata; `reads` declares other reads.
-pub const WATCHED: &[&str] = &["list", "watch"];
-
 /// The permissions of all controllers, normalized. Scopes without permissions are omitted.
-pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
+pub(super) fn grants(operator: &Operator<'_>) -> BTreeMap<Place, Vec<PolicyRule>> {
     let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
     for controller in &operator.controllers {
         for (places, rule) in needs(operator, controller) {
@@ -39,21 +36,22 @@ pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
         .collect()
 }
 
-fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, PolicyRule)> {
+fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, PolicyRule)> {
     let ResourceType { group, plural, .. } = &controller.resource;
     let watched = watched(operator);
     let cluster = vec![Place::Cluster];
     // Children of a cluster-scoped object are in the namespace of the operator unless the reconciler says where.
     let own = Place::Namespace(operator.namespace.clone());
     let events = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
-    let (objects, children, events) = match (controller.resource.namespaced, &operator.namespaces) {
-        (true, _) => (watched.clone(), watched.clone(), watched.clone()),
-        (false, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
-        (false, _) => {
-            let children = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
-            (cluster, children.into_iter().collect(), vec![events])
-        }
-    };
+    let (objects, children, events) =
+        match (controller.resource.namespaced, &operator.config.namespaces) {
+            (true, _) => (watched.clone(), watched.clone(), watched.clone()),
+            (false, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
+            (false, _) => {
+                let children = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
+                (cluster, children.into_iter().collect(), vec![events])
+            }
+        };
     let mut needs = vec![
         (objects.clone(), rule(group, &[plural], WATCHED)),
         (
@@ -61,31 +59,28 @@ fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, Polic
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
-    if controller.has_status || !controller.owns.is_empty() || controller.has_provider {
+    if controller.has_status || !controller.owns.is_empty() || controller.scaffold.has_provider {
         // To see whether the object still exists when its status or a child does not, and is as it was before its thing is deleted.
         needs.push((objects.clone(), rule(group, &[plural], &["get"])));
     }
-    if controller.finalizer {
+    // objects of the operator's own kinds may still have that of an earlier version
+    if controller.is_own() || controller.cleanup {
         needs.push((objects.clone(), rule(group, &[plural], &["patch"])));
     }
     if controller.has_status {
         let status = format!("{plural}/status");
         needs.push((objects.clone(), rule(group, &[&status], &["patch"])));
     }
-    let owned = controller
-        .owns
-        .iter()
-        .map(|(it, verbs)| (it, &children, &**verbs));
-    let observed = controller.watches.iter().map(|it| (it, &watched, WATCHED));
-    let read = controller
-        .reads
-        .iter()
-        .map(|(it, verbs)| (it, &watched, &**verbs));
-    for (resource, places, verbs) in owned.chain(observed).chain(read) {
+    let owned = controller.owns.iter().map(|it| (&it.related, &children));
+    let others = controller.watches.iter().chain(&controller.reads);
+    for (related, places) in owned.chain(others.map(|it| (it, &watched))) {
+        let Related {
+            resource, verbs, ..
+        } = related;
         let rule = rule(&resource.group, &[&resource.plural], verbs);
         needs.push((places_of(resource, places), rule));
     }
-    for extra in controller.rules.iter().cloned().flat_map(split) {
+    for extra in controller.rules.iter().map(policy_rule).flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_about_the_cluster(&extra);
         needs.push((
             if cluster {
@@ -99,8 +94,8 @@ fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, Polic
     needs
 }
 
-fn watched(operator: &Operator) -> Vec<Place> {
-    match &operator.namespaces {
+fn watched(operator: &Operator<'_>) -> Vec<Place> {
+    match &operator.config.namespaces {
         Namespaces::All => vec![Place::Cluster],
         Namespaces::Own => vec![Place::Namespace(operator.namespace.clone())],
         Namespaces::Listed(names) => names.iter().cloned().map(Place::Namespace).collect(),

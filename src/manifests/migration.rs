@@ -3,22 +3,24 @@
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::rule::{normalise, rule};
-use super::{Object, Operator, ResourceType, Role, rbac::cluster_role};
+use super::{Object, Operator, Role, rbac::cluster_role};
+use crate::crd::Api;
 
 /// The ClusterRole and its binding. The objects of all namespaces are migrated, also those of namespaces that the operator does not watch.
-pub(super) fn objects(operator: &Operator) -> Vec<Object> {
-    if operator.migrated_crds.is_empty() {
+pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
+    let crds: Vec<&Api> = operator.migrated_crds().collect();
+    if crds.is_empty() {
         return vec![];
     }
-    let name = format!("{}-storage-migration", operator.name);
-    let rules = normalise(migration_rules(&operator.migrated_crds));
+    let name = format!("{}-storage-migration", operator.config.name);
+    let rules = normalise(migration_rules(&crds));
     cluster_role(operator, Role::MigrationPermissions, name, rules).into()
 }
 
 /// The rules for these CRDs: to see whether there is something to migrate, to record the begin and the end, and to rewrite the objects.
-pub fn migration_rules(crds: &[(String, ResourceType)]) -> Vec<PolicyRule> {
+pub fn migration_rules(crds: &[&Api]) -> Vec<PolicyRule> {
     let group = "apiextensions.k8s.io";
-    let names: Vec<String> = crds.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = crds.iter().map(|crd| crd.name()).collect();
     let named = |resource, verbs| PolicyRule {
         resource_names: Some(names.clone()),
         ..rule(group, &[resource], verbs)
@@ -29,6 +31,6 @@ pub fn migration_rules(crds: &[(String, ResourceType)]) -> Vec<PolicyRule> {
     ];
     let objects = crds
         .iter()
-        .map(|(_, kind)| rule(&kind.group, &[&kind.plural], &["list", "patch"]));
+        .map(|crd| rule(&crd.group, &[&crd.names.plural], &["list", "patch"]));
     crd_rules.into_iter().chain(objects).collect()
 }

@@ -19,81 +19,60 @@ mod webhook;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::Value;
 
 pub use certificate::{VOLUME as CERTIFICATE_VOLUME, crd_annotations, renewal_rule, test_objects};
 pub use conversion::conversion_stanza;
 pub use deployment::{PORT as HTTP_PORT, USER};
-pub use grant::WATCHED;
 pub use migration::migration_rules;
 pub use monitoring::{prometheus_crds, review_rules};
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 pub use rule::policy_rule;
-pub use webhook::{Admitted, ConvertedCrd, NamespaceSelection, PORT as WEBHOOK_PORT, Webhooks};
+pub use webhook::PORT as WEBHOOK_PORT;
 
-pub use crate::config::{DeploymentSettings, Monitoring, Namespaces};
-pub use crate::operator::ResourceType;
+use crate::config::Namespaces;
+use crate::operator::{Operator, ResourceType};
 
-/// An operator. All its objects have its name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Operator {
-    pub name: String,
-    /// The namespace that it runs in.
-    pub namespace: String,
-    /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
-    pub image: Option<String>,
-    pub deployment: DeploymentSettings,
-    pub monitoring: Monitoring,
-    pub namespaces: Namespaces,
-    pub controllers: Vec<Controller>,
-    /// The paths of the CRDs that it installs, from the project's root, inside `crds/`.
-    pub crds: Vec<String>,
-    /// The names of the CRDs that the operator applies itself.
-    pub ensured_crds: Vec<String>,
-    /// The names of the CRDs whose stored objects it migrates, with their kinds.
-    pub migrated_crds: Vec<(String, ResourceType)>,
-    /// Samples of further kinds, such as those that have only webhooks.
-    pub samples: Vec<(ResourceType, Value)>,
-    /// The webhooks that it serves, if any.
-    pub webhooks: Option<Webhooks>,
-}
+/// A sample of each kind that has a controller or webhooks. Versions of a kind have their own.
+#[derive(Debug, Default)]
+pub struct Samples(Vec<(ResourceType, Option<Value>)>);
 
-/// A controller, with its declarations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Controller {
-    /// The kind that it reconciles.
-    pub resource: ResourceType,
-    /// Whether its objects have a finalizer of the operator, or may still have that of an earlier version.
-    pub finalizer: bool,
-    /// Whether it writes the status subresource.
-    pub has_status: bool,
-    /// Whether the controller manages things outside of the cluster.
-    pub has_provider: bool,
-    /// The owned kinds, with their verbs.
-    pub owns: Vec<(ResourceType, Vec<&'static str>)>,
-    pub watches: Vec<ResourceType>,
-    /// The kinds that are read, with their verbs.
-    pub reads: Vec<(ResourceType, Vec<&'static str>)>,
-    /// The permissions besides those that follow from the lists above.
-    pub rules: Vec<PolicyRule>,
-    /// A sample that the schema accepts.
-    pub sample: Option<Value>,
+impl Samples {
+    /// Adds the sample of a kind, unless the kind is known.
+    pub fn add(&mut self, resource: &ResourceType, sample: Option<Value>) {
+        if !self.0.iter().any(|(known, _)| known == resource) {
+            self.0.push((resource.clone(), sample));
+        }
+    }
+
+    pub fn of(&self, resource: &ResourceType) -> Option<&Value> {
+        let (_, sample) = self.0.iter().find(|(known, _)| known == resource)?;
+        sample.as_ref()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, sample)| sample.is_none())
+    }
+
+    pub fn objects(&self) -> impl Iterator<Item = Object> {
+        self.0
+            .iter()
+            .filter_map(|(resource, sample)| Some(sample_object(resource, sample.as_ref()?)))
+    }
 }
 
 /// The objects of an operator.
 pub struct Manifests {
-    /// The objects that run the operator (its namespace, permissions, Deployment and network policies), then an object of each kind that
-    /// has a controller or webhooks.
+    /// The objects that run the operator: its namespace, permissions, Deployment and network policies.
     pub objects: Vec<Object>,
     /// The paths of the CRDs that the operator needs, from the project's root.
     pub crds: Vec<String>,
 }
 
 /// The objects of an operator. Without an image, there is no Deployment.
-pub fn manifests(operator: &Operator) -> Manifests {
+pub fn manifests(operator: &Operator<'_>) -> Manifests {
     let mut objects = vec![namespace(operator)];
     objects.extend(rbac::objects(operator));
     if let Some(deployment) = deployment::deployment(operator) {
@@ -105,18 +84,10 @@ pub fn manifests(operator: &Operator) -> Manifests {
     objects.extend(monitoring::objects(operator));
     objects.extend(webhook::objects(operator));
     objects.extend(certificate::objects(operator));
-    let controlled = operator
-        .controllers
-        .iter()
-        .filter_map(|it| Some((&it.resource, it.sample.as_ref()?)));
-    let others = operator.samples.iter().map(|(resource, it)| (resource, it));
-    objects.extend(
-        controlled
-            .chain(others)
-            .map(|(resource, it)| sample(resource, it)),
-    );
-
-    let mut crds = operator.crds.clone();
+    let mut crds: Vec<String> = operator
+        .own_kinds()
+        .map(|kind| kind.table.spec.clone())
+        .collect();
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
@@ -125,24 +96,17 @@ pub fn manifests(operator: &Operator) -> Manifests {
 /// The label that distinguishes the pods and objects of an operator.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
 
-impl Operator {
+impl Operator<'_> {
     /// The labels of its objects and of its pods.
     pub fn labels(&self) -> BTreeMap<String, String> {
-        let mut labels = self.deployment.labels.clone();
+        let mut labels = self.config.deployment.labels.clone();
         labels.extend(self.pod_labels());
         labels
     }
 
     /// The labels that distinguish its pods, because no user changes them.
     fn pod_labels(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([(NAME_LABEL.to_owned(), self.name.clone())])
-    }
-
-    /// Whether it converts objects between versions.
-    pub fn converts(&self) -> bool {
-        self.webhooks
-            .as_ref()
-            .is_some_and(|it| !it.converted.is_empty())
+        BTreeMap::from([(NAME_LABEL.to_owned(), self.config.name.clone())])
     }
 
     /// Selects its pods.
@@ -167,14 +131,14 @@ impl Operator {
     fn cluster_metadata(&self) -> ObjectMeta {
         ObjectMeta {
             namespace: None,
-            ..self.metadata(&self.name)
+            ..self.metadata(&self.config.name)
         }
     }
 }
 
 /// Only pods that meet the `restricted` standard are admitted beside the operator.
 /// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>
-fn namespace(operator: &Operator) -> Object {
+fn namespace(operator: &Operator<'_>) -> Object {
     let mut metadata = ObjectMeta {
         namespace: None,
         ..operator.metadata(&operator.namespace)
@@ -198,7 +162,7 @@ fn some(entries: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> 
     Some(entries.clone()).filter(|entries| !entries.is_empty())
 }
 
-fn sample(resource: &ResourceType, sample: &Value) -> Object {
+fn sample_object(resource: &ResourceType, sample: &Value) -> Object {
     Object {
         role: Role::Sample(resource.name()),
         value: sample.clone(),

@@ -24,28 +24,28 @@ const DASHBOARD_LABEL: &str = "grafana_dashboard";
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// The objects; none unless the project asks for them.
-pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
     let mut objects = vec![];
-    if operator.monitoring.protected {
+    if operator.config.monitoring.protected {
         objects.extend(protection(operator));
     }
-    if operator.monitoring.prometheus {
+    if operator.config.monitoring.prometheus {
         objects.extend(prometheus(operator));
     }
     objects
 }
 
 /// The permissions to ask who reads the metrics, and a role for those who may; whoever installs Prometheus binds it.
-fn protection(operator: &Operator) -> [Object; 3] {
+fn protection(operator: &Operator<'_>) -> [Object; 3] {
     let [role, binding] = cluster_role(
         operator,
         Role::MetricsPermissions,
-        format!("{}-metrics", operator.name),
+        format!("{}-metrics", operator.config.name),
         normalise(review_rules()),
     );
     let reader = ClusterRole {
         metadata: ObjectMeta {
-            name: Some(format!("{}-metrics-reader", operator.name)),
+            name: Some(format!("{}-metrics-reader", operator.config.name)),
             ..operator.cluster_metadata()
         },
         rules: Some(vec![PolicyRule {
@@ -70,19 +70,19 @@ pub fn review_rules() -> [PolicyRule; 2] {
     ]
 }
 
-fn prometheus(operator: &Operator) -> Vec<Object> {
+fn prometheus(operator: &Operator<'_>) -> Vec<Object> {
     let object = |role, kind: &str, spec: Value| Object {
         role,
         value: json!({
             "apiVersion": format!("{GROUP}/v1"),
             "kind": kind,
-            "metadata": operator.metadata(&operator.name),
+            "metadata": operator.metadata(&operator.config.name),
             "spec": spec,
         }),
         settings: vec![],
     };
     let mut endpoint = json!({"port": METRICS});
-    if operator.monitoring.protected {
+    if operator.config.monitoring.protected {
         endpoint["scheme"] = "https".into();
         endpoint["bearerTokenFile"] = TOKEN.into();
         // the operator makes the certificate for itself
@@ -90,7 +90,7 @@ fn prometheus(operator: &Operator) -> Vec<Object> {
     }
     let monitor =
         json!({"selector": operator.selector(), "endpoints": [endpoint], "jobLabel": NAME_LABEL});
-    let group = json!({"name": operator.name, "rules": alert::rules(operator)});
+    let group = json!({"name": operator.config.name, "rules": alert::rules(operator)});
     vec![
         object(Role::ServiceMonitor, "ServiceMonitor", monitor),
         object(Role::Alerts, "PrometheusRule", json!({"groups": [group]})),
@@ -99,7 +99,7 @@ fn prometheus(operator: &Operator) -> Vec<Object> {
 }
 
 /// The dashboard where Grafana looks for it.
-fn config_map(operator: &Operator) -> ConfigMap {
+fn config_map(operator: &Operator<'_>) -> ConfigMap {
     let dashboard = serde_json::to_string_pretty(&dashboard::dashboard(operator))
         .expect("values with string keys");
     let mut labels = operator.labels();
@@ -107,16 +107,16 @@ fn config_map(operator: &Operator) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             labels: Some(labels),
-            ..operator.metadata(format!("{}-dashboard", operator.name))
+            ..operator.metadata(format!("{}-dashboard", operator.config.name))
         },
-        data: Some([(format!("{}.json", operator.name), dashboard)].into()),
+        data: Some([(format!("{}.json", operator.config.name), dashboard)].into()),
         ..ConfigMap::default()
     }
 }
 
 /// The job of the operator's metrics, which the ServiceMonitor names after the operator: an overlay may name its Service otherwise.
-fn job(operator: &Operator) -> String {
-    format!("job=\"{}\"", operator.name)
+fn job(operator: &Operator<'_>) -> String {
+    format!("job=\"{}\"", operator.config.name)
 }
 
 /// What takes the place of the Prometheus operator in tests: its CRDs, which accept everything.

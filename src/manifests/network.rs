@@ -16,7 +16,7 @@ use super::{Object, Operator, Role};
 const API_SERVER_PORTS: [i32; 2] = [443, 6443];
 
 /// Allows ingress to the metrics port from pods, to the webhooks from anywhere, because API servers are no pods, and egress to DNS and to the API server.
-pub(super) fn policy(operator: &Operator) -> Object {
+pub(super) fn policy(operator: &Operator<'_>) -> Object {
     let any_pod = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
         ..NetworkPolicyPeer::default()
@@ -27,12 +27,11 @@ pub(super) fn policy(operator: &Operator) -> Object {
     };
     let metrics = ingress(Some(vec![any_pod.clone()]), METRICS);
     let webhooks = operator
-        .webhooks
-        .iter()
-        .map(|_| ingress(None, webhook::PORT_NAME));
+        .has_webhooks()
+        .then(|| ingress(None, webhook::PORT_NAME));
     let ingress = std::iter::once(metrics).chain(webhooks);
     let policy = NetworkPolicy {
-        metadata: operator.metadata(&operator.name),
+        metadata: operator.metadata(&operator.config.name),
         spec: Some(NetworkPolicySpec {
             pod_selector: Some(operator.selector()),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
@@ -60,7 +59,7 @@ pub(super) fn policy(operator: &Operator) -> Object {
     Object::new(Role::NetworkPolicy, policy)
 }
 
-pub(super) fn metrics(operator: &Operator) -> Object {
+pub(super) fn metrics(operator: &Operator<'_>) -> Object {
     let ports = ports(operator)
         .into_iter()
         .filter(|(name, _)| *name == METRICS)
@@ -71,7 +70,7 @@ pub(super) fn metrics(operator: &Operator) -> Object {
             ..ServicePort::default()
         });
     let service = Service {
-        metadata: operator.metadata(format!("{}-metrics", operator.name)),
+        metadata: operator.metadata(format!("{}-metrics", operator.config.name)),
         spec: Some(ServiceSpec {
             selector: Some(operator.pod_labels()),
             ports: Some(ports.collect()),

@@ -11,16 +11,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::grant::{Place, grants};
 use super::rule::{normalise, rule};
 use super::{Object, Operator, Role, some};
+use crate::crd::Api;
 
-pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
     let mut objects = vec![Object::new(Role::ServiceAccount, service_account(operator))];
     objects.extend(leader_election(operator));
-    if !operator.ensured_crds.is_empty() {
+    let ensured: Vec<String> = operator.ensured_crds().map(Api::name).collect();
+    if !ensured.is_empty() {
         objects.extend(cluster_role(
             operator,
             Role::CrdPermissions,
-            format!("{}-crds", operator.name),
-            normalise(crd_rules(&operator.ensured_crds)),
+            format!("{}-crds", operator.config.name),
+            normalise(crd_rules(&ensured)),
         ));
     }
     objects.extend(super::migration::objects(operator));
@@ -29,13 +31,13 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
             Place::Cluster => objects.extend(cluster_role(
                 operator,
                 Role::ClusterPermissions,
-                operator.name.clone(),
+                operator.config.name.clone(),
                 rules,
             )),
             Place::Namespace(namespace) => {
                 let metadata = ObjectMeta {
                     namespace: Some(namespace),
-                    ..operator.metadata(&operator.name)
+                    ..operator.metadata(&operator.config.name)
                 };
                 objects.extend(role(operator, Role::NamespacedPermissions, metadata, rules));
             }
@@ -44,11 +46,11 @@ pub(super) fn objects(operator: &Operator) -> Vec<Object> {
     objects
 }
 
-fn service_account(operator: &Operator) -> ServiceAccount {
+fn service_account(operator: &Operator<'_>) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {
-            annotations: some(&operator.deployment.service_account_annotations),
-            ..operator.metadata(&operator.name)
+            annotations: some(&operator.config.deployment.service_account_annotations),
+            ..operator.metadata(&operator.config.name)
         },
         automount_service_account_token: Some(false),
         ..ServiceAccount::default()
@@ -57,19 +59,19 @@ fn service_account(operator: &Operator) -> ServiceAccount {
 
 /// The permissions for the operator's lease, which has its name. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
-fn leader_election(operator: &Operator) -> [Object; 2] {
+fn leader_election(operator: &Operator<'_>) -> [Object; 2] {
     let group = "coordination.k8s.io";
     let rules = normalise([
         rule(group, &["leases"], &["create"]),
         PolicyRule {
-            resource_names: Some(vec![operator.name.clone()]),
+            resource_names: Some(vec![operator.config.name.clone()]),
             ..rule(group, &["leases"], &["get", "update"])
         },
     ]);
     role(
         operator,
         Role::LeaderElection,
-        operator.metadata(format!("{}-leader-election", operator.name)),
+        operator.metadata(format!("{}-leader-election", operator.config.name)),
         rules,
     )
 }
@@ -94,7 +96,7 @@ pub fn crd_rules(crds: &[String]) -> [PolicyRule; 2] {
 }
 
 pub(super) fn cluster_role(
-    operator: &Operator,
+    operator: &Operator<'_>,
     purpose: Role,
     name: String,
     rules: Vec<PolicyRule>,
@@ -120,7 +122,7 @@ pub(super) fn cluster_role(
 }
 
 pub(super) fn role(
-    operator: &Operator,
+    operator: &Operator<'_>,
     purpose: Role,
     metadata: ObjectMeta,
     rules: Vec<PolicyRule>,
@@ -149,10 +151,10 @@ fn role_ref(kind: &str, name: String) -> RoleRef {
     }
 }
 
-fn subject(operator: &Operator) -> Subject {
+fn subject(operator: &Operator<'_>) -> Subject {
     Subject {
         kind: "ServiceAccount".to_owned(),
-        name: operator.name.clone(),
+        name: operator.config.name.clone(),
         namespace: Some(operator.namespace.clone()),
         api_group: None,
     }

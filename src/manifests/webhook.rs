@@ -18,7 +18,7 @@ use crate::config::{
     Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, NOT_OF_THE_OPERATOR,
     ReinvocationPolicy, Selector, SelectorOperator, Webhook, WebhookType,
 };
-use crate::operator::url_path;
+use crate::operator::{Admission, NamespaceSelection};
 
 /// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "webhook";
@@ -32,100 +32,59 @@ const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
 const SYSTEM_NAMESPACE: &str = "kube-system";
 
-/// The webhooks that an operator serves.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Webhooks {
-    pub certificates: Certificates,
-    pub selection: NamespaceSelection,
-    /// The kinds that have admission webhooks.
-    pub admitted: Vec<Admitted>,
-    /// The CRDs whose objects the operator converts.
-    pub converted: Vec<ConvertedCrd>,
-}
-
-/// Who chooses the namespaces for which the API server calls the webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamespaceSelection {
-    /// Our configurations.
-    Manifests,
-    /// The package that installs the operator, at installation.
-    Package,
-}
-
-/// A CRD whose objects the operator converts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConvertedCrd {
-    pub name: String,
-    pub has_annotations: bool,
-}
-
-/// A kind with its admission webhooks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Admitted {
-    pub resource: ResourceType,
-    /// Whether the kind is built into Kubernetes.
-    pub is_builtin: bool,
-    pub webhooks: Vec<Webhook>,
-}
-
-impl Webhooks {
-    /// Whether a kind has a webhook of this type.
-    pub(super) fn has(&self, type_: WebhookType) -> bool {
-        self.admitted
-            .iter()
-            .flat_map(|it| &it.webhooks)
-            .any(|webhook| webhook.webhook == type_)
-    }
-}
-
-impl Operator {
+impl Operator<'_> {
     /// The name of the Service, of the Secret with the certificate, and of the roles for certificates.
     pub(super) fn webhook_name(&self) -> String {
-        format!("{}-webhook", self.name)
+        format!("{}-webhook", self.config.name)
     }
 }
 
 /// The Service and the configurations; nothing for an operator without webhooks.
-pub(super) fn objects(operator: &Operator) -> Vec<Object> {
-    let Some(webhooks) = &operator.webhooks else {
+pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
+    if !operator.has_webhooks() {
         return vec![];
-    };
+    }
     let mut objects = vec![Object::new(Role::WebhookService, service(operator))];
     let each = |type_| {
-        webhooks.admitted.iter().flat_map(move |kind| {
+        operator.admissions.iter().flat_map(move |kind| {
             kind.webhooks
                 .iter()
                 .filter(move |it| it.webhook == type_)
                 .map(move |webhook| Hook {
                     operator,
-                    selection: webhooks.selection,
                     kind,
                     webhook,
                 })
         })
     };
-    if webhooks.has(WebhookType::Validate) {
+    if has_webhook(operator, WebhookType::Validate) {
+        let webhooks = each(WebhookType::Validate).map(|it| it.validating());
         let configuration = ValidatingWebhookConfiguration {
-            metadata: configuration_metadata(operator, webhooks.certificates),
-            webhooks: Some(
-                each(WebhookType::Validate)
-                    .map(|it| it.validating())
-                    .collect(),
-            ),
+            metadata: configuration_metadata(operator),
+            webhooks: Some(webhooks.collect()),
         };
         objects.push(Object::new(Role::ValidatingWebhooks, configuration));
     }
-    if webhooks.has(WebhookType::Mutate) {
+    if has_webhook(operator, WebhookType::Mutate) {
+        let webhooks = each(WebhookType::Mutate).map(|it| it.mutating());
         let configuration = MutatingWebhookConfiguration {
-            metadata: configuration_metadata(operator, webhooks.certificates),
-            webhooks: Some(each(WebhookType::Mutate).map(|it| it.mutating()).collect()),
+            metadata: configuration_metadata(operator),
+            webhooks: Some(webhooks.collect()),
         };
         objects.push(Object::new(Role::MutatingWebhooks, configuration));
     }
     objects
 }
 
-fn service(operator: &Operator) -> Service {
+/// Whether a kind has a webhook of this type.
+pub(super) fn has_webhook(operator: &Operator<'_>, type_: WebhookType) -> bool {
+    operator
+        .admissions
+        .iter()
+        .any(|admission| admission.webhook(type_).is_some())
+}
+
+fn service(operator: &Operator<'_>) -> Service {
     Service {
         metadata: operator.metadata(operator.webhook_name()),
         spec: Some(ServiceSpec {
@@ -142,18 +101,19 @@ fn service(operator: &Operator) -> Service {
     }
 }
 
-fn configuration_metadata(operator: &Operator, certificates: Certificates) -> ObjectMeta {
+fn configuration_metadata(operator: &Operator<'_>) -> ObjectMeta {
     ObjectMeta {
-        annotations: (certificates == Certificates::CertManager).then(|| inject(operator)),
+        annotations: operator
+            .has_certificates(Certificates::CertManager)
+            .then(|| inject(operator)),
         ..operator.cluster_metadata()
     }
 }
 
 /// A webhook of a kind.
 struct Hook<'a> {
-    operator: &'a Operator,
-    selection: NamespaceSelection,
-    kind: &'a Admitted,
+    operator: &'a Operator<'a>,
+    kind: &'a Admission,
     webhook: &'a Webhook,
 }
 
@@ -199,7 +159,7 @@ impl Hook<'_> {
     /// server demands.
     fn name(&self) -> String {
         let ResourceType { group, kind, .. } = &self.kind.resource;
-        let (kind, operator) = (kind.to_lowercase(), &self.operator.name);
+        let (kind, operator) = (kind.to_lowercase(), &self.operator.config.name);
         let group = if group.is_empty() { "core" } else { group };
         format!("{}.{kind}.{group}.{operator}", self.webhook.webhook.name())
     }
@@ -209,7 +169,7 @@ impl Hook<'_> {
             service: Some(ServiceReference {
                 name: self.operator.webhook_name(),
                 namespace: self.operator.namespace.clone(),
-                path: Some(url_path(&self.kind.resource, self.webhook.webhook)),
+                path: Some(self.kind.url_path(self.webhook.webhook)),
                 port: None,
             }),
             ..WebhookClientConfig::default()
@@ -280,16 +240,15 @@ impl Hook<'_> {
     /// key into a Secret with a generated name, which begins with that of the certificate.
     fn not_of_the_operator(&self) -> Option<MatchCondition> {
         let ResourceType { group, kind, .. } = &self.kind.resource;
-        let certificates = self.operator.webhooks.as_ref().map(|it| it.certificates);
         let secret = self.operator.webhook_name();
         let expression = match (group.as_str(), kind.as_str()) {
-            ("", "Secret") if certificates == Some(Certificates::CertManager) => format!(
+            ("", "Secret") if self.operator.has_certificates(Certificates::CertManager) => format!(
                 "!(has(request.name) && request.name.startsWith('{secret}')) && \
                  !(request.operation == 'CREATE' && has(object.metadata.generateName) && object.metadata.generateName.startsWith('{secret}-'))"
             ),
             ("", "Secret") => format!("!has(request.name) || request.name != '{secret}'"),
             ("coordination.k8s.io", "Lease") => {
-                let lease = &self.operator.name;
+                let lease = &self.operator.config.name;
                 format!("!has(request.name) || request.name != '{lease}'")
             }
             _ => return None,
@@ -303,7 +262,7 @@ impl Hook<'_> {
     /// Whether it may get objects of the operator's own namespace.
     fn has_own_namespace(&self) -> bool {
         let own = &self.operator.namespace;
-        match (self.selection, &self.operator.namespaces) {
+        match (self.operator.selection, &self.operator.config.namespaces) {
             (NamespaceSelection::Package, _) | (_, Namespaces::Own) => true,
             (_, Namespaces::All) => false,
             (_, Namespaces::Listed(names)) => names.iter().any(|name| name == own),
@@ -325,8 +284,8 @@ impl Hook<'_> {
             return selector;
         }
         let own = self.operator.namespace.clone();
-        let (operator, values) = match &self.operator.namespaces {
-            Namespaces::All if self.kind.is_builtin => (
+        let (operator, values) = match &self.operator.config.namespaces {
+            Namespaces::All if self.kind.is_builtin() => (
                 SelectorOperator::NotIn,
                 vec![SYSTEM_NAMESPACE.to_owned(), own],
             ),
@@ -340,11 +299,11 @@ impl Hook<'_> {
     /// The user's selector. Where the webhook may get objects of the operator's own namespace, those that run the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
-        if !(self.has_own_namespace() && self.kind.is_builtin && self.kind.resource.namespaced) {
+        if !(self.has_own_namespace() && self.kind.is_builtin() && self.kind.resource.namespaced) {
             return selector;
         }
         // the labels of settings may be on the Pods of users, too
-        let (key, name) = (NAME_LABEL, self.operator.name.clone());
+        let (key, name) = (NAME_LABEL, self.operator.config.name.clone());
         let operator = SelectorOperator::NotIn;
         Some(with(selector, key, operator, vec![name]))
     }

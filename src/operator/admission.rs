@@ -1,39 +1,32 @@
-//! The kinds of a project that have admission webhooks, whichever table of `operator.toml` lists them.
+//! The kinds of an operator that have admission webhooks, whichever table of `operator.toml` lists them.
 
 use heck::ToUpperCamelCase;
 
 use super::{
-    Project,
+    DefinedKind, KindId,
     builtin::is_unwatched,
     controller::{api_module, type_path},
-    resource::{ResourceError, ResourceType, resolve},
+    resource::{ResourceError, ResourceType},
     subresource::{Subresource, subresource},
 };
-use crate::config::Kind;
-use crate::config::Place;
-use crate::config::{Certificates, Webhook, WebhookType};
+use crate::config::{Config, ConfigError, Kind, Place, Webhook, WebhookType};
 use crate::crd::{Api, Version};
 
 /// A kind with its admission webhooks.
-#[derive(Clone, Debug)]
-pub struct Admission<'a> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admission {
     /// The module of its code.
     pub module: String,
     /// The kind, in the version in which the webhooks get its objects.
     pub resource: ResourceType,
-    /// Where the project defines that kind.
-    pub definition: Option<(&'a Kind, &'a Api)>,
-    pub webhooks: &'a [Webhook],
+    /// That kind, if the project defines it.
+    pub kind: Option<KindId>,
+    /// The module of the kind's types in `src/api/`, if the project defines the kind.
+    pub api_module: Option<String>,
+    pub webhooks: Vec<Webhook>,
 }
 
 /// Why the webhooks of a kind cannot be generated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct AdmissionError {
-    pub place: Place,
-    pub problem: Box<AdmissionProblem>,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionProblem {
     #[error(transparent)]
@@ -54,13 +47,11 @@ pub enum AdmissionProblem {
     OtherType(String, String, Vec<String>),
 }
 
-impl AdmissionError {
-    pub fn help(&self) -> String {
-        self.problem.help()
-    }
-}
-
 impl AdmissionProblem {
+    fn at(&self, place: Place) -> ConfigError {
+        ConfigError::at(place, self, self.help())
+    }
+
     pub fn help(&self) -> String {
         let choose = |known: &[String]| match known {
             [] => "remove it from `subresources`".to_owned(),
@@ -86,7 +77,7 @@ impl AdmissionProblem {
     }
 }
 
-impl Admission<'_> {
+impl Admission {
     /// `src/webhooks/<module>.rs`.
     pub fn path(&self) -> String {
         format!("src/webhooks/{}.rs", self.module)
@@ -94,8 +85,8 @@ impl Admission<'_> {
 
     /// What reports call it: `KIND.GROUP`, or the kind as in its table.
     pub fn subject(&self) -> String {
-        match self.definition {
-            Some((kind, _)) => kind.full_name(),
+        match self.kind {
+            Some(_) => format!("{}.{}", self.resource.kind, self.resource.group),
             None => self.resource.to_string(),
         }
     }
@@ -107,7 +98,7 @@ impl Admission<'_> {
 
     /// Whether the kind is built into Kubernetes.
     pub fn is_builtin(&self) -> bool {
-        self.definition.is_none()
+        self.kind.is_none()
     }
 
     /// The path under which the API server calls a webhook, as kubebuilder forms it: `/mutate--v1-pod`.
@@ -117,12 +108,7 @@ impl Admission<'_> {
 
     /// The path of the kind's type in the operator's crate.
     pub fn type_path(&self) -> String {
-        type_path(self.definition, &self.resource)
-    }
-
-    /// The module of the kind's types in `src/api/`, if the project defines the kind.
-    pub fn api_module(&self) -> Option<String> {
-        api_module(self.definition, &self.resource)
+        type_path(self.api_module.as_deref(), &self.resource)
     }
 
     /// The webhook of a type.
@@ -143,100 +129,94 @@ pub fn url_path(resource: &ResourceType, webhook: WebhookType) -> String {
     format!("/{webhook}-{group}-{version}-{kind}")
 }
 
-impl Project {
-    /// Whether the operator serves webhooks.
-    pub fn has_webhooks(&self) -> bool {
-        let serves =
-            |(kind, api): (&Kind, &Api)| !kind.webhooks.is_empty() || kind.is_converted(api);
-        !self.config.webhooks.is_empty() || self.kinds().any(serves)
-    }
-
-    /// Whether the certificates of its webhooks are its own.
-    pub fn manages_certificates(&self) -> bool {
-        self.has_webhooks() && self.config.certificates == Certificates::Managed
-    }
-
-    /// Whether something else issues the certificates of its webhooks.
-    pub fn mounts_certificates(&self) -> bool {
-        self.has_webhooks() && self.config.certificates == Certificates::CertManager
-    }
-
-    /// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.
-    pub fn admissions(&self) -> Result<Vec<Admission<'_>>, AdmissionError> {
-        let of_kinds = self
-            .kinds()
-            .enumerate()
-            .filter(|(_, (kind, _))| !kind.webhooks.is_empty())
-            .map(|(index, (kind, api))| of_kind(index, kind, api));
-        let tables = self.config.webhooks.iter().enumerate();
-        let others = tables.map(|(index, table)| {
-            let place = |problem: AdmissionProblem| AdmissionError {
-                place: Place::of("webhook").then(index).then("kind"),
-                problem: problem.into(),
-            };
-            let resource = self.resolve_admitted(&table.kind).map_err(place)?;
-            let admission = Admission {
-                module: table.module_name(),
-                resource,
-                definition: None,
-                webhooks: &table.webhooks,
-            };
-            check_subresources(&admission, &Place::of("webhook").then(index), None)?;
-            Ok(admission)
-        });
-        of_kinds.chain(others).collect()
-    }
-
-    /// Finds the kind of a `[[webhook]]`: a built-in one with a type of k8s-openapi.
-    pub fn resolve_admitted(&self, name: &str) -> Result<ResourceType, AdmissionProblem> {
-        let (group, kind) = match name.split('/').collect::<Vec<_>>().as_slice() {
-            [_, kind] => ("", kind.to_owned()),
-            [group, _, kind] => (*group, kind.to_owned()),
-            _ => ("", ""),
-        };
-        if is_unwatched(group, kind) {
-            return Err(AdmissionProblem::NotStored(name.into()));
-        }
-        let mut kinds = self.config.kinds.iter();
-        if kinds.any(|own| own.group == group && own.kind == kind) {
-            return Err(AdmissionProblem::OfProject(name.into()));
-        }
-        let resource = match resolve(name, &self.apis) {
-            Err(ResourceError::Plural(_)) => Err(AdmissionProblem::NoType(name.into())),
-            Err(ResourceError::Near(name, near) | ResourceError::Unknown(name, near)) => {
-                Err(ResourceError::Meant(name, near).into())
+/// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.
+pub(super) fn all(
+    config: &Config,
+    kinds: &[DefinedKind<'_>],
+    crds: &[Api],
+    errors: &mut Vec<ConfigError>,
+) -> Vec<Admission> {
+    let mut admissions = vec![];
+    for kind in kinds.iter().filter(|it| !it.table.webhooks.is_empty()) {
+        let place = kind.id.place();
+        match admitted_version(kind.table, kind.crd) {
+            Some(version) => {
+                let admission = of_kind(kind, version);
+                check_subresources(&admission, &place, Some(version), errors);
+                admissions.push(admission);
             }
-            resource => resource.map_err(AdmissionProblem::from),
-        }?;
-        // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
-        if resource.group == "admissionregistration.k8s.io" {
-            return Err(AdmissionProblem::NotCalled(name.into()));
+            None => {
+                let problem = AdmissionProblem::NotServed(kind.table.full_name());
+                errors.push(problem.at(place.then("versions")));
+            }
         }
-        match resource.k8s_openapi_path() {
-            Some(_) => Ok(resource),
-            None if resource.is_builtin() => Err(ResourceError::Newer(name.into()).into()),
-            None => Err(AdmissionProblem::NoType(name.into())),
+    }
+    for (index, table) in config.webhooks.iter().enumerate() {
+        let place = Place::of("webhook").then(index);
+        match resolve_admitted(&table.kind, &config.kinds, crds) {
+            Ok(resource) => {
+                let admission = Admission {
+                    module: table.module_name(),
+                    resource,
+                    kind: None,
+                    api_module: None,
+                    webhooks: table.webhooks.clone(),
+                };
+                check_subresources(&admission, &place, None, errors);
+                admissions.push(admission);
+            }
+            Err(problem) => errors.push(problem.at(place.then("kind"))),
         }
+    }
+    admissions
+}
+
+/// Finds the kind of a `[[webhook]]`: a built-in one with a type of k8s-openapi.
+pub fn resolve_admitted(
+    name: &str,
+    kinds: &[Kind],
+    crds: &[Api],
+) -> Result<ResourceType, AdmissionProblem> {
+    let (group, kind) = match name.split('/').collect::<Vec<_>>().as_slice() {
+        [_, kind] => ("", kind.to_owned()),
+        [group, _, kind] => (*group, kind.to_owned()),
+        _ => ("", ""),
+    };
+    if is_unwatched(group, kind) {
+        return Err(AdmissionProblem::NotStored(name.into()));
+    }
+    if kinds
+        .iter()
+        .any(|own| own.group == group && own.kind == kind)
+    {
+        return Err(AdmissionProblem::OfProject(name.into()));
+    }
+    let resource = match ResourceType::named(name, crds) {
+        Err(ResourceError::Plural(_)) => Err(AdmissionProblem::NoType(name.into())),
+        Err(ResourceError::Near(name, near) | ResourceError::Unknown(name, near)) => {
+            Err(ResourceError::Meant(name, near).into())
+        }
+        resource => resource.map_err(AdmissionProblem::from),
+    }?;
+    // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+    if resource.group == "admissionregistration.k8s.io" {
+        return Err(AdmissionProblem::NotCalled(name.into()));
+    }
+    match resource.k8s_openapi_path() {
+        Some(_) => Ok(resource),
+        None if resource.is_builtin() => Err(ResourceError::Newer(name.into()).into()),
+        None => Err(AdmissionProblem::NoType(name.into())),
     }
 }
 
-fn of_kind<'a>(
-    index: usize,
-    kind: &'a Kind,
-    api: &'a Api,
-) -> Result<Admission<'a>, AdmissionError> {
-    let version = admitted_version(kind, api).ok_or_else(|| AdmissionError {
-        place: Place::of("kind").then(index).then("versions"),
-        problem: AdmissionProblem::NotServed(kind.full_name()).into(),
-    })?;
-    let admission = Admission {
-        module: kind.module_name(),
-        resource: ResourceType::of(api, &version.name),
-        definition: Some((kind, api)),
-        webhooks: &kind.webhooks,
-    };
-    check_subresources(&admission, &Place::of("kind").then(index), Some(version))?;
-    Ok(admission)
+fn of_kind(kind: &DefinedKind<'_>, version: &Version) -> Admission {
+    Admission {
+        module: kind.table.module_name(),
+        resource: ResourceType::of(kind.crd, &version.name),
+        kind: Some(kind.id),
+        api_module: Some(api_module(kind.table, &version.name)),
+        webhooks: kind.table.webhooks.clone(),
+    }
 }
 
 /// The version in which webhooks get the objects of a kind: the storage version, or else the first of its `versions` that is served. The API
@@ -253,10 +233,11 @@ fn admitted_version<'a>(kind: &Kind, api: &'a Api) -> Option<&'a Version> {
 
 /// Checks that the webhooks' subresources exist, and have objects of the kind itself.
 fn check_subresources(
-    admission: &Admission<'_>,
+    admission: &Admission,
     table: &Place,
     version: Option<&Version>,
-) -> Result<(), AdmissionError> {
+    errors: &mut Vec<ConfigError>,
+) {
     let resource = &admission.resource;
     for (number, webhook) in admission.webhooks.iter().enumerate() {
         for (item, name) in webhook.subresources.iter().enumerate() {
@@ -266,11 +247,8 @@ fn check_subresources(
                 Subresource::OtherType(known) => AdmissionProblem::OtherType(kind, name, known),
                 Subresource::Unknown(known) => AdmissionProblem::Subresource(kind, name, known),
             };
-            let entry = table.clone().then("webhooks").then(number);
-            let place = entry.then("subresources").then(item);
-            let problem = problem.into();
-            return Err(AdmissionError { place, problem });
+            let webhook = table.clone().then("webhooks").then(number);
+            errors.push(problem.at(webhook.then("subresources").then(item)));
         }
     }
-    Ok(())
 }

@@ -1,67 +1,78 @@
-//! The controllers of a project, whichever table of `operator.toml` describes them: one for each kind that has a scaffold, and those that have
-//! a name.
+//! The controllers of an operator, whichever table of `operator.toml` describes them: one for each kind that has a scaffold, and those that
+//! have a name.
 
-use super::{
-    Project, ResourceError, ResourceType,
-    resource::{builtin_kinds, resolve, resolve_watched},
-};
-use crate::config::Kind;
-use crate::config::NamedController;
-use crate::config::Owned;
-use crate::config::Read;
-use crate::config::Rule;
-use crate::config::WatchedCache;
+use super::{DefinedKind, KindId, ResourceType, resolve::at, resource::watched};
 use crate::{
+    config::{
+        Config, ConfigError, Kind, NamedController, Owned, OwnedCache, Place, Read, Rule, Update,
+        WatchedCache,
+    },
     crd::{Api, Scope},
     rust::version_module,
     scaffold::Scaffold,
 };
 
+/// The verbs of watches, which transfer only metadata; `reads` declares other reads.
+pub const WATCHED: &[&str] = &["list", "watch"];
+
 /// A controller: what is reconciled, and how.
-#[derive(Clone, Debug)]
-pub struct Controller<'a> {
-    /// Whose table it has.
-    pub table: Table<'a>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Controller {
+    /// Its name, if it has a `[[controller]]`. That of a `[[kind]]` has none.
+    pub name: Option<String>,
     /// The module of its file.
     pub module: String,
     /// The kind that it reconciles, in the version that it watches.
     pub resource: ResourceType,
-    /// Where the project defines that kind.
-    pub definition: Option<(&'a Kind, &'a Api)>,
+    /// That kind, if the project defines it.
+    pub kind: Option<KindId>,
+    /// The module of the kind's types in `src/api/`, if the project defines the kind.
+    pub api_module: Option<String>,
     pub scaffold: &'static Scaffold,
     pub cleanup: bool,
-    pub owns: &'a [Owned],
-    pub watches: &'a [String],
-    pub reads: &'a [Read],
-    pub keeps: &'a [String],
-    pub sample_fails: Option<&'a str>,
-    pub rules: &'a [Rule],
+    /// Whether its cache has only the metadata of the objects.
+    pub watches_metadata: bool,
+    /// Whether it writes the status subresource.
+    pub has_status: bool,
+    pub owns: Vec<Child>,
+    pub watches: Vec<Related>,
+    pub reads: Vec<Related>,
+    /// The kinds whose objects may remain after a deletion.
+    pub keeps: Vec<Related>,
+    pub sample_fails: Option<String>,
+    /// The permissions besides those that follow from the lists above.
+    pub rules: Vec<Rule>,
 }
 
-/// The table of a controller in `operator.toml`.
-#[derive(Clone, Copy, Debug)]
-pub enum Table<'a> {
-    /// `[[kind]]`: the kind is the operator's own.
-    Kind(&'a Kind),
-    /// `[[controller]]`.
-    Controller(&'a NamedController),
+/// A kind that a controller names beside the one that it reconciles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Related {
+    /// As in `operator.toml`.
+    pub entry: String,
+    pub resource: ResourceType,
+    /// The verbs that its objects need.
+    pub verbs: Vec<&'static str>,
 }
 
-impl<'a> Controller<'a> {
-    /// That of a `[[controller]]` table.
-    pub fn named(&self) -> Option<&'a NamedController> {
-        match self.table {
-            Table::Kind(_) => None,
-            Table::Controller(named) => Some(named),
-        }
+/// A kind of children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Child {
+    pub related: Related,
+    pub cache: Option<OwnedCache>,
+    pub update: Update,
+}
+
+impl Controller {
+    /// Whether the operator owns the kind, too, so that the controller is that of its `[[kind]]`.
+    pub fn is_own(&self) -> bool {
+        self.name.is_none()
     }
 
     /// What reports call it: its name, or `KIND.GROUP`.
     pub fn subject(&self) -> String {
-        match self.table {
-            Table::Kind(kind) => kind.full_name(),
-            Table::Controller(named) => named.name.clone(),
-        }
+        self.name
+            .clone()
+            .unwrap_or_else(|| format!("{}.{}", self.resource.kind, self.resource.group))
     }
 
     /// `src/controllers/<module>.rs`.
@@ -71,16 +82,10 @@ impl<'a> Controller<'a> {
 
     /// The finalizer that the runtime takes for its own, for an operator of this name.
     pub fn finalizer(&self, operator: &str) -> String {
-        match self.table {
-            Table::Kind(kind) => format!("{}/{operator}", kind.group),
-            Table::Controller(named) => format!("{operator}/{}", named.name),
+        match &self.name {
+            None => format!("{}/{operator}", self.resource.group),
+            Some(name) => format!("{operator}/{name}"),
         }
-    }
-
-    /// Whether its cache has only the metadata of the objects.
-    pub fn watches_metadata(&self) -> bool {
-        let named = self.named();
-        named.is_some_and(|named| named.cache == Some(WatchedCache::Metadata))
     }
 
     pub fn scope(&self) -> Scope {
@@ -91,38 +96,20 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// The module and the name of the kind's type, if the project does not define the kind.
-    pub fn foreign_type(&self) -> Option<(String, String)> {
-        self.resource.foreign_type()
-    }
-
     /// The path of the kind's type in the operator's crate.
     pub fn type_path(&self) -> String {
-        type_path(self.definition, &self.resource)
-    }
-
-    /// The module of the kind's types in `src/api/`, if the project defines the kind.
-    pub fn api_module(&self) -> Option<String> {
-        api_module(self.definition, &self.resource)
+        type_path(self.api_module.as_deref(), &self.resource)
     }
 }
 
-/// The module of a kind's types in `src/api/`, if the project defines the kind.
-pub(super) fn api_module(
-    definition: Option<(&Kind, &Api)>,
-    resource: &ResourceType,
-) -> Option<String> {
-    let (kind, _) = definition?;
-    let version = version_module(&resource.version);
-    Some(format!("{}::{version}", kind.module_name()))
+/// The module of the types of a kind in `src/api/`.
+pub(super) fn api_module(kind: &Kind, version: &str) -> String {
+    format!("{}::{}", kind.module_name(), version_module(version))
 }
 
 /// The path of a kind's type in the operator's crate.
-pub(super) fn type_path(definition: Option<(&Kind, &Api)>, resource: &ResourceType) -> String {
-    match (
-        api_module(definition, resource),
-        resource.k8s_openapi_path(),
-    ) {
+pub(super) fn type_path(api_module: Option<&str>, resource: &ResourceType) -> String {
+    match (api_module, resource.k8s_openapi_path()) {
         (None, Some(path)) => path,
         (module, _) => {
             let module = module.unwrap_or_default();
@@ -131,78 +118,186 @@ pub(super) fn type_path(definition: Option<(&Kind, &Api)>, resource: &ResourceTy
     }
 }
 
-impl Project {
-    /// All controllers: those of the kinds, in their order, then those with a name.
-    pub fn controllers(&self) -> Result<Vec<Controller<'_>>, ResourceError> {
-        let of_kinds = self.kinds().filter_map(|(kind, api)| {
-            let scaffold = kind.scaffold?;
-            Some(Ok(of_kind(kind, api, scaffold)))
-        });
-        let named = self
-            .config
-            .controllers
-            .iter()
-            .map(|named| self.named(named));
-        of_kinds.chain(named).collect()
-    }
-
-    /// The kind of a Rust type, by the path of the type: one of `src/api/`, or a built-in kind.
-    pub fn kind_of_type(&self, path: &[String]) -> Option<ResourceType> {
-        if let [_, api, module, version, _] = path
-            && api == "api"
-            && path[0] != "k8s_openapi"
-        {
-            let (kind, api) = self
-                .kinds()
-                .find(|(kind, _)| kind.module_name() == *module)?;
-            let version = api
-                .versions
-                .iter()
-                .find(|it| version_module(&it.name) == *version)?;
-            let name = format!("{}/{}/{}", kind.group, version.name, kind.kind);
-            return resolve(&name, std::slice::from_ref(api)).ok();
+/// All controllers: those of the kinds, in their order, then those with a name.
+pub(super) fn all(
+    config: &Config,
+    kinds: &[DefinedKind<'_>],
+    crds: &[Api],
+    errors: &mut Vec<ConfigError>,
+) -> Vec<Controller> {
+    let mut controllers = vec![];
+    for kind in kinds {
+        if let Some(scaffold) = kind.table.scaffold {
+            let mut related = Resolver {
+                table: kind.id.place(),
+                crds,
+                errors,
+            };
+            controllers.push(of_kind(kind, scaffold, &mut related));
         }
-        let path = path.join("::");
-        builtin_kinds()
-            .filter_map(|name| resolve(&name, &[]).ok())
-            .find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
     }
+    for (index, named) in config.controllers.iter().enumerate() {
+        let table = Place::of("controller").then(index);
+        let definitions = kinds.iter().map(|kind| (kind.table, kind.crd));
+        let resource = watched(&named.kind, definitions);
+        let resource = resource.map_err(|error| at(table.clone().then("kind"), &error));
+        let mut related = Resolver {
+            table,
+            crds,
+            errors,
+        };
+        let lists = related.lists(
+            &named.owns,
+            &named.watches,
+            &named.reads,
+            &named.keeps,
+            false,
+        );
+        match resource {
+            Ok(resource) => controllers.push(of_name(named, resource, kinds, lists)),
+            Err(error) => errors.push(error),
+        }
+    }
+    controllers
+}
 
-    fn named<'a>(&'a self, named: &'a NamedController) -> Result<Controller<'a>, ResourceError> {
-        let resource = resolve_watched(&named.kind, self.kinds())?;
-        let definition = self
-            .kinds()
-            .find(|(kind, _)| kind.group == resource.group && kind.kind == resource.kind);
-        Ok(Controller {
-            table: Table::Controller(named),
-            module: named.module_name(),
-            resource,
-            definition,
-            scaffold: Scaffold::first(),
-            cleanup: named.cleanup,
-            owns: &named.owns,
-            watches: &named.watches,
-            reads: &named.reads,
-            keeps: &named.keeps,
-            sample_fails: named.sample_fails.as_deref(),
-            rules: &named.rules,
-        })
+fn of_kind(
+    kind: &DefinedKind<'_>,
+    scaffold: &'static Scaffold,
+    related: &mut Resolver<'_>,
+) -> Controller {
+    let DefinedKind { id, table, crd, .. } = kind;
+    let storage = crd.storage_version();
+    let lists = related.lists(
+        &table.owns,
+        &table.watches,
+        &table.reads,
+        &table.keeps,
+        scaffold.prunes,
+    );
+    Controller {
+        name: None,
+        module: table.module_name(),
+        resource: ResourceType::of(crd, &storage.name),
+        kind: Some(*id),
+        api_module: Some(api_module(table, &storage.name)),
+        scaffold,
+        cleanup: table.cleanup,
+        watches_metadata: false,
+        has_status: storage.status_subresource && table.versions.contains(&storage.name),
+        owns: lists.owns,
+        watches: lists.watches,
+        reads: lists.reads,
+        keeps: lists.keeps,
+        sample_fails: table.sample_fails.clone(),
+        rules: table.rules.clone(),
     }
 }
 
-fn of_kind<'a>(kind: &'a Kind, api: &'a Api, scaffold: &'static Scaffold) -> Controller<'a> {
+fn of_name(
+    named: &NamedController,
+    resource: ResourceType,
+    kinds: &[DefinedKind<'_>],
+    lists: Lists,
+) -> Controller {
+    let kind = kinds
+        .iter()
+        .find(|it| it.table.group == resource.group && it.table.kind == resource.kind);
     Controller {
-        table: Table::Kind(kind),
-        module: kind.module_name(),
-        resource: ResourceType::of(api, &api.storage_version().name),
-        definition: Some((kind, api)),
-        scaffold,
-        cleanup: kind.cleanup,
-        owns: &kind.owns,
-        watches: &kind.watches,
-        reads: &kind.reads,
-        keeps: &kind.keeps,
-        sample_fails: kind.sample_fails.as_deref(),
-        rules: &kind.rules,
+        name: Some(named.name.clone()),
+        module: named.module_name(),
+        kind: kind.map(|kind| kind.id),
+        api_module: kind.map(|kind| api_module(kind.table, &resource.version)),
+        resource,
+        scaffold: Scaffold::first(),
+        cleanup: named.cleanup,
+        watches_metadata: named.cache == Some(WatchedCache::Metadata),
+        has_status: false,
+        owns: lists.owns,
+        watches: lists.watches,
+        reads: lists.reads,
+        keeps: lists.keeps,
+        sample_fails: named.sample_fails.clone(),
+        rules: named.rules.clone(),
+    }
+}
+
+/// The lists of kinds in the table of a controller.
+struct Lists {
+    owns: Vec<Child>,
+    watches: Vec<Related>,
+    reads: Vec<Related>,
+    keeps: Vec<Related>,
+}
+
+/// Resolves the kinds that one table names.
+struct Resolver<'a> {
+    table: Place,
+    crds: &'a [Api],
+    errors: &'a mut Vec<ConfigError>,
+}
+
+impl Resolver<'_> {
+    fn lists(
+        &mut self,
+        owns: &[Owned],
+        watches: &[String],
+        reads: &[Read],
+        keeps: &[String],
+        prunes: bool,
+    ) -> Lists {
+        let child = |owned: &Owned| {
+            let mut verbs = owned.update.verbs().to_vec();
+            if prunes && !verbs.contains(&"delete") {
+                verbs.push("delete");
+            }
+            (owned.kind.clone(), verbs)
+        };
+        let read = |read: &Read| {
+            let verbs = read.verbs.iter().map(|verb| verb.name()).collect();
+            (read.kind.clone(), verbs)
+        };
+        Lists {
+            owns: self
+                .related("owns", owns.iter().map(child))
+                .into_iter()
+                .zip(owns)
+                .map(|(related, owned)| Child {
+                    related,
+                    cache: owned.cache,
+                    update: owned.update,
+                })
+                .collect(),
+            watches: self.plain("watches", watches, WATCHED),
+            reads: self.related("reads", reads.iter().map(read)),
+            keeps: self.plain("keeps", keeps, &[]),
+        }
+    }
+
+    fn plain(&mut self, key: &str, names: &[String], verbs: &[&'static str]) -> Vec<Related> {
+        self.related(key, names.iter().map(|name| (name.clone(), verbs.to_vec())))
+    }
+
+    /// The kinds of a list. Those that are not found are reported.
+    fn related(
+        &mut self,
+        key: &str,
+        entries: impl Iterator<Item = (String, Vec<&'static str>)>,
+    ) -> Vec<Related> {
+        let mut found = vec![];
+        for (index, (entry, verbs)) in entries.enumerate() {
+            match ResourceType::named(&entry, self.crds) {
+                Ok(resource) => found.push(Related {
+                    entry,
+                    resource,
+                    verbs,
+                }),
+                Err(error) => {
+                    let place = self.table.clone().then(key).then(index);
+                    self.errors.push(at(place, &error));
+                }
+            }
+        }
+        found
     }
 }

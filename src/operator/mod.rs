@@ -1,71 +1,158 @@
 //! The operator that `operator.toml` and the CRDs describe: kinds, controllers and webhooks by the names of the cluster. No I/O.
+//!
+//! [`resolve`] makes it from both, and reports all that does not fit together. What follows relies on it: nothing after it can fail because
+//! of a name in `operator.toml`.
 
 mod admission;
 mod builtin;
 mod controller;
 mod misnamed;
+mod resolve;
 mod resource;
 mod similar;
 mod subresource;
 mod versions;
 
-pub use admission::{Admission, AdmissionError, AdmissionProblem, url_path};
+pub use admission::{Admission, AdmissionProblem, resolve_admitted};
 pub use builtin::is_cluster_scoped;
-pub use controller::{Controller, Table};
+pub use controller::{Child, Controller, Related, WATCHED};
 pub use misnamed::{Misnamed, misnamed};
-pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
-pub use versions::{ConversionError, Conversions, Spoke, conversions};
+pub use resolve::resolve;
+pub use resource::{ResourceError, ResourceType, builtin_kinds, watched};
+pub use versions::{Conversions, Spoke};
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, ops::Index};
 
 use crate::{
-    config::{Config, Kind, Source},
+    config::{Certificates, Config, Kind, Place, Source},
     crd::Api,
+    rust::version_module,
 };
 
-/// A project in memory: its state, and the spec of each kind of the config, in the same order.
+/// An operator. All objects that run it have its name.
 #[derive(Clone, Debug)]
-pub struct Project {
-    pub config: Config,
-    pub apis: Vec<Api>,
-    /// The generated files that the user deleted. No other generated file may name them.
-    pub removed: BTreeSet<String>,
-    /// The generated files that the user took over.
-    pub adopted: BTreeSet<String>,
+pub struct Operator<'a> {
+    /// Its settings. A package may change some of them for its users to choose.
+    pub config: Cow<'a, Config>,
+    /// The namespace that it runs in.
+    pub namespace: String,
+    /// Who chooses the namespaces for which the API server calls its webhooks.
+    pub selection: NamespaceSelection,
+    /// The kinds that the project defines.
+    pub kinds: Vec<DefinedKind<'a>>,
+    /// Those of the kinds, in their order, then those with a name.
+    pub controllers: Vec<Controller>,
+    /// The kinds that have admission webhooks: those that the project defines, in their order, then the others.
+    pub admissions: Vec<Admission>,
 }
 
-impl Project {
-    /// The kinds with their specs.
-    pub fn kinds(&self) -> impl Iterator<Item = (&Kind, &Api)> {
-        self.config.kinds.iter().zip(&self.apis)
+/// Who chooses the namespaces for which the API server calls the webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceSelection {
+    /// Our configurations.
+    Manifests,
+    /// The package that installs the operator, at installation.
+    Package,
+}
+
+/// A kind that the project defines.
+#[derive(Clone, Debug)]
+pub struct DefinedKind<'a> {
+    pub id: KindId,
+    pub table: &'a Kind,
+    pub crd: &'a Api,
+    /// What the operator converts; `None` if it converts nothing.
+    pub conversions: Option<Conversions<'a>>,
+}
+
+/// The position of a kind in [`Operator::kinds`], which is the position of its table, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub usize);
+
+/// What a diagnostic is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    Operator,
+    Kind(KindId),
+}
+
+impl KindId {
+    /// The table of the kind in `operator.toml`.
+    pub fn place(self) -> Place {
+        Place::of("kind").then(self.0)
+    }
+}
+
+impl<'a> Index<KindId> for Operator<'a> {
+    type Output = DefinedKind<'a>;
+
+    fn index(&self, id: KindId) -> &Self::Output {
+        &self.kinds[id.0]
+    }
+}
+
+impl Operator<'_> {
+    /// The kinds whose CRDs its manifests install.
+    pub fn own_kinds(&self) -> impl Iterator<Item = &DefinedKind<'_>> {
+        self.kinds
+            .iter()
+            .filter(|kind| kind.table.source() == Source::Own)
     }
 
-    /// The CRDs that the operator applies itself.
+    /// The CRDs that it applies itself.
     pub fn ensured_crds(&self) -> impl Iterator<Item = &Api> {
-        self.own_crds().filter(|_| self.config.ensure_crds)
+        self.own_kinds()
+            .filter(|_| self.config.ensure_crds)
+            .map(|kind| kind.crd)
     }
 
-    /// The operator's own CRDs whose stored objects it migrates: those that have more than one version.
+    /// Its own CRDs whose stored objects it migrates: those that have more than one version.
     pub fn migrated_crds(&self) -> impl Iterator<Item = &Api> {
-        self.own_crds()
-            .filter(|api| self.config.migrate_storage && api.versions.len() > 1)
+        self.own_kinds()
+            .map(|kind| kind.crd)
+            .filter(|crd| self.config.migrate_storage && crd.versions.len() > 1)
     }
 
-    /// The kinds of [`Self::migrated_crds`], each with the name of its CRD.
-    pub fn migrated_kinds(&self) -> Vec<(String, ResourceType)> {
-        let version = |api: &Api| {
-            api.versions
-                .first()
-                .map_or(String::new(), |it| it.name.clone())
-        };
-        self.migrated_crds()
-            .map(|api| (api.name(), ResourceType::of(api, &version(api))))
-            .collect()
+    /// The kinds between whose versions it converts.
+    pub fn converted(&self) -> impl Iterator<Item = &DefinedKind<'_>> {
+        self.kinds.iter().filter(|kind| kind.conversions.is_some())
     }
 
-    fn own_crds(&self) -> impl Iterator<Item = &Api> {
-        self.kinds()
-            .filter(|(kind, _)| kind.source() == Source::Own)
-            .map(|(_, api)| api)
+    /// Whether it serves webhooks.
+    pub fn has_webhooks(&self) -> bool {
+        !self.admissions.is_empty() || self.converted().next().is_some()
+    }
+
+    /// Whether it serves webhooks whose certificates are of this origin.
+    pub fn has_certificates(&self, origin: Certificates) -> bool {
+        self.has_webhooks() && self.config.certificates == origin
+    }
+
+    /// The kind of a Rust type, by the path of the type: one of `src/api/`, or a built-in kind.
+    pub fn kind_of_type(&self, path: &[String]) -> Option<ResourceType> {
+        if let [_, api, module, version, _] = path
+            && api == "api"
+            && path[0] != "k8s_openapi"
+        {
+            let kind = self
+                .kinds
+                .iter()
+                .find(|kind| kind.table.module_name() == *module)?;
+            let mut versions = kind.crd.versions.iter();
+            let version = versions.find(|it| version_module(&it.name) == *version)?;
+            return Some(ResourceType::of(kind.crd, &version.name));
+        }
+        let path = path.join("::");
+        builtin_kinds()
+            .filter_map(|name| ResourceType::named(&name, &[]).ok())
+            .find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
+    }
+
+    /// What reports call a subject: `KIND.GROUP`, or the name of the operator.
+    pub fn name_of(&self, subject: Subject) -> String {
+        match subject {
+            Subject::Operator => self.config.name.clone(),
+            Subject::Kind(id) => self[id].table.full_name(),
+        }
     }
 }

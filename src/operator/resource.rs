@@ -32,6 +32,73 @@ impl ResourceType {
         }
     }
 
+    /// Finds a kind among the built-in ones and those of the project. A plural in the entry (`KIND:PLURAL`) takes precedence.
+    pub fn named(name: &str, apis: &[Api]) -> Result<Self, ResourceError> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let (group, version, kind) = match parts.as_slice() {
+            [version, kind] => ("", *version, *kind),
+            [group, version, kind] => (*group, *version, *kind),
+            _ => {
+                let kind = name.rsplit('/').next().unwrap_or_default();
+                return Err(ResourceError::Form(name.into(), of_kind(kind, apis)));
+            }
+        };
+        let (kind, plural) = match kind.split_once(':') {
+            Some((kind, plural)) => (kind, Some(plural)),
+            None => (kind, None),
+        };
+        let plain = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+        };
+        let parts = [version, kind, plural.unwrap_or("x")];
+        let is_version =
+            version.starts_with('v') && version[1..].starts_with(|c: char| c.is_ascii_digit());
+        let is_core = group == "core";
+        if parts.iter().any(|part| part.is_empty() || !plain(part))
+            || !plain(group)
+            || !is_version
+            || is_core
+        {
+            // GROUP/KIND
+            let near = match of_group(version, kind, apis) {
+                near if near.is_empty() => of_kind(kind, apis),
+                near => near,
+            };
+            return Err(ResourceError::Form(name.into(), near));
+        }
+        let known = apis
+            .iter()
+            .find(|api| api.group == group && api.names.kind == kind)
+            .map(|api| (api.names.plural.as_str(), api.scope == Scope::Namespaced))
+            .or_else(|| {
+                BUILTIN
+                    .iter()
+                    .find(|builtin| (builtin.0, builtin.1, builtin.2) == (group, version, kind))
+                    .map(|builtin| (builtin.3, builtin.4))
+            });
+        let (plural, namespaced) = match (plural, known) {
+            (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
+            (None, Some(known)) => known,
+            (None, None) => {
+                let near = of_group(group, kind, apis);
+                let known = whole_group(group);
+                return Err(match (near.is_empty(), known.is_empty()) {
+                    (false, _) => ResourceError::Near(name.into(), near),
+                    (true, false) => ResourceError::Unknown(name.into(), known),
+                    (true, true) => ResourceError::Plural(name.into()),
+                });
+            }
+        };
+        Ok(Self {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            plural: plural.into(),
+            namespaced,
+        })
+    }
+
     /// The plural, with the group unless it is the core group: `configmaps`, `deployments.apps`.
     pub fn name(&self) -> String {
         match self.group.as_str() {
@@ -127,23 +194,6 @@ pub enum ResourceError {
 }
 
 impl ResourceError {
-    /// The kind, as it is in `operator.toml`.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Form(name, _)
-            | Self::Plural(name)
-            | Self::Near(name, _)
-            | Self::Unknown(name, _)
-            | Self::Meant(name, _)
-            | Self::Unwatched(name)
-            | Self::NoType(name)
-            | Self::Newer(name)
-            | Self::NotServed(name, _)
-            | Self::NoVersion(name, _)
-            | Self::Own(name) => name,
-        }
-    }
-
     pub fn help(&self) -> String {
         match self {
             Self::Form(_, near) if near.is_empty() => {
@@ -182,86 +232,19 @@ fn write(kinds: &[String]) -> String {
     }
 }
 
-/// Finds a kind among the built-in ones and those of the project. A plural in the entry (`KIND:PLURAL`) takes precedence.
-pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> {
-    let parts: Vec<&str> = name.split('/').collect();
-    let (group, version, kind) = match parts.as_slice() {
-        [version, kind] => ("", *version, *kind),
-        [group, version, kind] => (*group, *version, *kind),
-        _ => {
-            let kind = name.rsplit('/').next().unwrap_or_default();
-            return Err(ResourceError::Form(name.into(), of_kind(kind, apis)));
-        }
-    };
-    let (kind, plural) = match kind.split_once(':') {
-        Some((kind, plural)) => (kind, Some(plural)),
-        None => (kind, None),
-    };
-    let plain = |text: &str| {
-        text.bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
-    };
-    let parts = [version, kind, plural.unwrap_or("x")];
-    let is_version =
-        version.starts_with('v') && version[1..].starts_with(|c: char| c.is_ascii_digit());
-    let is_core = group == "core";
-    if parts.iter().any(|part| part.is_empty() || !plain(part))
-        || !plain(group)
-        || !is_version
-        || is_core
-    {
-        // GROUP/KIND
-        let near = match of_group(version, kind, apis) {
-            near if near.is_empty() => of_kind(kind, apis),
-            near => near,
-        };
-        return Err(ResourceError::Form(name.into(), near));
-    }
-    let known = apis
-        .iter()
-        .find(|api| api.group == group && api.names.kind == kind)
-        .map(|api| (api.names.plural.as_str(), api.scope == Scope::Namespaced))
-        .or_else(|| {
-            BUILTIN
-                .iter()
-                .find(|builtin| (builtin.0, builtin.1, builtin.2) == (group, version, kind))
-                .map(|builtin| (builtin.3, builtin.4))
-        });
-    let (plural, namespaced) = match (plural, known) {
-        (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
-        (None, Some(known)) => known,
-        (None, None) => {
-            let near = of_group(group, kind, apis);
-            let known = whole_group(group);
-            return Err(match (near.is_empty(), known.is_empty()) {
-                (false, _) => ResourceError::Near(name.into(), near),
-                (true, false) => ResourceError::Unknown(name.into(), known),
-                (true, true) => ResourceError::Plural(name.into()),
-            });
-        }
-    };
-    Ok(ResourceType {
-        group: group.into(),
-        version: version.into(),
-        kind: kind.into(),
-        plural: plural.into(),
-        namespaced,
-    })
-}
-
 /// The built-in kinds that have types in k8s-openapi, as in `owns`.
 pub fn builtin_kinds() -> impl Iterator<Item = String> {
     BUILTIN
         .iter()
         .map(|it| written(&(it.0, it.1, it.2)))
         .filter(|kind| {
-            let resource = resolve(kind, &[]);
+            let resource = ResourceType::named(kind, &[]);
             resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
         })
 }
 
 /// Finds the kind of a controller: a built-in one with a type of k8s-openapi, or a kind of the project that has only types.
-pub fn resolve_watched<'a>(
+pub fn watched<'a>(
     name: &str,
     kinds: impl Iterator<Item = (&'a Kind, &'a Api)>,
 ) -> Result<ResourceType, ResourceError> {
@@ -276,7 +259,7 @@ pub fn resolve_watched<'a>(
     let kinds: Vec<(&Kind, &Api)> = kinds.collect();
     let is_meant = |(own, _): &&(&Kind, &Api)| own.group == group && own.kind == kind;
     let Some((own, api)) = kinds.iter().find(is_meant) else {
-        let resource = resolve(name, &[]).map_err(|_| {
+        let resource = ResourceType::named(name, &[]).map_err(|_| {
             let apis: Vec<Api> = kinds.iter().map(|(_, api)| (*api).clone()).collect();
             unwatchable(name, &apis)
         })?;
@@ -286,7 +269,7 @@ pub fn resolve_watched<'a>(
             None => Err(ResourceError::NoType(name.into())),
         };
     };
-    let resource = resolve(name, std::slice::from_ref(api))?;
+    let resource = ResourceType::named(name, std::slice::from_ref(api))?;
     if own.has_controller() {
         return Err(ResourceError::Own(name.into()));
     }
@@ -304,7 +287,7 @@ pub fn resolve_watched<'a>(
 
 /// The error about a kind that is neither built in nor in the project.
 fn unwatchable(name: &str, apis: &[Api]) -> ResourceError {
-    match resolve(name, apis) {
+    match ResourceType::named(name, apis) {
         Err(ResourceError::Near(name, near) | ResourceError::Unknown(name, near)) => {
             ResourceError::Meant(name, near)
         }
@@ -319,8 +302,9 @@ mod tests {
 
     #[test]
     fn kinds_are_resolved() {
-        let resolved =
-            |name| resolve(name, &[]).map(|resource| (resource.plural, resource.namespaced));
+        let resolved = |name| {
+            ResourceType::named(name, &[]).map(|resource| (resource.plural, resource.namespaced))
+        };
         assert_eq!(
             resolved("apps/v1/Deployment"),
             Ok(("deployments".into(), true))
@@ -430,7 +414,8 @@ mod tests {
         };
         let mut paths = vec![];
         for builtin in &BUILTIN {
-            let kind = resolve(&written(&(builtin.0, builtin.1, builtin.2)), &[]).unwrap();
+            let kind =
+                ResourceType::named(&written(&(builtin.0, builtin.1, builtin.2)), &[]).unwrap();
             if let Some(path) = kind.k8s_openapi_path() {
                 paths.push((
                     path,
@@ -446,7 +431,7 @@ mod tests {
             .into_iter()
             .map(|(path, names)| (path.to_owned(), names));
         assert_eq!(paths, types.collect::<Vec<_>>());
-        let renamed = resolve("v1/ConfigMap:maps", &[]).unwrap();
+        let renamed = ResourceType::named("v1/ConfigMap:maps", &[]).unwrap();
         assert_eq!(renamed.k8s_openapi_path(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! The versions of a kind between which the operator converts: what follows from their schemas and from `operator.toml`.
 
-use crate::config::{Kind, Paths, Place, Renamed, Source, Step};
+use super::KindId;
+use crate::config::{ConfigError, Kind, Paths, Place, Renamed, Source, Step};
 use crate::{
     conversion::{self, Derivation, End, Path, Rename, RenameError, derive, resolve},
     crd::{Api, Version},
@@ -48,17 +49,7 @@ pub struct Spoke<'a> {
 
 /// A part of a kind in `operator.toml` that its CRD contradicts.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{kind}: {problem}")]
-pub struct ConversionError {
-    /// `KIND.GROUP`.
-    pub kind: String,
-    pub problem: Box<Problem>,
-    /// In the table of the kind.
-    steps: Vec<Step>,
-}
-
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Problem {
+enum Problem {
     #[error("its CRD has no version `{version}`; it has {}", known.join(", "))]
     NoVersion { version: String, known: Vec<String> },
     #[error("`{0}` is the hub, which is the target of all renames")]
@@ -82,9 +73,9 @@ pub enum Problem {
     Rename(#[from] RenameError),
 }
 
-impl ConversionError {
-    pub fn help(&self) -> String {
-        match &*self.problem {
+impl Problem {
+    fn help(&self) -> String {
+        match self {
             Problem::NoVersion { known, .. } if known.len() == 1 => {
                 "only one version is left, so nothing is converted: remove `hub`, `renames` and `sensitive`".into()
             }
@@ -106,12 +97,13 @@ impl ConversionError {
         }
     }
 
-    /// The place in `operator.toml`; `index` is that of the kind.
-    pub fn place(&self, index: usize) -> Place {
-        self.steps
-            .iter()
-            .cloned()
-            .fold(Place::of("kind").then(index), Place::then)
+    /// The error about this part of the table of a kind.
+    fn of(&self, id: KindId, kind: &Kind, steps: &[Step]) -> ConfigError {
+        ConfigError::at(
+            steps.iter().cloned().fold(id.place(), Place::then),
+            format!("{}: {self}", kind.full_name()),
+            self.help(),
+        )
     }
 }
 
@@ -123,16 +115,31 @@ impl Kind {
     }
 }
 
+/// The errors about versions that the CRD of a kind does not have.
+pub(super) fn unknown_versions(id: KindId, kind: &Kind, api: &Api) -> Vec<ConfigError> {
+    let is_unknown = |(_, version): &(usize, &String)| api.version(version).is_none();
+    let versions = kind.versions.iter().enumerate().filter(is_unknown);
+    versions
+        .map(|(index, version)| {
+            ConfigError::at(
+                id.place().then("versions").then(index),
+                format!(
+                    "operator.toml names the version `{version}` of {}, but its spec has no such version",
+                    kind.kind
+                ),
+                "remove it from `versions` in operator.toml",
+            )
+        })
+        .collect()
+}
+
 /// The conversions that the operator serves for a kind; `None` if there is no hub, or if all versions have equal schemas.
-pub fn conversions<'a>(
+pub(super) fn conversions<'a>(
+    id: KindId,
     kind: &'a Kind,
     api: &'a Api,
-) -> Result<Option<Conversions<'a>>, ConversionError> {
-    let failed = |problem: Problem, steps: &[Step]| ConversionError {
-        kind: kind.full_name(),
-        problem: problem.into(),
-        steps: steps.to_vec(),
-    };
+) -> Result<Option<Conversions<'a>>, ConfigError> {
+    let failed = |problem: Problem, steps: &[Step]| problem.of(id, kind, steps);
     let of = |key| [Step::from(key)];
     let known = || -> Vec<String> {
         api.versions

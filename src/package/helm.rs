@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{path, yaml::Error, yaml::text};
+use super::{path, yaml::text};
 use crate::{
-    manifests::{NamespaceSelection, Namespaces, Object, Operator, Role, manifests},
+    config::Namespaces,
+    manifests::{Object, Role, manifests},
+    operator::{NamespaceSelection, Operator},
     plan::Owner,
     template::plain,
 };
@@ -30,16 +32,16 @@ const LARGEST_CRDS: usize = 2_000_000;
 /// The files of the chart, with their owners; none without an image, because nothing could run. `crds` returns the definitions that an
 /// operator installs.
 pub fn files(
-    operator: &Operator,
-    crds: impl FnOnce(&Operator) -> Vec<Value>,
-) -> Result<Vec<(String, Owner, String)>, Error> {
-    let Some(image) = &operator.image else {
-        return Ok(vec![]);
+    operator: &Operator<'_>,
+    crds: impl FnOnce(&Operator<'_>) -> Vec<Value>,
+) -> Vec<(String, Owner, String)> {
+    let Some(image) = &operator.config.image else {
+        return vec![];
     };
-    let marks = Placeholders::absent_from(&format!("{operator:?}"));
+    let marks = Placeholders::absent_from(&format!("{:?}", operator.config));
     let installed = templated(operator, &marks);
     let mut files = vec![];
-    let folder = format!("charts/{}", operator.name);
+    let folder = format!("charts/{}", operator.config.name);
     let mut documents: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for mut object in manifests(&installed).objects {
         let path = match further_role(&installed, &object, &marks) {
@@ -55,9 +57,9 @@ pub fn files(
         }
     }
     for (path, documents) in documents {
-        let whole = text(&path, COMMENT, &documents)?;
+        let whole = text(COMMENT, &documents);
         let (condition, end) = condition(operator, &path);
-        let text = marks.fill(&whole, &operator.name);
+        let text = marks.fill(&whole, &operator.config.name);
         files.push((path, Owner::Tool, format!("{condition}{text}{end}")));
     }
     let mut templates = vec![];
@@ -65,7 +67,7 @@ pub fn files(
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{folder}/templates/crds/{name}.yaml");
         definition["metadata"]["annotations"][marks.name(Form::Keep)] = "".into();
-        let text = marks.fill(&text(&path, COMMENT, &[definition])?, &operator.name);
+        let text = marks.fill(&text(COMMENT, &[definition]), &operator.config.name);
         let text = format!("{{{{- if $.Values.crds.enabled }}}}\n{text}{{{{- end }}}}\n");
         templates.push((path, Owner::Tool, text));
     }
@@ -80,7 +82,7 @@ pub fn files(
         (
             "values.yaml",
             Owner::Merged,
-            values::text(operator, image, has_crds)?,
+            values::text(operator, image, has_crds),
         ),
         (
             "values.schema.json",
@@ -96,37 +98,36 @@ pub fn files(
         files.push((format!("{folder}/{name}"), owner, text));
     }
     for (name, owner) in [("_helpers.tpl", Owner::Tool), ("NOTES.txt", Owner::Merged)] {
-        let text = plain(&format!("charts/{name}")).replace("operator-name", &operator.name);
+        let text = plain(&format!("charts/{name}")).replace("operator-name", &operator.config.name);
         files.push((format!("{folder}/templates/{name}"), owner, text));
     }
-    Ok(files)
+    files
 }
 
 /// The operator with placeholders for its namespaces, and with everything that several replicas have.
-fn templated(operator: &Operator, marks: &Placeholders) -> Operator {
+fn templated<'a>(operator: &Operator<'a>, marks: &Placeholders) -> Operator<'a> {
     let mut operator = operator.clone();
-    operator.deployment.replicas = Some(operator.deployment.replicas().max(2));
-    operator.namespace = marks.name(Form::Namespace);
-    if let Namespaces::Listed(_) = operator.namespaces {
-        operator.namespaces = Namespaces::Listed(vec![marks.name(Form::WatchedNamespace)]);
+    let config = operator.config.to_mut();
+    config.deployment.replicas = Some(config.deployment.replicas().max(2));
+    if let Namespaces::Listed(_) = config.namespaces {
+        config.namespaces = Namespaces::Listed(vec![marks.name(Form::WatchedNamespace)]);
         // that of the release may be among them
-        if let Some(webhooks) = &mut operator.webhooks {
-            webhooks.selection = NamespaceSelection::Package;
-        }
+        operator.selection = NamespaceSelection::Package;
     }
+    operator.namespace = marks.name(Form::Namespace);
     operator
 }
 
 /// What a role is for that cluster-scoped kinds need in a fixed namespace; `None` for all other objects. In the chart, the release's namespace
 /// and the watched ones may be the same, or that of events.
 fn further_role(
-    installed: &Operator,
+    installed: &Operator<'_>,
     object: &Object,
     marks: &Placeholders,
 ) -> Option<&'static str> {
     let namespace = &object.value["metadata"]["namespace"];
     let is_at = |form| *namespace == *marks.name(form);
-    let is_watched = match installed.namespaces {
+    let is_watched = match installed.config.namespaces {
         Namespaces::Listed(_) => is_at(Form::WatchedNamespace),
         Namespaces::All | Namespaces::Own => is_at(Form::Namespace),
     };
@@ -150,7 +151,7 @@ fn rename_role(value: &mut Value, purpose: &str) {
 }
 
 /// An object with placeholders; `None` if the chart does not install it.
-fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option<Value> {
+fn template(operator: &Operator<'_>, object: Object, marks: &Placeholders) -> Option<Value> {
     let Object {
         role, mut value, ..
     } = object;
@@ -190,7 +191,7 @@ fn template(operator: &Operator, object: Object, marks: &Placeholders) -> Option
     Some(value)
 }
 
-fn deployment(operator: &Operator, value: &mut Value, marks: &Placeholders) {
+fn deployment(operator: &Operator<'_>, value: &mut Value, marks: &Placeholders) {
     let optional = |values: &'static str| Value::from(marks.name(Form::Optional(values)));
     let spec = &mut value["spec"];
     spec["replicas"] = marks.name(Form::Scalar("$.Values.replicaCount")).into();
@@ -211,7 +212,8 @@ fn deployment(operator: &Operator, value: &mut Value, marks: &Placeholders) {
     pod["priorityClassName"] = marks.name(class).into();
 
     let container = &mut pod["containers"][0];
-    let own = container["env"].as_array().map_or(0, Vec::len) - operator.deployment.env.0.len();
+    let own =
+        container["env"].as_array().map_or(0, Vec::len) - operator.config.deployment.env.0.len();
     let mut variables = container["env"].take();
     container["env"] = match variables.as_array_mut() {
         Some(variables) if own > 0 => {
@@ -221,7 +223,7 @@ fn deployment(operator: &Operator, value: &mut Value, marks: &Placeholders) {
         }
         _ => optional("env"),
     };
-    if let Namespaces::Listed(_) = operator.namespaces {
+    if let Namespaces::Listed(_) = operator.config.namespaces {
         let joined = "join \",\" $.Values.watchNamespaces | quote";
         container["env"][0]["value"] = marks.name(Form::Scalar(joined)).into();
     }
@@ -241,9 +243,9 @@ fn deployment(operator: &Operator, value: &mut Value, marks: &Placeholders) {
 }
 
 /// What is around a file that is not always installed, or is installed several times.
-fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
+fn condition(operator: &Operator<'_>, path: &str) -> (&'static str, &'static str) {
     if path.ends_with(&self::path(&Role::DisruptionBudget))
-        && operator.deployment.disruption_budget.is_none()
+        && operator.config.deployment.disruption_budget.is_none()
     {
         return (
             "{{- if gt (int $.Values.replicaCount) 1 }}\n",
@@ -257,7 +259,7 @@ fn condition(operator: &Operator, path: &str) -> (&'static str, &'static str) {
     {
         return ("{{- if $.Values.prometheus.enabled }}\n", "{{- end }}\n");
     }
-    let is_listed = matches!(operator.namespaces, Namespaces::Listed(_));
+    let is_listed = matches!(operator.config.namespaces, Namespaces::Listed(_));
     if is_listed && path.ends_with(&self::path(&Role::NamespacedPermissions)) {
         (
             "{{- range $.Values.watchNamespaces }}\n---\n",

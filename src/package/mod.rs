@@ -7,7 +7,7 @@ mod yaml;
 
 use crate::manifests::Role;
 
-pub use yaml::{Error, text};
+pub use yaml::text;
 
 /// The file of an object, in the folder of a package.
 fn path(role: &Role) -> String {

@@ -10,11 +10,12 @@ mod service_version;
 
 use serde_json::{Value, json};
 
-use super::{yaml::Error, yaml::text};
+use super::yaml::text;
 use crate::{
     config::{Certificates, Image},
     crd::Api,
-    manifests::{NamespaceSelection, Object, Operator, Role, manifests},
+    manifests::{Object, Role, manifests},
+    operator::{NamespaceSelection, Operator},
     plan::Owner,
 };
 
@@ -36,25 +37,21 @@ pub struct OwnKind<'a> {
 }
 
 /// The files of the bundle and of the catalog, with their owners; none without an image whose tag is a version.
-pub fn files(
-    operator: &Operator,
-    kinds: &[OwnKind<'_>],
-) -> Result<Vec<(String, Owner, String)>, Error> {
-    let image = operator.image.as_deref().unwrap_or_default();
+pub fn files(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<(String, Owner, String)> {
+    let image = operator.config.image.as_deref().unwrap_or_default();
     let Some(version) = Image::of(image).version() else {
-        return Ok(vec![]);
+        return vec![];
     };
-    let name = &operator.name;
+    let name = &operator.config.name;
     let objects = manifests(&installed(operator)).objects;
     let mut files = vec![];
     let mut add = |path: String, owner, comment, value: &Value| {
-        let text = text(&path, comment, std::slice::from_ref(value))?;
+        let text = text(comment, std::slice::from_ref(value));
         files.push((path, owner, text));
-        Ok(())
     };
     for kind in kinds {
         let path = format!("bundle/manifests/{}.crd.yaml", kind.api.name());
-        add(path, Owner::Tool, COMMENT, &kind.api.definition())?;
+        add(path, Owner::Tool, COMMENT, &kind.api.definition());
     }
     for Object { role, value, .. } in &objects {
         let file = match role {
@@ -72,14 +69,14 @@ pub fn files(
             metadata.shift_remove("namespace");
         }
         let path = format!("bundle/manifests/{name}-{file}.yaml");
-        add(path, Owner::Tool, COMMENT, &value)?;
+        add(path, Owner::Tool, COMMENT, &value);
     }
     let path = format!("bundle/manifests/{name}.clusterserviceversion.yaml");
     let service_version = service_version::object(operator, kinds, objects, &version);
-    add(path, Owner::Merged, MERGED, &service_version)?;
+    add(path, Owner::Merged, MERGED, &service_version);
     let annotations = json!({"annotations": annotations(name)});
     let path = "bundle/metadata/annotations.yaml".to_owned();
-    add(path, Owner::Merged, MERGED, &annotations)?;
+    add(path, Owner::Merged, MERGED, &annotations);
     let bundle = format!("{}-bundle:v{version}", Image::of(image).repository);
     files.push(("bundle/Dockerfile".into(), Owner::Merged, dockerfile(name)));
     files.push((
@@ -87,17 +84,15 @@ pub fn files(
         Owner::User,
         catalog(&bundle),
     ));
-    Ok(files)
+    files
 }
 
 /// The operator with the certificates that OLM mounts and webhooks whose namespaces OLM chooses, and without a conversion in its CRDs, which
 /// OLM adds.
-fn installed(operator: &Operator) -> Operator {
+fn installed<'a>(operator: &Operator<'a>) -> Operator<'a> {
     let mut operator = operator.clone();
-    if let Some(webhooks) = &mut operator.webhooks {
-        webhooks.certificates = Certificates::CertManager;
-        webhooks.selection = NamespaceSelection::Package;
-    }
+    operator.config.to_mut().certificates = Certificates::CertManager;
+    operator.selection = NamespaceSelection::Package;
     operator
 }
 

@@ -4,35 +4,16 @@
 
 use serde_json::Value;
 
-/// A file could not be written as YAML.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {path} as YAML: {source}")]
-pub struct Error {
-    path: String,
-    source: serde_saphyr::ser::Error,
-}
-
 /// The YAML of a value, without a comment.
-pub fn plain(value: &Value) -> Result<String, Error> {
-    serde_saphyr::to_string(value).map_err(|source| Error {
-        path: "values.yaml".to_owned(),
-        source,
-    })
+pub fn plain(value: &Value) -> String {
+    serde_saphyr::to_string(value).expect("a JSON value can be written as YAML")
 }
 
 /// The text of a file: a comment and the documents.
-pub fn text(path: &str, comment: &str, documents: &[Value]) -> Result<String, Error> {
-    let mut text = format!("# {comment}\n");
-    for (index, document) in documents.iter().enumerate() {
-        if index > 0 {
-            text.push_str("---\n");
-        }
-        let yaml = serde_saphyr::to_string(document).map_err(|source| Error {
-            path: path.to_owned(),
-            source,
-        })?;
-        text.push_str(yaml.trim_end());
-        text.push('\n');
-    }
-    Ok(text)
+pub fn text(comment: &str, documents: &[Value]) -> String {
+    let documents: Vec<String> = documents
+        .iter()
+        .map(|document| format!("{}\n", plain(document).trim_end()))
+        .collect();
+    format!("# {comment}\n{}", documents.join("---\n"))
 }

@@ -1,9 +1,11 @@
 //! What is generated, of a kind and of the whole project.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{conversion::Converted, fault_test::Case, generated_test::Typed};
-use crate::{diagnostic::Diagnostic, manifests::Object, plan::Tree};
+use crate::{diagnostic::Diagnostic, manifests::Object, operator::Subject, plan::Tree};
 
 /// The folder with the records of the types of fields.
 pub const RECORD: &str = ".operator/types/";
@@ -19,19 +21,27 @@ pub const STYLES: &str = ".operator/scaffolds/";
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
     pub tree: Tree,
-    /// The diagnostics, by the kind (`KIND.GROUP`) or the project's name.
-    pub diagnostics: Vec<(String, Diagnostic)>,
+    pub diagnostics: Vec<(Subject, Diagnostic)>,
     /// The kinds with conversions.
     pub converted: Vec<Converted>,
     /// The objects in `manifests/`.
     pub objects: Vec<Object>,
 }
+
+/// The user's decisions about generated files.
+#[derive(Clone, Debug, Default)]
+pub struct UserFiles {
+    /// Those that the user deleted. No other generated file may name them.
+    pub removed: BTreeSet<String>,
+    /// Those that the user took over.
+    pub adopted: BTreeSet<String>,
+}
+
 /// The properties of a kind that files of the whole project need.
 #[derive(Default)]
 pub struct KindArtifacts {
     pub typed: Vec<Typed>,
     pub sample: Option<Value>,
-    pub has_status: bool,
     /// How its controller is tested, if it has one of its own.
     pub case: Option<Case>,
     /// The conversions between its versions, if there are any.

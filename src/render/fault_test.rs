@@ -4,12 +4,11 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 use serde_json::json;
 
-use super::registry::Watched;
 use crate::{
-    config::{Namespaces, Source},
+    config::{Certificates, Namespaces, Source},
     crd::Api,
-    manifests::{self, WATCHED},
-    operator::{Admission, Controller, Project, ResourceError, ResourceType, Table},
+    manifests,
+    operator::{Admission, Controller, Operator, Related, ResourceType},
     rust::code::{chain, indented, list, literal, untouched},
     template::fill,
 };
@@ -84,21 +83,25 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn new(controller: &Controller<'_>, watched: &Watched, sample: Option<String>) -> Self {
-        let owns = watched.owns.iter().zip(controller.owns);
-        let waiting = owns.filter(|(_, owned)| owned.update.waits_for_deletion());
+    pub fn new(controller: &Controller, sample: Option<String>) -> Self {
+        let children = controller.owns.iter();
+        let waiting = children.clone().filter(|it| it.update.waits_for_deletion());
         Self {
             module: controller.module.clone(),
             sample,
-            fails: controller.sample_fails.map(str::to_owned),
-            keeps: watched.keeps.iter().map(ResourceType::name).collect(),
-            waiting: waiting.map(|((found, _), _)| found.name()).collect(),
+            fails: controller.sample_fails.clone(),
+            keeps: controller
+                .keeps
+                .iter()
+                .map(|it| it.resource.name())
+                .collect(),
+            waiting: waiting.map(|it| it.related.resource.name()).collect(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
             depends_on_history: controller.scaffold.depends_on_history,
             concerned: [&controller.resource]
                 .into_iter()
-                .chain(watched.owns.iter().map(|(resource, _)| resource))
+                .chain(children.map(|it| &it.related.resource))
                 .cloned()
                 .collect(),
         }
@@ -126,7 +129,7 @@ impl Case {
         }
     }
 
-    fn test(&self, admissions: &[Admission<'_>]) -> Option<Test> {
+    fn test(&self, admissions: &[Admission]) -> Option<Test> {
         let sample = self.sample.as_ref()?;
         let name = self.module.trim_end_matches('_').to_owned();
         let add = match self.fails {
@@ -161,12 +164,8 @@ impl Case {
 }
 
 /// The tests of the controllers; `None` where no kind has a sample. Controllers of one kind share its sample, and so a test.
-pub fn text(
-    project: &Project,
-    controllers: &[Controller<'_>],
-    admissions: &[Admission<'_>],
-    cases: Vec<Case>,
-) -> Result<Option<String>, ResourceError> {
+pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
+    let controllers = &operator.controllers;
     let unused: Vec<PolicyRule> = cases.iter().flat_map(|case| case.unused.clone()).collect();
     let mut merged: Vec<Case> = vec![];
     for case in cases {
@@ -176,7 +175,7 @@ pub fn text(
             None => merged.push(case),
         }
     }
-    let constant = |name: &str, counts: fn(&Controller<'_>) -> bool| {
+    let constant = |name: &str, counts: fn(&Controller) -> bool| {
         let mut names: Vec<String> = vec![];
         for controller in controllers.iter().filter(|it| counts(it)) {
             let ResourceType { kind, group, .. } = &controller.resource;
@@ -195,25 +194,25 @@ pub fn text(
             list(&head, ['[', ']'], &names, ";")
         }
     };
-    let rules = controllers.iter().flat_map(|it| it.rules);
+    let rules = controllers.iter().flat_map(|it| &it.rules);
     // The CRDs are installed before the operator starts, so it only gets them.
-    let crds: Vec<String> = project.ensured_crds().map(Api::name).collect();
+    let crds: Vec<String> = operator.ensured_crds().map(Api::name).collect();
     let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
     let crds = crds.into_iter().flatten().map(|mut rule| {
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
     // The CRDs have one version in `status.storedVersions`, so the operator only gets them.
-    let migrated = project.migrated_kinds();
+    let migrated: Vec<&Api> = operator.migrated_crds().collect();
     let migration = (!migrated.is_empty()).then(|| manifests::migration_rules(&migrated));
     let migration = migration.into_iter().flatten().map(|mut rule| {
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
-    let renewal = project.manages_certificates();
-    let renewal = renewal.then(|| manifests::renewal_rule(&project.config.name));
+    let renewal = operator.has_certificates(Certificates::Managed);
+    let renewal = renewal.then(|| manifests::renewal_rule(&operator.config.name));
     // nobody reads the metrics
-    let protected = project.config.monitoring.protected;
+    let protected = operator.config.monitoring.protected;
     let reviews = protected.then(manifests::review_rules);
     let rules: Vec<String> = rules
         .map(manifests::policy_rule)
@@ -226,28 +225,28 @@ pub fn text(
         .collect();
     let tests: Vec<Test> = merged
         .iter()
-        .filter_map(|case| case.test(admissions))
+        .filter_map(|case| case.test(&operator.admissions))
         .collect();
     let context = Context {
-        name: &project.config.name,
+        name: &operator.config.name,
         kinds: constant("KINDS", |_| true),
-        existing: constant("EXISTING", |controller| controller.named().is_some()),
+        existing: constant("EXISTING", |controller| !controller.is_own()),
         pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
-        has_webhooks: project.has_webhooks(),
-        manages_certificates: project.manages_certificates(),
+        has_webhooks: operator.has_webhooks(),
+        manages_certificates: operator.has_certificates(Certificates::Managed),
         webhook_samples: tests.iter().filter(|it| it.is_admitted).cloned().collect(),
         history_of_failures: merged
             .iter()
             .any(|case| case.depends_on_history && case.fails.is_some()),
         has_providers: tests.iter().any(|test| test.has_provider),
-        namespaces: !matches!(project.config.namespaces, Namespaces::All),
-        foreign: !foreign_specs(project, controllers, admissions).is_empty(),
-        declared: variable("declared", &declared(project, controllers)?),
+        namespaces: !matches!(operator.config.namespaces, Namespaces::All),
+        foreign: !foreign_specs(operator).is_empty(),
+        declared: variable("declared", &declared(operator)),
         rules: variable("unchecked", &rules),
         tests,
     };
     let text = || untouched(&fill("tests/all/faults.rs.j2", &context));
-    Ok((!context.tests.is_empty()).then(text))
+    (!context.tests.is_empty()).then(text)
 }
 
 /// The file with what takes the place of cert-manager in tests.
@@ -257,22 +256,19 @@ pub const CERT_MANAGER: &str = "tests/all/support/cert-manager.yaml";
 pub const PROMETHEUS_OPERATOR: &str = "tests/all/support/prometheus-operator.yaml";
 
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
-pub fn foreign_specs(
-    project: &Project,
-    controllers: &[Controller<'_>],
-    admissions: &[Admission<'_>],
-) -> String {
-    let reconciled = controllers.iter().filter_map(|it| it.definition);
-    let admitted = admissions.iter().filter_map(|it| it.definition);
+pub fn foreign_specs(operator: &Operator<'_>) -> String {
+    let reconciled = operator.controllers.iter().filter_map(|it| it.kind);
+    let admitted = operator.admissions.iter().filter_map(|it| it.kind);
     let mut specs: Vec<String> = reconciled
         .chain(admitted)
-        .filter(|(kind, _)| kind.source() == Source::Foreign)
-        .map(|(kind, _)| literal(&kind.spec))
+        .map(|kind| operator[kind].table)
+        .filter(|table| table.source() == Source::Foreign)
+        .map(|table| literal(&table.spec))
         .collect();
-    if project.mounts_certificates() {
+    if operator.has_certificates(Certificates::CertManager) {
         specs.push(literal(CERT_MANAGER));
     }
-    if project.config.monitoring.prometheus {
+    if operator.config.monitoring.prometheus {
         specs.push(literal(PROMETHEUS_OPERATOR));
     }
     specs.sort_unstable();
@@ -313,38 +309,30 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
 }
 
 /// Each entry of `owns`, `watches` and `reads`, as a JSON literal.
-fn declared(
-    project: &Project,
-    controllers: &[Controller<'_>],
-) -> Result<Vec<String>, ResourceError> {
+fn declared(operator: &Operator<'_>) -> Vec<String> {
     let mut declared = vec![];
-    for controller in controllers {
-        let Watched {
-            owns,
-            watches,
-            reads,
-            keeps: _,
-        } = Watched::of(controller, &project.apis)?;
-        let (table, name) = match controller.table {
-            Table::Kind(kind) => ("kind", &kind.kind),
-            Table::Controller(named) => ("controller", &named.name),
+    for controller in &operator.controllers {
+        let (table, name) = match &controller.name {
+            None => ("kind", &controller.resource.kind),
+            Some(name) => ("controller", name),
         };
-        let mut declare = |key: &str, entry: &str, resource: &ResourceType, verbs: &[&str]| {
+        let mut declare = |key: &str, related: &Related| {
+            let ResourceType { group, plural, .. } = &related.resource;
             let text = json!({
-                table: name, "key": key, "entry": entry,
-                "group": resource.group, "resource": resource.plural, "verbs": verbs,
+                table: name, "key": key, "entry": related.entry,
+                "group": group, "resource": plural, "verbs": related.verbs,
             });
             declared.push(literal(&text.to_string()));
         };
-        for (entry, (resource, verbs)) in controller.owns.iter().zip(&owns) {
-            declare("owns", &entry.kind, resource, verbs);
+        for child in &controller.owns {
+            declare("owns", &child.related);
         }
-        for (entry, resource) in controller.watches.iter().zip(&watches) {
-            declare("watches", entry, resource, WATCHED);
+        for watched in &controller.watches {
+            declare("watches", watched);
         }
-        for (entry, (resource, verbs)) in controller.reads.iter().zip(&reads) {
-            declare("reads", &entry.kind, resource, verbs);
+        for read in &controller.reads {
+            declare("reads", read);
         }
     }
-    Ok(declared)
+    declared
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::template::fill;
 use crate::{
-    operator::Project,
+    operator::Operator,
     rust::code::{indented, list, literal, untouched},
 };
 
@@ -39,7 +39,7 @@ pub struct Typed {
     pub sample: Option<String>,
 }
 
-pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> String {
+pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> String {
     let tests = typed
         .map(|typed| Test {
             name: format!(
@@ -58,10 +58,10 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
         })
         .collect();
     let context = Context {
-        name: project.config.name.clone(),
-        crate_name: project.config.name.replace('-', "_"),
+        name: operator.config.name.clone(),
+        crate_name: operator.config.name.replace('-', "_"),
         tests,
-        arguments: arguments(&project.config.deployment.args),
+        arguments: arguments(&operator.config.deployment.args),
     };
     untouched(&fill("tests/all/generated.rs.j2", &context))
 }

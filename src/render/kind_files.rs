@@ -1,26 +1,23 @@
 //! The files of one kind, and those of one controller that has a name.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use serde_json::Value;
 
 use super::{
-    RenderError,
-    artifacts::{KindArtifacts, RECORD, Rendered, SPECS, STYLES},
+    artifacts::{KindArtifacts, RECORD, Rendered, SPECS, STYLES, UserFiles},
     conversion::conversion_files,
     fault_test::Case,
     generated_test::Typed,
-    registry::Watched,
     sample::{sample, unevaluated_rules},
 };
 use crate::{
-    config::{Kind, NamedController, Namespaces, Source},
+    config::{Kind, Namespaces, Source},
     conversion::different_versions,
     crd::{Api, Conversion},
     diagnostic::{Code, Diagnostic, Severity},
-    operator::{Admission, Controller, Project, ResourceType, conversions},
+    operator::{Controller, DefinedKind, KindId, Operator, ResourceType, Subject},
     plan::{Owner, Tree},
     rust::{code::untouched, version_module},
-    scaffold::{Existing, Scaffold, Subject, existing_files},
+    scaffold::{self, Existing, Scaffold, existing_files},
     template::fill,
     types,
 };
@@ -28,59 +25,61 @@ use crate::{
 /// The files of one kind.
 pub fn kind_files(
     rendered: &mut Rendered,
-    project: &Project,
-    kind: &Kind,
-    api: &Api,
-    controllers: &[Controller<'_>],
-    admissions: &[Admission<'_>],
-) -> Result<KindArtifacts, RenderError> {
-    let module = kind.module_name();
-    let name = kind.full_name();
+    operator: &Operator<'_>,
+    user_files: &UserFiles,
+    kind: &DefinedKind<'_>,
+) -> KindArtifacts {
+    let DefinedKind {
+        id,
+        table,
+        crd: api,
+        conversions,
+    } = kind;
+    let module = table.module_name();
+    let subject = Subject::Kind(*id);
     let mut say = |diagnostics: Vec<Diagnostic>| {
-        rendered
-            .diagnostics
-            .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
+        let about = diagnostics.into_iter().map(|it| (subject, it));
+        rendered.diagnostics.extend(about);
     };
     let mut made = KindArtifacts::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     say(api.server_fields.diagnostic().into_iter().collect());
     say(api.warnings());
-    let conversions = conversions(kind, api)?;
     let mut facts = vec![];
-    for version_name in &kind.versions {
+    for version_name in &table.versions {
         let version = api
             .version(version_name)
-            .ok_or_else(|| RenderError::Version {
-                kind: kind.kind.clone(),
-                version: version_name.clone(),
-            })?;
+            .expect("resolved operators have known versions");
         let file = version_module(version_name);
         let schema_file = format!("{file}.schema.json");
-        let module_of_version = types::module_with_file(api, version, kind.schema, &schema_file);
+        let module_of_version = types::module_with_file(api, version, table.schema, &schema_file);
         say(module_of_version.diagnostics);
         let mut typed = Typed {
             module: module.clone(),
             version: file.clone(),
             root: module_of_version.facts.root.clone(),
-            spec: kind.spec.clone(),
+            spec: table.spec.clone(),
             sample: None,
         };
-        let is_reconciled = |controller: &Controller<'_>| {
-            let definition = controller.definition.map(|(kind, _)| kind.full_name());
-            definition.as_ref() == Some(&name) && controller.resource.version == *version_name
+        let is_this = |kind: Option<KindId>, resource: &ResourceType| {
+            kind == Some(*id) && resource.version == *version_name
         };
-        let mut reconciling = controllers.iter().filter(|it| is_reconciled(it));
-        let mut admitted = admissions.iter().filter(|admission| {
-            let definition = admission.definition.map(|(kind, _)| kind.full_name());
-            definition.as_ref() == Some(&name) && admission.resource.version == *version_name
-        });
+        let mut reconciling = operator
+            .controllers
+            .iter()
+            .filter(|it| is_this(it.kind, &it.resource));
         let resource = reconciling
+            .clone()
             .next()
             .map(|controller| &controller.resource)
-            .or_else(|| Some(&admitted.next()?.resource));
+            .or_else(|| {
+                let mut admissions = operator.admissions.iter();
+                let admission = admissions.find(|it| is_this(it.kind, &it.resource))?;
+                Some(&admission.resource)
+            });
         if let Some(resource) = resource {
-            typed.sample = sample_file(project, resource);
+            typed.sample = sample_file(user_files, resource);
             made.sample = Some(match sample(api, version) {
                 Ok(sample) => {
                     say(unevaluated_rules(version, &sample));
@@ -90,26 +89,27 @@ pub fn kind_files(
                     let file = typed.sample.iter();
                     let file = file.map(|file| format!("manifests/samples/{file}"));
                     // the tests check one that the user wrote
-                    let file = file.filter(|it| !project.adopted.contains(it));
+                    let file = file.filter(|it| !user_files.adopted.contains(it));
                     say(file.map(|it| none.diagnostic(version, &it)).collect());
                     none.closest
                 }
             });
         }
-        if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
-            made.has_status = version.status_subresource;
+        let own = reconciling.find(|it| it.is_own());
+        if let Some(controller) = own {
+            let scaffold = controller.scaffold;
             if scaffold != Scaffold::first() {
-                let owns = kind.owns.iter().map(|owned| format!("{}\n", owned.kind));
+                let owns = table.owns.iter().map(|owned| format!("{}\n", owned.kind));
                 let path = format!("{STYLES}{}/{module}", scaffold.name);
                 rendered
                     .tree
                     .insert(path, Owner::Tool, owns.collect::<String>());
             }
-            let files = (scaffold.files)(&Subject {
-                operator: &project.config.name,
+            let files = (scaffold.files)(&scaffold::Subject {
+                operator: &operator.config.name,
                 module: module.clone(),
-                in_namespaces: project.config.namespaces != Namespaces::All,
-                cleanup: kind.cleanup,
+                in_namespaces: operator.config.namespaces != Namespaces::All,
+                cleanup: controller.cleanup,
                 api,
                 facts: &module_of_version.facts,
                 sample: made.sample.as_ref(),
@@ -123,19 +123,20 @@ pub fn kind_files(
             };
             let plural = &api.names.plural;
             let mut unused = vec![];
-            if made.has_status && !files.writes_status {
+            if controller.has_status && !files.writes_status {
                 // The example knows no field of the status.
                 unused.push(rule(format!("{plural}/status"), "patch"));
             }
-            if made.has_status && kind.cleanup && kind.owns.is_empty() && !scaffold.has_provider {
+            if controller.has_status
+                && controller.cleanup
+                && controller.owns.is_empty()
+                && !scaffold.has_provider
+            {
                 // To see whether the object still exists when its status cannot be written: the tests remove no object with a finalizer then.
                 unused.push(rule(plural.clone(), "get"));
             }
-            for controller in controllers.iter().filter(|it| is_reconciled(it)) {
-                let watched = Watched::of(controller, &project.apis)?;
-                let case = Case::new(controller, &watched, typed.sample.clone());
-                made.case = Some(case.with_unused(unused.clone()));
-            }
+            let case = Case::new(controller, typed.sample.clone());
+            made.case = Some(case.with_unused(unused));
             rendered.tree.insert(
                 format!("src/controllers/{module}.rs"),
                 Owner::User,
@@ -162,13 +163,13 @@ pub fn kind_files(
         );
         facts.push((version_name.clone(), module_of_version.facts));
     }
-    if let Some(conversions) = &conversions {
-        let converted = conversion_files(&mut rendered.tree, kind, api, conversions, &facts);
+    if let Some(conversions) = conversions {
+        let converted = conversion_files(&mut rendered.tree, table, api, conversions, &facts);
         made.converted = Some(converted);
     }
-    if kind.source() == Source::Own && api.conversion == Conversion::Webhook {
+    if table.source() == Source::Own && api.conversion == Conversion::Webhook {
         rendered.diagnostics.push((
-            name,
+            subject,
             Diagnostic {
                 code: Code::ConversionNotServed,
                 severity: Severity::Warning,
@@ -192,12 +193,12 @@ pub fn kind_files(
         ));
     }
     let is_unconverted = conversions.is_none() && api.conversion == Conversion::None;
-    if kind.source() == Source::Own
+    if table.source() == Source::Own
         && is_unconverted
         && let Some([a, b]) = different_versions(api)
     {
         rendered.diagnostics.push((
-            kind.full_name(),
+            subject,
             Diagnostic {
                 code: Code::ConversionNotServed,
                 severity: Severity::Warning,
@@ -207,12 +208,12 @@ pub fn kind_files(
                 help: Some(format!(
                     "set `hub = {:?}`{} in the kind's table in operator.toml to derive the conversion",
                     api.storage_version().name,
-                    all_versions(kind, api)
+                    all_versions(table, api)
                 )),
             },
         ));
     }
-    Ok(made)
+    made
 }
 
 /// Asks for `versions` with all versions of the CRD, because those that are converted need types. Empty if none is missing.
@@ -228,48 +229,37 @@ fn all_versions(kind: &Kind, api: &Api) -> String {
 }
 
 /// The file in `manifests/samples/`, unless the user deleted it.
-pub(super) fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
+pub(super) fn sample_file(user_files: &UserFiles, resource: &ResourceType) -> Option<String> {
     let file = format!("{}.yaml", resource.name());
     let path = format!("manifests/samples/{file}");
-    (!project.removed.contains(&path)).then_some(file)
+    (!user_files.removed.contains(&path)).then_some(file)
 }
 
-/// The files of a controller that has a name, and how it is tested.
+/// The files of a controller that has this name, and how it is tested.
 pub fn named_files(
     tree: &mut Tree,
-    project: &Project,
-    controller: &Controller<'_>,
-    named: &NamedController,
+    operator: &Operator<'_>,
+    controller: &Controller,
+    name: &str,
     made: &[KindArtifacts],
-    sample: Option<&Value>,
-) -> Result<Case, RenderError> {
+    sample: Option<String>,
+) -> Case {
     let resource = &controller.resource;
-    let (types, root) = match controller.api_module() {
-        None => controller.foreign_type().unwrap_or_default(),
-        Some(module) => {
-            let typed = made
-                .iter()
-                .flat_map(|made| &made.typed)
-                .find(|it| format!("{}::{}", it.module, it.version) == module);
-            let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
-            (format!("crate::api::{module}"), root)
-        }
-    };
-    let file = sample.and_then(|_| sample_file(project, resource));
-    let finalizer = controller.finalizer(&project.config.name);
+    let (types, root) = types_of(controller.api_module.as_deref(), resource, made);
+    let finalizer = controller.finalizer(&operator.config.name);
     let files = existing_files(&Existing {
-        operator: &project.config.name,
-        name: &named.name,
+        operator: &operator.config.name,
+        name,
         module: &controller.module,
         types,
         root,
         kind: &resource.kind,
         plural: &resource.plural,
         namespaced: resource.namespaced,
-        in_namespaces: project.config.namespaces != Namespaces::All,
+        in_namespaces: operator.config.namespaces != Namespaces::All,
         finalizer: controller.cleanup.then_some(finalizer),
-        metadata: controller.watches_metadata(),
-        sample: file.as_deref(),
+        metadata: controller.watches_metadata,
+        sample: sample.as_deref(),
         fill,
     });
     tree.insert(controller.path(), Owner::User, files.controller);
@@ -277,8 +267,24 @@ pub fn named_files(
         let path = format!("tests/all/{}.rs", controller.module);
         tree.insert(path, Owner::User, test);
     }
-    let watched = Watched::of(controller, &project.apis)?;
-    Ok(Case::new(controller, &watched, file))
+    Case::new(controller, sample)
+}
+
+/// The module of a kind's type, and the type's name there.
+pub(super) fn types_of(
+    api_module: Option<&str>,
+    resource: &ResourceType,
+    made: &[KindArtifacts],
+) -> (String, String) {
+    let Some(module) = api_module else {
+        return resource.foreign_type().unwrap_or_default();
+    };
+    let root = made
+        .iter()
+        .flat_map(|made| &made.typed)
+        .find(|it| format!("{}::{}", it.module, it.version) == module)
+        .map(|typed| typed.root.clone());
+    (format!("crate::api::{module}"), root.unwrap_or_default())
 }
 
 const HEADER: &str =

@@ -5,24 +5,22 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
 use super::{
-    RenderError,
-    artifacts::Rendered,
+    artifacts::{KindArtifacts, Rendered, UserFiles},
     cargo_lock,
     conversion::{Converted, conversion_tests},
     fault_test::{self, CERT_MANAGER, Case, PROMETHEUS_OPERATOR},
     generated_test,
-    kind_files::{kind_files, named_files},
-    operator::{Samples, made_of, operator},
+    kind_files::{kind_files, named_files, sample_file},
     packages, registry,
     sample::builtin_sample,
     webhook_files::{add_webhook_files, webhook_host},
     workflow,
 };
 use crate::{
-    config::{Kind, Runtime},
+    config::{Certificates, Runtime},
     crd::Api,
-    manifests::{self},
-    operator::{Controller, Project},
+    manifests::{self, Samples},
+    operator::{Controller, DefinedKind, Operator, Subject},
     package,
     plan::{Owner, Tree},
     rust::{version_module, version_order},
@@ -88,58 +86,39 @@ struct KindNames {
     versions: Vec<String>,
 }
 
-/// Generates all files of a project.
-pub fn render(project: &Project) -> Result<Rendered, RenderError> {
-    let config = &project.config;
+/// Generates all files of an operator.
+pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
+    let config = &operator.config;
     let mut rendered = Rendered::default();
     let mut made = vec![];
-    let kinds: Vec<(&Kind, &Api)> = project.kinds().collect();
-    let all = project.controllers()?;
-    let admissions = project.admissions()?;
-    let files: Vec<_> = kinds
+    let files: Vec<_> = operator
+        .kinds
         .par_iter()
-        .map(|(kind, api)| {
+        .map(|kind| {
             let mut files = Rendered::default();
-            let made = kind_files(&mut files, project, kind, api, &all, &admissions)?;
-            Ok::<_, RenderError>((files, made))
+            let made = kind_files(&mut files, operator, user_files, kind);
+            (files, made)
         })
         .collect();
-    for files in files {
-        let (files, of_kind) = files?;
+    for (files, of_kind) in files {
         rendered.diagnostics.extend(files.diagnostics);
         rendered.tree.extend(files.tree);
         made.push(of_kind);
     }
     let tree = &mut rendered.tree;
+    let samples = samples(operator, &made);
     let mut cases: Vec<Case> = made.iter().filter_map(|made| made.case.clone()).collect();
-    let mut samples = Samples::default();
-    for controller in &all {
-        let sample = match made_of(project, controller.definition, &made) {
-            Some(made) => made.sample.clone(),
-            None => builtin_sample(&controller.resource),
-        };
-        if let Some(named) = controller.named() {
-            let sample = sample.as_ref();
-            cases.push(named_files(
-                tree, project, controller, named, &made, sample,
-            )?);
+    for controller in &operator.controllers {
+        if let Some(name) = &controller.name {
+            let sample = samples
+                .of(&controller.resource)
+                .and_then(|_| sample_file(user_files, &controller.resource));
+            let case = named_files(tree, operator, controller, name, &made, sample);
+            cases.push(case);
         }
-        samples.add(&controller.resource, sample);
     }
-    let admitted: Vec<_> = admissions
-        .iter()
-        .map(
-            |admission| match made_of(project, admission.definition, &made) {
-                Some(made) => made.sample.clone(),
-                None => builtin_sample(&admission.resource),
-            },
-        )
-        .collect();
-    for (admission, sample) in admissions.iter().zip(&admitted) {
-        samples.add(&admission.resource, sample.clone());
-    }
-    add_webhook_files(tree, project, &admissions, &made, &admitted);
-    let has_webhooks = project.has_webhooks();
+    add_webhook_files(tree, operator, user_files, &made, &samples);
+    let has_webhooks = operator.has_webhooks();
     let features = [
         ("protected-metrics", config.monitoring.protected),
         ("webhook", has_webhooks),
@@ -149,17 +128,21 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
         .collect();
     // webhooks have match conditions
-    let has_rules = has_webhooks || project.kinds().any(|(_, api)| has_rules(api));
-    let has_dev = !project.removed.contains("tests/dev.rs");
+    let has_rules = has_webhooks || operator.kinds.iter().any(|kind| has_rules(kind.crd));
+    let has_dev = !user_files.removed.contains("tests/dev.rs");
     let testing_features = [("cel", has_rules), ("dev", has_dev)];
     let testing_features: Vec<&str> = testing_features
         .into_iter()
         .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
         .collect();
-    let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
+    let mut controllers: Vec<String> = operator
+        .controllers
+        .iter()
+        .map(|it| it.module.clone())
+        .collect();
     controllers.sort_by(|a, b| version_order(a, b));
-    let scaffolds = scaffolds(&all);
-    let ensured: Vec<&Api> = project.ensured_crds().collect();
+    let scaffolds = scaffolds(&operator.controllers);
+    let ensured: Vec<&Api> = operator.ensured_crds().collect();
     let is_member = config.workspace.is_some();
     let whole = Whole {
         methods: scaffolds
@@ -187,24 +170,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         has_local_runtime: config.runtime.is_local(),
         has_webhooks,
         webhook_host: webhook_host(&config.name),
-        kinds: project
-            .kinds()
-            .zip(&made)
-            .map(|((kind, _), made)| {
-                let mut versions: Vec<String> =
-                    kind.versions.iter().map(|it| version_module(it)).collect();
-                versions.sort_by(|a, b| version_order(a, b));
-                KindNames {
-                    module: kind.module_name(),
-                    full_name: kind.full_name(),
-                    is_converted: made.converted.is_some(),
-                    versions,
-                }
-            })
-            .collect(),
+        kinds: operator.kinds.iter().map(KindNames::of).collect(),
         kind_names: {
             let mut names: Vec<&str> = vec![];
-            for controller in &all {
+            for controller in &operator.controllers {
                 let name = controller.resource.kind.as_str();
                 if !names.contains(&name) {
                     names.push(name);
@@ -214,10 +183,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         },
         has_controllers: !controllers.is_empty(),
         controllers,
-        foreign_specs: fault_test::foreign_specs(project, &all, &admissions),
-        registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
+        foreign_specs: fault_test::foreign_specs(operator),
+        registry: registry::registry(operator, made.iter().flat_map(|made| &made.typed)),
         tool: &config.tool,
-        flags: !project.removed.contains("tests/all/support/flags.rs"),
+        flags: !user_files.removed.contains("tests/all/support/flags.rs"),
         watched_namespaces: fault_test::watched_namespaces(&config.namespaces),
     };
     for (path, owner) in [
@@ -235,12 +204,10 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }
-    let has_samples = samples.0.iter().any(|(_, sample)| sample.is_some());
-    let operator = operator(project, &all, &admissions, &made, samples)?;
     if !ensured.is_empty() {
         let crds: Vec<_> = ensured
             .iter()
-            .map(|api| packages::installed(&operator, api))
+            .map(|api| packages::installed(operator, api))
             .collect();
         let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
@@ -259,53 +226,87 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     tree.insert(
         "tests/all/generated.rs",
         Owner::Tool,
-        generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
+        generated_test::text(operator, made.iter().flat_map(|made| &made.typed)),
     );
     tree.insert("tests/dev.rs", Owner::Tool, plain("tests/dev.rs"));
     let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
     if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
         tree.insert("tests/all/conversions.rs", Owner::Tool, text);
     }
-    if let Some(text) = fault_test::text(project, &all, &admissions, cases)? {
+    if let Some(text) = fault_test::text(operator, cases) {
         tree.insert("tests/all/faults.rs", Owner::Tool, text);
     }
-    if has_samples {
+    if !samples.is_empty() {
         let path = "tests/all/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
         let path = "tests/all/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
-        if project.mounts_certificates() {
-            let objects = manifests::test_objects(&operator);
-            let text = package::text(CERT_MANAGER, GENERATED, &objects)?;
+        if operator.has_certificates(Certificates::CertManager) {
+            let objects = manifests::test_objects(operator);
+            let text = package::text(GENERATED, &objects);
             tree.insert(CERT_MANAGER, Owner::Tool, text);
         }
         if config.monitoring.prometheus {
             let crds = manifests::prometheus_crds();
-            let text = package::text(PROMETHEUS_OPERATOR, GENERATED, &crds)?;
+            let text = package::text(GENERATED, &crds);
             tree.insert(PROMETHEUS_OPERATOR, Owner::Tool, text);
         }
     }
     let path = "tests/all/main.rs";
-    let text = fill(&format!("{path}.j2"), &tests(tree, project));
+    let text = fill(&format!("{path}.j2"), &tests(tree, user_files));
     tree.insert(path, Owner::Tool, text);
-    let manifests = manifests::manifests(&operator);
+    let mut manifests = manifests::manifests(operator);
+    manifests.objects.extend(samples.objects());
     rendered.objects.clone_from(&manifests.objects);
-    let lacking = packages::add(tree, project, &operator, manifests)?;
-    let lacking = lacking.map(|diagnostic| (config.name.clone(), diagnostic));
+    let lacking = packages::add(tree, operator, user_files, manifests);
+    let lacking = lacking.map(|diagnostic| (Subject::Operator, diagnostic));
     rendered.diagnostics.extend(lacking);
     if !is_member {
-        workflow::add(tree, project, &all, &operator);
+        workflow::add(tree, operator, &samples);
     }
     rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
-    Ok(rendered)
+    rendered
+}
+
+/// A sample of each kind that has a controller or webhooks, if there is one.
+fn samples(operator: &Operator<'_>, made: &[KindArtifacts]) -> Samples {
+    let controlled = operator
+        .controllers
+        .iter()
+        .map(|it| (it.kind, &it.resource));
+    let admitted = operator.admissions.iter().map(|it| (it.kind, &it.resource));
+    let mut samples = Samples::default();
+    for (kind, resource) in controlled.chain(admitted) {
+        let sample = match kind {
+            Some(kind) => made[kind.0].sample.clone(),
+            None => builtin_sample(resource),
+        };
+        samples.add(resource, sample);
+    }
+    samples
+}
+
+impl KindNames {
+    fn of(kind: &DefinedKind<'_>) -> Self {
+        let table = kind.table;
+        let mut versions: Vec<String> =
+            table.versions.iter().map(|it| version_module(it)).collect();
+        versions.sort_by(|a, b| version_order(a, b));
+        Self {
+            module: table.module_name(),
+            full_name: table.full_name(),
+            is_converted: kind.conversions.is_some(),
+            versions,
+        }
+    }
 }
 
 /// The modules of the test program: all its files but those that the user deleted.
-fn tests(tree: &Tree, project: &Project) -> Tests {
+fn tests(tree: &Tree, user_files: &UserFiles) -> Tests {
     let mut tests: Vec<String> = tree
         .0
         .keys()
-        .filter(|path| !project.removed.contains(*path))
+        .filter(|path| !user_files.removed.contains(*path))
         .filter_map(|path| {
             let file = path.strip_prefix("tests/all/")?.strip_suffix(".rs")?;
             let module = file.strip_suffix("/mod").unwrap_or(file);
@@ -333,7 +334,7 @@ fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The scaffolds of a project's controllers, or the default scaffold if it has none.
-fn scaffolds(controllers: &[Controller<'_>]) -> Vec<&'static Scaffold> {
+fn scaffolds(controllers: &[Controller]) -> Vec<&'static Scaffold> {
     let has = |scaffold: &&Scaffold| controllers.iter().any(|it| it.scaffold == *scaffold);
     let scaffolds: Vec<_> = Scaffold::all().filter(has).collect();
     if scaffolds.is_empty() {

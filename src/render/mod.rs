@@ -3,20 +3,17 @@
 mod artifacts;
 mod cargo_lock;
 mod conversion;
-mod error;
 mod fault_test;
 mod generated_test;
 mod kind_files;
 mod layout;
-mod operator;
 mod packages;
 mod registry;
 mod sample;
 mod webhook_files;
 mod workflow;
 
-pub use artifacts::{RECORD, Rendered, SPECS, STYLES};
+pub use artifacts::{RECORD, Rendered, SPECS, STYLES, UserFiles};
 pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
-pub use error::RenderError;
 pub use layout::render;
 pub use sample::{NoSample, objects, sample, unevaluated_rules};

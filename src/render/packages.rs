@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{RenderError, sample};
+use super::{artifacts::UserFiles, sample};
 use crate::{
-    config::{Namespaces, Packaging, Source},
+    config::Packaging,
     crd::Api,
     diagnostic::{Code, Diagnostic, Severity},
-    manifests::{Manifests, Operator, conversion_stanza, crd_annotations},
-    operator::Project,
+    manifests::{Manifests, conversion_stanza, crd_annotations},
+    operator::Operator,
     package::{helm, kustomize, olm},
     plan::{Owner, Tree},
 };
@@ -16,49 +16,47 @@ use crate::{
 /// Adds the files of all packages. Returns what a package lacks.
 pub fn add(
     tree: &mut Tree,
-    project: &Project,
-    operator: &Operator,
+    operator: &Operator<'_>,
+    files: &UserFiles,
     manifests: Manifests,
-) -> Result<Option<Diagnostic>, RenderError> {
-    let mut own: Vec<&Api> = project
-        .kinds()
-        .filter(|(kind, _)| kind.source() == Source::Own)
-        .map(|(_, api)| api)
-        .collect();
-    own.sort_by_key(|api| api.name());
-    let has = |packaging| project.config.packaging.contains(&packaging);
-    let mut files = vec![];
+) -> Option<Diagnostic> {
+    let mut own: Vec<&Api> = operator.own_kinds().map(|kind| kind.crd).collect();
+    own.sort_by_key(|crd| crd.name());
+    let has = |packaging| operator.config.packaging.contains(&packaging);
+    let mut packaged = vec![];
     let mut lacks_crds = false;
     if has(Packaging::Helm) {
-        let crds = |operator: &Operator| own.iter().map(|api| installed(operator, api)).collect();
-        files = helm::files(operator, crds)?;
+        let crds =
+            |operator: &Operator<'_>| own.iter().map(|crd| installed(operator, crd)).collect();
+        packaged = helm::files(operator, crds);
         let is_crd = |path: &str| path.contains("/templates/crds/");
-        lacks_crds = !(own.is_empty() || files.is_empty() || files.iter().any(|it| is_crd(&it.0)));
+        lacks_crds =
+            !(own.is_empty() || packaged.is_empty() || packaged.iter().any(|it| is_crd(&it.0)));
     }
     if has(Packaging::Olm) {
-        if operator.converts() && operator.namespaces != Namespaces::All {
-            return Err(RenderError::OlmConversion);
-        }
-        let kinds = own.iter().map(|api| olm::OwnKind {
-            api,
-            samples: served_samples(api),
-        });
-        files.extend(olm::files(operator, &kinds.collect::<Vec<_>>())?);
+        let kinds: Vec<_> = own
+            .iter()
+            .map(|api| olm::OwnKind {
+                api,
+                samples: served_samples(api),
+            })
+            .collect();
+        packaged.extend(olm::files(operator, &kinds));
     }
-    for (path, owner, text) in files {
+    for (path, owner, text) in packaged {
         tree.insert(path, owner, text);
     }
-    for (path, text) in kustomize::files(operator, manifests, &project.removed)? {
+    for (path, text) in kustomize::files(operator, manifests, &files.removed) {
         tree.insert(path, Owner::Tool, text);
     }
-    Ok(lacks_crds.then(|| Diagnostic {
+    lacks_crds.then(|| Diagnostic {
         code: Code::HelmLimit,
         severity: Severity::Note,
         pointer: String::new(),
         message: "a release of Helm cannot hold the CRDs".into(),
         instead: Some("the chart does not install them".into()),
         help: Some("before the chart, `kubectl apply --server-side -k crds`".into()),
-    }))
+    })
 }
 
 /// A sample of each served version for which there is one.
@@ -71,11 +69,14 @@ fn served_samples(api: &Api) -> Vec<Value> {
 }
 
 /// A CRD as it is installed: with the conversion by the operator's webhook.
-pub fn installed(operator: &Operator, api: &Api) -> Value {
+pub fn installed(operator: &Operator<'_>, api: &Api) -> Value {
     let mut definition = api.definition();
-    let mut converted = operator.webhooks.iter().flat_map(|it| &it.converted);
-    if converted.any(|it| it.name == api.name()) {
-        definition["spec"]["conversion"] = conversion_stanza(&operator.name, &operator.namespace);
+    if operator
+        .converted()
+        .any(|kind| kind.crd.name() == api.name())
+    {
+        definition["spec"]["conversion"] =
+            conversion_stanza(&operator.config.name, &operator.namespace);
         for (name, value) in crd_annotations(operator) {
             definition["metadata"]["annotations"][name] = value.into();
         }

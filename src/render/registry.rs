@@ -5,53 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use super::generated_test::Typed;
 use crate::{
     config::{OwnedCache, Update},
-    crd::Api,
-    operator::{Controller, Project, ResourceError, ResourceType, resolve},
+    operator::{Controller, Operator, ResourceType},
     rust::{
         code::{OF_FUNCTION, chain, import, indented, lines_of_chain, list, literal},
         version_module,
     },
 };
-
-/// The kinds that a controller declares.
-pub struct Watched {
-    /// The owned kinds, with their verbs.
-    pub owns: Vec<(ResourceType, Vec<&'static str>)>,
-    pub watches: Vec<ResourceType>,
-    /// The kinds that are read, with their verbs.
-    pub reads: Vec<(ResourceType, Vec<&'static str>)>,
-    /// The kinds whose objects may remain after a deletion.
-    pub keeps: Vec<ResourceType>,
-}
-
-impl Watched {
-    pub fn of(controller: &Controller<'_>, apis: &[Api]) -> Result<Self, ResourceError> {
-        let all = |names: &[String]| {
-            names
-                .iter()
-                .map(|name| resolve(name, apis))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let reads = controller.reads.iter().map(|read| {
-            let verbs = read.verbs.iter().map(|verb| verb.name());
-            Ok((resolve(&read.kind, apis)?, verbs.collect()))
-        });
-        let prunes = controller.scaffold.prunes;
-        let owns = controller.owns.iter().map(|owned| {
-            let mut verbs = owned.update.verbs().to_vec();
-            if prunes && !verbs.contains(&"delete") {
-                verbs.push("delete");
-            }
-            Ok((resolve(&owned.kind, apis)?, verbs))
-        });
-        Ok(Self {
-            owns: owns.collect::<Result<_, _>>()?,
-            watches: all(controller.watches)?,
-            reads: reads.collect::<Result<_, _>>()?,
-            keeps: all(controller.keeps)?,
-        })
-    }
-}
 
 /// The registry of a project; `typed` are the project's types:
 ///
@@ -62,39 +21,29 @@ impl Watched {
 ///         .add_named("pod-printer", pod_printer::setup, |watches| watches)
 /// }
 /// ```
-pub fn registry<'a>(
-    project: &Project,
-    typed: impl Iterator<Item = &'a Typed>,
-) -> Result<String, ResourceError> {
-    let mut types = Types::of(project, typed);
+pub fn registry<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> String {
+    let mut types = Types::of(operator, typed);
     let mut adds = vec![];
-    let controllers = project.controllers()?;
-    let mut owns = controllers.iter().flat_map(|it| it.owns);
-    if owns.any(|owned| owned.update != Update::default()) {
+    let mut owns = operator.controllers.iter().flat_map(|it| &it.owns);
+    if owns.any(|child| child.update != Update::default()) {
         types.import("operator_runtime::UpdateStrategy");
     }
-    for controller in controllers {
-        let watched = Watched::of(&controller, &project.apis)?;
-        let owns: Vec<String> = watched
-            .owns
-            .iter()
-            .zip(controller.owns)
-            .flat_map(|((resource, _), owned)| {
-                let method = match owned.cache {
-                    None => "owns",
-                    Some(OwnedCache::Content) => "owns_with_content",
-                };
-                let update = Some(owned.update).filter(|it| *it != Update::default());
-                [Some(types.call(method, resource)), update.map(self::update)]
-            })
-            .flatten()
-            .collect();
-        let watches = watched
-            .watches
-            .iter()
-            .map(|resource| types.call("watches", resource));
-        let calls: Vec<String> = owns.into_iter().chain(watches).collect();
-        adds.push(add(&controller, &calls));
+    for controller in &operator.controllers {
+        let mut calls = vec![];
+        for child in &controller.owns {
+            let method = match child.cache {
+                None => "owns",
+                Some(OwnedCache::Content) => "owns_with_content",
+            };
+            calls.push(types.call(method, &child.related.resource));
+            if child.update != Update::default() {
+                calls.push(update(child.update));
+            }
+        }
+        for watched in &controller.watches {
+            calls.push(types.call("watches", &watched.resource));
+        }
+        adds.push(add(controller, &calls));
     }
     let imports = types.imports();
     let controllers = lines_of_chain("Controllers::new()", &adds);
@@ -109,34 +58,34 @@ pub fn registry<'a>(
     } else {
         format!("{imports}\n{controllers}")
     };
-    let more = more(project);
-    Ok(if more.is_empty() {
+    let more = more(operator);
+    if more.is_empty() {
         format!("{ALL}{}", function("pub fn all", &controllers))
     } else {
         format!(
             "{}{}\n{}",
-            documentation(project),
+            documentation(operator),
             function("pub fn all", &lines_of_chain("controllers()", &more)),
             function("fn controllers", &controllers)
         )
-    })
+    }
 }
 
 const ALL: &str = "/// All controllers, to register with an `Operator`.\n";
 
 /// What the function with all controllers returns, if it adds something to them.
-fn documentation(project: &Project) -> String {
-    let mut lines = vec![match project.has_webhooks() {
+fn documentation(operator: &Operator<'_>) -> String {
+    let mut lines = vec![match operator.has_webhooks() {
         true => "/// All controllers and webhooks, to register with an `Operator`.",
         false => ALL.trim_end(),
     }];
     let more = [
         (
-            project.ensured_crds().next().is_some(),
+            operator.ensured_crds().next().is_some(),
             "The operator applies its CRDs when it starts to work.",
         ),
         (
-            project.migrated_crds().next().is_some(),
+            operator.migrated_crds().next().is_some(),
             "The operator migrates stored objects when the storage version of their CRD has changed.",
         ),
     ];
@@ -150,15 +99,15 @@ fn documentation(project: &Project) -> String {
 }
 
 /// What is added to the controllers.
-fn more(project: &Project) -> Vec<String> {
+fn more(operator: &Operator<'_>) -> Vec<String> {
     let mut calls = vec![];
-    if project.ensured_crds().next().is_some() {
+    if operator.ensured_crds().next().is_some() {
         let version = "env!(\"CARGO_PKG_VERSION\")";
         calls.push(format!(
             ".ensure_crds({version}, include_str!(\"crds.json\"))"
         ));
     }
-    let migrated: Vec<String> = project
+    let migrated: Vec<String> = operator
         .migrated_crds()
         .map(|api| literal(&api.name()))
         .collect();
@@ -166,7 +115,7 @@ fn more(project: &Project) -> Vec<String> {
         let migrated = list("&", ['[', ']'], &migrated, "");
         calls.push(format!(".migrate_storage({})", migrated.trim_end()));
     }
-    if project.has_webhooks() {
+    if operator.has_webhooks() {
         calls.push(".webhooks(webhooks::all())".to_owned());
     }
     calls
@@ -178,10 +127,10 @@ fn update(strategy: Update) -> String {
 }
 
 /// The call that adds a controller.
-fn add(controller: &Controller<'_>, calls: &[String]) -> String {
+fn add(controller: &Controller, calls: &[String]) -> String {
     let setup = format!("{}::setup", controller.module);
-    let (method, mut arguments) = match controller.named() {
-        Some(named) => ("add_named", vec![literal(&named.name)]),
+    let (method, mut arguments) = match &controller.name {
+        Some(name) => ("add_named", vec![literal(name)]),
         None => (controller.scaffold.register, vec![]),
     };
     arguments.extend([setup, closure("watches", calls)]);
@@ -226,19 +175,16 @@ struct Types {
 }
 
 impl Types {
-    fn of<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Self {
-        let kinds = project.kinds().flat_map(|(kind, api)| {
-            kind.versions
-                .iter()
-                .map(move |version| (kind, api, version))
+    fn of<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> Self {
+        let kinds = operator.kinds.iter().flat_map(|kind| {
+            let versions = kind.table.versions.iter();
+            versions.map(move |version| (&kind.crd.group, version, &kind.crd.names))
         });
-        let own = kinds.zip(typed).map(|((kind, api, version), typed)| {
+        let own = kinds.zip(typed).map(|((group, version, names), typed)| {
             let module = version_module(version);
             let path = format!("crate::api::{}::{module}::{}", typed.module, typed.root);
-            (
-                [&kind.group, version, &kind.kind, &api.names.plural].map(String::clone),
-                path,
-            )
+            let names = [group, version, &names.kind, &names.plural];
+            (names.map(String::clone), path)
         });
         Self {
             own: own.collect(),

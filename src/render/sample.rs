@@ -255,7 +255,7 @@ spec:
             if let Err(error) = server.install(&sample.to_string()).await {
                 rejected.push(format!("{kind}: {error}"));
             }
-            let resource = resolve(&kind, &[]).unwrap();
+            let resource = ResourceType::named(&kind, &[]).unwrap();
             assert!(resource.k8s_openapi_path().is_some(), "{kind}");
             assert_eq!(builtin_sample(&resource).as_ref(), Some(sample));
         }

@@ -1,18 +1,17 @@
 //! `src/webhooks/`: the registry of the webhooks, and the user's code and test of each kind that has some.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
-    artifacts::KindArtifacts,
+    artifacts::{KindArtifacts, UserFiles},
     conversion::conversions,
-    kind_files::sample_file,
+    kind_files::{sample_file, types_of},
     registry::{closure, register},
 };
 use crate::{
     config::{Certificates, Namespaces, Operation, Webhook, WebhookType},
-    manifests,
-    operator::{Admission, Project},
+    manifests::Samples,
+    operator::{Admission, Operator},
     plan::{Owner, Tree},
     rust::{
         code::{OF_FUNCTION, indented, lines_of_chain, literal},
@@ -34,30 +33,30 @@ struct Context {
     all: String,
 }
 
-/// Adds the files of all webhooks. `samples` has an object of each of their kinds.
+/// Adds the files of all webhooks.
 pub fn add_webhook_files(
     tree: &mut Tree,
-    project: &Project,
-    admissions: &[Admission<'_>],
+    operator: &Operator<'_>,
+    files: &UserFiles,
     made: &[KindArtifacts],
-    samples: &[Option<Value>],
+    samples: &Samples,
 ) {
-    if !project.has_webhooks() {
+    if !operator.has_webhooks() {
         return;
     }
     let path = "src/webhooks/mod.rs";
-    let text = fill(&format!("{path}.j2"), &registry(project, admissions));
+    let text = fill(&format!("{path}.j2"), &registry(operator));
     tree.insert(path, Owner::Tool, text);
-    for (admission, sample) in admissions.iter().zip(samples) {
+    for admission in &operator.admissions {
         // a test of a webhook that selects objects is the user's to write
-        let sample = sample
-            .as_ref()
-            .filter(|_| gets_sample(project, admission))
-            .and_then(|_| sample_file(project, &admission.resource));
-        let (types, root) = type_of(admission, made);
+        let sample = samples
+            .of(&admission.resource)
+            .filter(|_| gets_sample(operator, admission))
+            .and_then(|_| sample_file(files, &admission.resource));
+        let (types, root) = types_of(admission.api_module.as_deref(), &admission.resource, made);
         let operations = |type_| admission.webhook(type_).map(operations);
-        let files = webhook_files(&Admitted {
-            operator: &project.config.name,
+        let texts = webhook_files(&Admitted {
+            operator: &operator.config.name,
             module: &admission.module,
             webhook: admission.struct_name(),
             types,
@@ -65,14 +64,14 @@ pub fn add_webhook_files(
             kind: &admission.resource.kind,
             plural: &admission.resource.plural,
             namespaced: admission.resource.namespaced,
-            in_namespaces: project.config.namespaces != Namespaces::All,
+            in_namespaces: operator.config.namespaces != Namespaces::All,
             validates: operations(WebhookType::Validate),
             mutates: operations(WebhookType::Mutate),
             sample: sample.as_deref(),
             fill,
         });
-        tree.insert(admission.path(), Owner::User, files.webhook);
-        if let Some(test) = files.test {
+        tree.insert(admission.path(), Owner::User, texts.webhook);
+        if let Some(test) = texts.test {
             let path = format!("tests/all/{}_webhook.rs", admission.module);
             tree.insert(path, Owner::User, test);
         }
@@ -80,9 +79,9 @@ pub fn add_webhook_files(
 }
 
 /// Whether the API server calls the webhooks of a kind for every object, and so for the sample.
-fn gets_sample(project: &Project, admission: &Admission<'_>) -> bool {
+fn gets_sample(operator: &Operator<'_>, admission: &Admission) -> bool {
     let is_namespace = admission.resource.name() == "namespaces";
-    let is_watched = !is_namespace || project.config.namespaces == Namespaces::All;
+    let is_watched = !is_namespace || operator.config.namespaces == Namespaces::All;
     let selects = |webhook: &Webhook| {
         webhook.object_selector.is_some()
             || webhook.namespace_selector.is_some()
@@ -100,19 +99,6 @@ fn operations(webhook: &Webhook) -> Operations {
     }
 }
 
-/// The module of a kind's type, and the type's name there.
-fn type_of(admission: &Admission<'_>, made: &[KindArtifacts]) -> (String, String) {
-    let Some(module) = admission.api_module() else {
-        return admission.resource.foreign_type().unwrap_or_default();
-    };
-    let typed = made
-        .iter()
-        .flat_map(|made| &made.typed)
-        .find(|it| format!("{}::{}", it.module, it.version) == module);
-    let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
-    (format!("crate::api::{module}"), root)
-}
-
 /// The registry:
 ///
 /// ```text
@@ -124,8 +110,8 @@ fn type_of(admission: &Admission<'_>, made: &[KindArtifacts]) -> (String, String
 ///         .add(pod::setup, |webhook| webhook.mutates("/mutate--v1-pod"))
 /// }
 /// ```
-fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
-    let add = admissions.iter().map(|admission| {
+fn registry(operator: &Operator<'_>) -> Context {
+    let add = operator.admissions.iter().map(|admission| {
         let types = [
             (WebhookType::Validate, "validates"),
             (WebhookType::Mutate, "mutates"),
@@ -142,42 +128,19 @@ fn registry(project: &Project, admissions: &[Admission<'_>]) -> Context {
         let setup = format!("{}::setup", admission.module);
         register("add", &[setup, closure])
     });
-    let mounted = (project.config.certificates == Certificates::CertManager)
+    let mounted = (operator.config.certificates == Certificates::CertManager)
         .then(|| ".mounted_certificates()".to_owned());
-    let conversions = conversions(project)
+    let conversions = conversions(operator)
         .into_iter()
         .map(|[kind, call]| register("convert_kind", &[kind, call]));
     let calls: Vec<String> = add.chain(conversions).chain(mounted).collect();
     let all = indented(&lines_of_chain("Webhooks::new()", &calls));
     let all = format!("{OF_FUNCTION}pub fn all() -> Webhooks {{\n{all}\n}}");
-    let mut modules: Vec<String> = admissions.iter().map(|it| it.module.clone()).collect();
+    let mut modules: Vec<String> = operator
+        .admissions
+        .iter()
+        .map(|it| it.module.clone())
+        .collect();
     modules.sort_by(|a, b| version_order(a, b));
     Context { modules, all }
-}
-
-/// The webhooks as the manifests see them; `None` where there are none.
-pub fn manifest_webhooks(
-    project: &Project,
-    admissions: &[Admission<'_>],
-) -> Option<manifests::Webhooks> {
-    project.has_webhooks().then(|| manifests::Webhooks {
-        certificates: project.config.certificates,
-        selection: manifests::NamespaceSelection::Manifests,
-        admitted: admissions
-            .iter()
-            .map(|admission| manifests::Admitted {
-                resource: admission.resource.clone(),
-                is_builtin: admission.is_builtin(),
-                webhooks: admission.webhooks.to_vec(),
-            })
-            .collect(),
-        converted: project
-            .kinds()
-            .filter(|(kind, api)| kind.is_converted(api))
-            .map(|(_, api)| manifests::ConvertedCrd {
-                name: api.name(),
-                has_annotations: api.definition()["metadata"]["annotations"].is_object(),
-            })
-            .collect(),
-    })
 }

@@ -4,10 +4,9 @@
 use serde::Serialize;
 
 use crate::{
-    config::{Namespaces, Packaging, Source},
-    crd::Api,
-    manifests::Operator,
-    operator::{Controller, Project},
+    config::{Certificates, Namespaces, Packaging, Source},
+    manifests::Samples,
+    operator::{Controller, KindId, Operator},
     plan::{Owner, Tree},
     template::fill,
 };
@@ -32,17 +31,16 @@ struct Workflow<'a> {
 }
 
 /// Adds the workflows to the files of the project.
-pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], operator: &Operator) {
-    let config = &project.config;
-    let has_image = operator.image.is_some();
-    let of_controllers = operator.controllers.iter();
-    let has_samples = of_controllers.clone().any(|it| it.sample.is_some());
-    let ready_samples = controllers
+pub fn add(tree: &mut Tree, operator: &Operator<'_>, samples: &Samples) {
+    let config = &operator.config;
+    let has_image = config.image.is_some();
+    let ready_samples = operator
+        .controllers
         .iter()
-        .zip(of_controllers)
-        .filter(|(controller, _)| becomes_ready(controller))
-        .filter_map(|(controller, it)| {
-            let name = it.sample.as_ref()?["metadata"]["name"].as_str()?;
+        .filter(|controller| becomes_ready(operator, controller))
+        .filter_map(|controller| {
+            let sample = samples.of(&controller.resource)?;
+            let name = sample["metadata"]["name"].as_str()?;
             Some(format!("{}/{name}", controller.resource.name()))
         })
         .collect();
@@ -55,12 +53,13 @@ pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], opera
         name: &config.name,
         tool_install: config.runtime.tool_install(&config.tool),
         has_chart: has_image && config.packaging.contains(&Packaging::Helm),
-        has_cluster_test: has_image && (has_samples || !operator.samples.is_empty()),
-        has_cert_manager: project.mounts_certificates(),
+        has_cluster_test: has_image && !samples.is_empty(),
+        has_cert_manager: operator.has_certificates(Certificates::CertManager),
         has_prometheus_operator: config.monitoring.prometheus,
-        has_foreign_crds: project
-            .kinds()
-            .any(|(kind, _)| kind.source() == Source::Foreign),
+        has_foreign_crds: config
+            .kinds
+            .iter()
+            .any(|kind| kind.source() == Source::Foreign),
         namespaces,
         sample_namespace,
         ready_samples,
@@ -74,15 +73,14 @@ pub fn add(tree: &mut Tree, project: &Project, controllers: &[Controller], opera
 }
 
 /// Whether the controller reports the condition `Ready` on its sample, as the generated examples do where the schema has conditions.
-fn becomes_ready(controller: &Controller) -> bool {
-    let has_conditions = |api: &Api| {
-        let version = api.versions.iter();
-        let version = { version }.find(|it| it.name == controller.resource.version);
-        let status = version.and_then(|it| it.schema.properties.get("status"));
-        status.is_some_and(|status| status.properties.contains_key("conditions"))
+fn becomes_ready(operator: &Operator<'_>, controller: &Controller) -> bool {
+    let has_conditions = |kind: KindId| {
+        let version = operator[kind].crd.version(&controller.resource.version);
+        version
+            .and_then(|it| it.schema.properties.get("status"))
+            .is_some_and(|status| status.properties.contains_key("conditions"))
     };
-    let own = controller
-        .definition
-        .filter(|_| controller.named().is_none());
-    own.is_some_and(|(_, api)| has_conditions(api)) && controller.sample_fails.is_none()
+    controller.is_own()
+        && controller.sample_fails.is_none()
+        && controller.kind.is_some_and(has_conditions)
 }

@@ -193,7 +193,7 @@ fn read(definition: &Value) -> Result<Api, String> {
     let text = serde_json::to_string_pretty(&sorted).unwrap();
     match crd::read("voids.json", &text) {
         Ok(mut apis) => Ok(apis.remove(0)),
-        Err(errors) => Err(errors[0].problem.to_string()),
+        Err(errors) => Err(errors[0].to_string()),
     }
 }
 

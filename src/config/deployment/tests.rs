@@ -16,7 +16,7 @@ fn refused(deployment: &str) -> (String, String) {
     let text = project(deployment);
     let error = ConfigFile::read(&text).expect_err(deployment).remove(0);
     let place = error.range(&text).unwrap_or_default();
-    assert!(!error.problem.help().is_empty());
+    assert!(!error.help.is_empty());
     (error.to_string(), text[place].to_owned())
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::job;
-use crate::manifests::Operator;
+use crate::operator::Operator;
 
 /// The page with a section for each alert.
 const RUNBOOKS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbooks.md");
@@ -83,9 +83,9 @@ const ALERTS: [Alert; 7] = [
 ];
 
 /// A week before a certificate expires, or a quarter of its life if that is shorter: it is renewed when a third is left.
-fn seconds_before_expiry(operator: &Operator) -> i64 {
+fn seconds_before_expiry(operator: &Operator<'_>) -> i64 {
     const WEEK: i64 = 7 * 86400;
-    let lifetime = operator.deployment.duration(
+    let lifetime = operator.config.deployment.duration(
         "--webhook-certificate-lifetime",
         "WEBHOOK_CERTIFICATE_LIFETIME",
     );
@@ -93,10 +93,10 @@ fn seconds_before_expiry(operator: &Operator) -> i64 {
 }
 
 /// The alerts as rules of a PrometheusRule.
-pub fn rules(operator: &Operator) -> Vec<Value> {
+pub fn rules(operator: &Operator<'_>) -> Vec<Value> {
     let job = job(operator);
     let seconds = seconds_before_expiry(operator).to_string();
-    let has_webhooks = operator.webhooks.is_some();
+    let has_webhooks = operator.has_webhooks();
     ALERTS
         .iter()
         .filter(|it| has_webhooks || !it.of_webhooks)
@@ -106,9 +106,9 @@ pub fn rules(operator: &Operator) -> Vec<Value> {
                 "alert": alert.name,
                 "expr": alert.query.replace("JOB", &job).replace("SECONDS", &seconds),
                 "for": alert.after,
-                "labels": {"severity": alert.severity, "operator": operator.name},
+                "labels": {"severity": alert.severity, "operator": operator.config.name},
                 "annotations": {
-                    "summary": format!("{}: {}", operator.name, alert.summary),
+                    "summary": format!("{}: {}", operator.config.name, alert.summary),
                     "runbook_url": format!("{RUNBOOKS}#{section}"),
                 },
             })

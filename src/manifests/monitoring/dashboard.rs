@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::job;
-use crate::manifests::Operator;
+use crate::operator::Operator;
 
 /// The version of the model of dashboards.
 const SCHEMA: u32 = 39;
@@ -162,9 +162,9 @@ const OF_WEBHOOKS: [Panel; 2] = [
 ];
 
 /// The dashboard of an operator.
-pub fn dashboard(operator: &Operator) -> Value {
+pub fn dashboard(operator: &Operator<'_>) -> Value {
     let job = job(operator);
-    let of_webhooks = operator.webhooks.iter().flat_map(|_| &OF_WEBHOOKS);
+    let of_webhooks = OF_WEBHOOKS.iter().filter(|_| operator.has_webhooks());
     let source = json!({"type": "prometheus", "uid": "${source}"});
     let panels = PANELS.iter().chain(of_webhooks).enumerate();
     let panels = panels.map(|(index, (title, unit, queries))| {
@@ -188,8 +188,8 @@ pub fn dashboard(operator: &Operator) -> Value {
         })
     });
     json!({
-        "uid": format!("operator-{}", operator.name).chars().take(40).collect::<String>(),
-        "title": format!("Operator {}", operator.name),
+        "uid": format!("operator-{}", operator.config.name).chars().take(40).collect::<String>(),
+        "title": format!("Operator {}", operator.config.name),
         "tags": ["operator"],
         "schemaVersion": SCHEMA,
         "editable": true,

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::yaml::Error;
+use super::super::yaml::plain;
 use crate::{
-    config::{DisruptionBudget, Image, Share, Variable},
-    manifests::{Namespaces, Object, Operator, Role, manifests},
+    config::{DisruptionBudget, Image, Namespaces, Share, Variable},
+    manifests::{Object, Role, manifests},
+    operator::Operator,
 };
 
 /// A value: its comment, its name, its default and its schema.
@@ -17,12 +18,12 @@ struct Entry {
 }
 
 /// `Chart.yaml`. The version of the app is the tag of the image.
-pub fn chart(operator: &Operator, image: &str) -> String {
+pub fn chart(operator: &Operator<'_>, image: &str) -> String {
     let tag = match Image::of(image).tag {
         "" => "latest",
         tag => tag,
     };
-    let name = &operator.name;
+    let name = &operator.config.name;
     format!(
         "apiVersion: v2\n\
          name: {name}\n\
@@ -36,26 +37,26 @@ pub fn chart(operator: &Operator, image: &str) -> String {
 }
 
 /// `values.yaml`, with comments.
-pub fn text(operator: &Operator, image: &str, has_crds: bool) -> Result<String, Error> {
+pub fn text(operator: &Operator<'_>, image: &str, has_crds: bool) -> String {
     let mut text = format!(
         "# The values of the chart {}. The defaults are those of operator.toml; your changes are kept. Further values of your own need an\n\
          # entry in values.schema.json.\n",
-        operator.name
+        operator.config.name
     );
     for entry in entries(operator, image, has_crds) {
-        let yaml = super::super::yaml::plain(&json!({ (entry.name): entry.value }))?;
+        let yaml = plain(&json!({ (entry.name): entry.value }));
         for line in entry.comment.lines() {
             text.push_str(&format!("\n# {line}"));
         }
         text.push('\n');
         text.push_str(&yaml);
     }
-    Ok(text)
+    text
 }
 
 /// `values.schema.json`: <https://helm.sh/docs/topics/charts/#schema-files>
-pub fn schema(operator: &Operator, has_crds: bool) -> String {
-    let image = operator.image.as_deref().unwrap_or_default();
+pub fn schema(operator: &Operator<'_>, has_crds: bool) -> String {
+    let image = operator.config.image.as_deref().unwrap_or_default();
     let entries = entries(operator, image, has_crds);
     let mut properties: Map<String, Value> = entries
         .into_iter()
@@ -77,8 +78,8 @@ pub fn schema(operator: &Operator, has_crds: bool) -> String {
     serde_json::to_string_pretty(&schema).expect("a value with string keys") + "\n"
 }
 
-fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
-    let settings = &operator.deployment;
+fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
+    let settings = &operator.config.deployment;
     let Image {
         repository,
         tag: _,
@@ -267,7 +268,7 @@ fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
             }),
         },
     ];
-    if let Namespaces::Listed(names) = &operator.namespaces {
+    if let Namespaces::Listed(names) = &operator.config.namespaces {
         entries.push(Entry {
             comment: "The namespaces that the operator watches. They must exist; the roles are in each of them.",
             name: "watchNamespaces",
@@ -280,7 +281,7 @@ fn entries(operator: &Operator, image: &str, has_crds: bool) -> Vec<Entry> {
             }),
         });
     }
-    if operator.monitoring.prometheus {
+    if operator.config.monitoring.prometheus {
         entries.push(Entry {
             comment: "Whether the ServiceMonitor, the alerts and the dashboard are installed. They need the CRDs of the Prometheus operator.",
             name: "prometheus",

@@ -8,10 +8,10 @@ use super::{
     descriptor::{self, words},
 };
 use crate::{
+    config::Namespaces,
     crd,
-    manifests::{
-        CERTIFICATE_VOLUME, Namespaces, Object, Operator, ResourceType, Role, WEBHOOK_PORT,
-    },
+    manifests::{CERTIFICATE_VOLUME, Object, Role, WEBHOOK_PORT},
+    operator::{Operator, ResourceType},
 };
 
 /// The longest first sentence that the lists of a console show.
@@ -19,13 +19,13 @@ const LONGEST_SUMMARY: usize = 135;
 
 /// The ClusterServiceVersion of an operator with these objects.
 pub fn object(
-    operator: &Operator,
+    operator: &Operator<'_>,
     kinds: &[OwnKind<'_>],
     objects: Vec<Object>,
     version: &Version,
 ) -> Value {
-    let name = &operator.name;
-    let image = operator.image.as_deref().unwrap_or_default();
+    let name = &operator.config.name;
+    let image = operator.config.image.as_deref().unwrap_or_default();
     let samples: Vec<&Value> = kinds.iter().flat_map(|it| &it.samples).collect();
     let examples = serde_json::to_string_pretty(&samples).expect("values with string keys");
     let managed: Vec<String> = kinds.iter().map(|it| words(&it.api.names.kind)).collect();
@@ -82,8 +82,8 @@ fn shortened(text: &str) -> String {
 
 /// How many namespaces the operator may watch. An operator with permissions in the whole cluster is installed once, for all namespaces; so is
 /// one that converts, because all namespaces share its CRDs.
-fn install_modes(operator: &Operator) -> Value {
-    let supported = match &operator.namespaces {
+fn install_modes(operator: &Operator<'_>) -> Value {
+    let supported = match &operator.config.namespaces {
         Namespaces::All => &["AllNamespaces"][..],
         Namespaces::Own => &["OwnNamespace"],
         Namespaces::Listed(_) => &["OwnNamespace", "SingleNamespace", "MultiNamespace"],
@@ -99,7 +99,7 @@ fn install_modes(operator: &Operator) -> Value {
 }
 
 /// The Deployment, and the rules of the roles in the cluster and in the namespaces of the operator.
-fn strategy(operator: &Operator, objects: &[Object]) -> Value {
+fn strategy(operator: &Operator<'_>, objects: &[Object]) -> Value {
     let rules = |kind: &str| {
         let mut rules: Vec<&Value> = vec![];
         let roles = objects.iter().filter(|it| it.value["kind"] == *kind);
@@ -111,7 +111,8 @@ fn strategy(operator: &Operator, objects: &[Object]) -> Value {
                 }
             }
         }
-        (!rules.is_empty()).then(|| json!([{"serviceAccountName": operator.name, "rules": rules}]))
+        (!rules.is_empty())
+            .then(|| json!([{"serviceAccountName": operator.config.name, "rules": rules}]))
     };
     let mut strategy = Map::new();
     strategy.extend(rules("ClusterRole").map(|rules| ("clusterPermissions".to_owned(), rules)));
@@ -121,14 +122,14 @@ fn strategy(operator: &Operator, objects: &[Object]) -> Value {
         let mut spec = object.value["spec"].clone();
         for_olm(operator, &mut spec["template"]["spec"]);
         let labels = &object.value["metadata"]["labels"];
-        json!([{"name": operator.name, "label": labels, "spec": spec}])
+        json!([{"name": operator.config.name, "label": labels, "spec": spec}])
     });
     strategy.extend(deployments.map(|it| ("deployments".to_owned(), it)));
     strategy.into()
 }
 
 /// OLM mounts the certificate itself, and annotates the pods with the namespaces that they watch.
-fn for_olm(operator: &Operator, pod: &mut Value) {
+fn for_olm(operator: &Operator<'_>, pod: &mut Value) {
     let is_other = |it: &Value| it["name"] != *CERTIFICATE_VOLUME;
     let container = &mut pod["containers"][0];
     if let Some(mounts) = container["volumeMounts"].as_array_mut() {
@@ -139,7 +140,7 @@ fn for_olm(operator: &Operator, pod: &mut Value) {
             variable["value"] = CERTIFICATES.into();
         }
         if variable["name"] == "WATCH_NAMESPACE"
-            && matches!(operator.namespaces, Namespaces::Listed(_))
+            && matches!(operator.config.namespaces, Namespaces::Listed(_))
         {
             let path = "metadata.annotations['olm.targetNamespaces']";
             *variable = json!({
@@ -153,7 +154,7 @@ fn for_olm(operator: &Operator, pod: &mut Value) {
 }
 
 /// The kinds of the operator's CRDs, in each served version.
-fn owned(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
+fn owned(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<Value> {
     let mut owned = vec![];
     for OwnKind { api, .. } in kinds {
         let children: Vec<Value> = operator
@@ -162,7 +163,8 @@ fn owned(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
             .find(|it| it.resource.group == api.group && it.resource.kind == api.names.kind)
             .iter()
             .flat_map(|it| &it.owns)
-            .map(|(child, _)| json!({"kind": child.kind, "name": "", "version": child.version}))
+            .map(|child| &child.related.resource)
+            .map(|child| json!({"kind": child.kind, "name": "", "version": child.version}))
             .collect();
         for version in api.versions.iter().filter(|it| it.served) {
             owned.push(owned_version(api, version, &children));
@@ -197,16 +199,14 @@ fn owned_version(api: &crd::Api, version: &crd::Version, children: &[Value]) -> 
 }
 
 /// The kinds that the operator needs, and that neither Kubernetes nor its own CRDs define.
-fn required(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
+fn required(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<Value> {
     let of_controllers = operator.controllers.iter().flat_map(|it| {
-        let related = it.owns.iter().chain(&it.reads).map(|(kind, _)| kind);
-        std::iter::once(&it.resource)
-            .chain(related)
-            .chain(&it.watches)
+        let children = it.owns.iter().map(|child| &child.related);
+        let related = children.chain(&it.reads).chain(&it.watches);
+        std::iter::once(&it.resource).chain(related.map(|it| &it.resource))
     });
-    let admitted = operator.webhooks.iter().flat_map(|it| &it.admitted);
     let mut needed: Vec<&ResourceType> = of_controllers
-        .chain(admitted.map(|it| &it.resource))
+        .chain(operator.admissions.iter().map(|it| &it.resource))
         .filter(|it| {
             let is_own =
                 |own: &OwnKind<'_>| own.api.group == it.group && own.api.names.kind == it.kind;
@@ -230,13 +230,13 @@ fn required(operator: &Operator, kinds: &[OwnKind<'_>]) -> Vec<Value> {
 }
 
 /// The webhooks: <https://olm.operatorframework.io/docs/advanced-tasks/adding-admission-and-conversion-webhooks/>
-fn webhooks(operator: &Operator, objects: &[Object]) -> Vec<Value> {
+fn webhooks(operator: &Operator<'_>, objects: &[Object]) -> Vec<Value> {
     let mut webhooks = vec![];
     let common = |type_: &str, name: &str| {
         json!({
             "type": type_,
             "generateName": name,
-            "deploymentName": operator.name,
+            "deploymentName": operator.config.name,
             "containerPort": 443,
             "targetPort": WEBHOOK_PORT,
             "sideEffects": "None",
@@ -268,10 +268,9 @@ fn webhooks(operator: &Operator, objects: &[Object]) -> Vec<Value> {
             webhooks.push(definition);
         }
     }
-    let converted = operator.webhooks.iter().flat_map(|it| &it.converted);
-    let converted: Vec<&String> = converted.map(|crd| &crd.name).collect();
+    let converted: Vec<String> = operator.converted().map(|kind| kind.crd.name()).collect();
     if !converted.is_empty() {
-        let name = format!("convert.{}", operator.name);
+        let name = format!("convert.{}", operator.config.name);
         let mut definition = common("ConversionWebhook", &name);
         definition["webhookPath"] = "/convert".into();
         definition["conversionCRDs"] = json!(converted);

@@ -12,7 +12,7 @@ use crate::{
     config::Kind,
     conversion::Question,
     crd::Api,
-    operator::{Conversions, Project},
+    operator::{Conversions, Operator},
     plan::{Owner, Tree},
     rust::{
         code::{import, indented, joined, list, literal, untouched},
@@ -246,14 +246,15 @@ fn answers_file(converted: &Converted) -> String {
     fill("src/api/conversion.rs.j2", &context)
 }
 
-/// The converted kinds of a project, each with the call that returns its conversion.
-pub fn conversions(project: &Project) -> Vec<[String; 2]> {
-    let kinds = project.kinds().filter(|(kind, api)| kind.is_converted(api));
-    let call = |(kind, _): (&Kind, &Api)| {
-        let call = format!("crate::api::{}::conversion()", kind.module_name());
-        [literal(&kind.kind), call]
-    };
-    kinds.map(call).collect()
+/// The converted kinds, each with the call that returns its conversion.
+pub fn conversions(operator: &Operator<'_>) -> Vec<[String; 2]> {
+    operator
+        .converted()
+        .map(|kind| {
+            let call = format!("crate::api::{}::conversion()", kind.table.module_name());
+            [literal(&kind.table.kind), call]
+        })
+        .collect()
 }
 
 /// The proofs of all conversions of a project; `None` if there are none.

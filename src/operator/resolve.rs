@@ -1,0 +1,65 @@
+//! From `operator.toml` and the CRDs to the operator, or to all errors about names that do not fit together.
+
+use std::borrow::Cow;
+
+use super::{
+    DefinedKind, KindId, NamespaceSelection, Operator, ResourceError, admission, controller,
+    versions,
+};
+use crate::{
+    config::{Config, ConfigError, Namespaces, Packaging, Place},
+    crd::Api,
+};
+
+/// Resolves all names of `operator.toml`; `crds` are those of its kinds, in their order.
+///
+/// # Errors
+/// All mistakes: first those of the kinds, in their order, then those of the controllers, of the webhooks, and of the packages.
+pub fn resolve<'a>(config: &'a Config, crds: &'a [Api]) -> Result<Operator<'a>, Vec<ConfigError>> {
+    let mut errors = vec![];
+    let mut kinds = vec![];
+    for (index, (table, crd)) in config.kinds.iter().zip(crds).enumerate() {
+        let id = KindId(index);
+        errors.extend(versions::unknown_versions(id, table, crd));
+        let conversions = versions::conversions(id, table, crd);
+        kinds.push(DefinedKind {
+            id,
+            table,
+            crd,
+            conversions: conversions.unwrap_or_else(|error| {
+                errors.push(error);
+                None
+            }),
+        });
+    }
+    let controllers = controller::all(config, &kinds, crds, &mut errors);
+    let admissions = admission::all(config, &kinds, crds, &mut errors);
+    let operator = Operator {
+        namespace: config.name.clone(),
+        config: Cow::Borrowed(config),
+        selection: NamespaceSelection::Manifests,
+        kinds,
+        controllers,
+        admissions,
+    };
+    if config.packaging.contains(&Packaging::Olm)
+        && config.namespaces != Namespaces::All
+        && operator.converted().next().is_some()
+    {
+        errors.push(ConfigError::at(
+            Place::of("namespaces"),
+            "OLM installs an operator that converts objects for all namespaces only",
+            "write `namespaces = \"all\"`, because all namespaces share the CRDs; or remove \"olm\" from `packaging`",
+        ));
+    }
+    if errors.is_empty() {
+        Ok(operator)
+    } else {
+        Err(errors)
+    }
+}
+
+/// The error about a kind that is named at a place.
+pub(super) fn at(place: Place, error: &ResourceError) -> ConfigError {
+    ConfigError::at(place, error, error.help())
+}
