@@ -6,7 +6,7 @@
 //! The cache has the bodies of objects that one of our objects controls, and only the existence of all others. The response to a write is
 //! newer than the watch until the watch reports that version. From the start of a write until its response, and after a lost response, the
 //! object is unknown. A cached object may still be out of date, so a write that is based on it names the version that it read ([resource
-//! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
+//! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)), and a create names a version that no object has.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map},
