@@ -176,13 +176,52 @@ mod tests {
 
     #[test]
     fn strategies_are_of_recorded_kinds_in_order() {
-        assert!(BUILTIN.is_sorted_by(|a, b| a.resource < b.resource));
+        for pair in BUILTIN.windows(2) {
+            let (row, next) = (pair[0].resource, pair[1].resource);
+            assert!(
+                row < next,
+                "src/kinds/table.rs: the row of {next:?} is not behind the one of {row:?}"
+            );
+        }
         for strategy in BUILTIN {
             let is_recorded = builtin()
                 .kinds
                 .iter()
                 .any(|kind| kind.is(strategy.resource));
-            assert!(is_recorded, "{:?}", strategy.resource);
+            assert!(
+                is_recorded,
+                "data/builtin.json has no kind {:?}",
+                strategy.resource
+            );
         }
+    }
+
+    #[cfg(feature = "faces")]
+    #[test]
+    fn a_kind_has_a_cell_for_each_recorded_column() {
+        for kind in &builtin().kinds {
+            let cells = super::strategy(kind).cells.map(|cells| cells(&an_object()));
+            let columns = crate::model::column::of_kind(kind);
+            let plural = &kind.plural;
+            match (cells, columns) {
+                (Some(cells), Some(columns)) => assert_eq!(
+                    cells.len(),
+                    columns.len(),
+                    "src/kinds/cells: {plural} have the columns of data/columns.json"
+                ),
+                (None, Some(_)) => {
+                    panic!("src/kinds: the row of {plural} has no cells for their columns")
+                }
+                (Some(_), None) => panic!(
+                    "data/columns.json has no columns of {plural}: add them to PRINTED in operator-testing/examples/record.rs"
+                ),
+                (None, None) => {}
+            }
+        }
+    }
+
+    #[cfg(feature = "faces")]
+    fn an_object() -> serde_json::Value {
+        serde_json::json!({"metadata": {"name": "a", "creationTimestamp": "2025-01-01T00:00:00Z"}})
     }
 }
