@@ -195,33 +195,4 @@ mod tests {
             );
         }
     }
-
-    #[cfg(feature = "faces")]
-    #[test]
-    fn a_kind_has_a_cell_for_each_recorded_column() {
-        for kind in &builtin().kinds {
-            let cells = super::strategy(kind).cells.map(|cells| cells(&an_object()));
-            let columns = crate::model::column::of_kind(kind);
-            let plural = &kind.plural;
-            match (cells, columns) {
-                (Some(cells), Some(columns)) => assert_eq!(
-                    cells.len(),
-                    columns.len(),
-                    "src/kinds/cells: {plural} have the columns of data/columns.json"
-                ),
-                (None, Some(_)) => {
-                    panic!("src/kinds: the row of {plural} has no cells for their columns")
-                }
-                (Some(_), None) => panic!(
-                    "data/columns.json has no columns of {plural}: add them to PRINTED in operator-testing/examples/record.rs"
-                ),
-                (None, None) => {}
-            }
-        }
-    }
-
-    #[cfg(feature = "faces")]
-    fn an_object() -> serde_json::Value {
-        serde_json::json!({"metadata": {"name": "a", "creationTimestamp": "2025-01-01T00:00:00Z"}})
-    }
 }
