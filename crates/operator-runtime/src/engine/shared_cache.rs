@@ -172,10 +172,11 @@ where
         let listeners = std::mem::take(&mut state.listeners);
         let errors: Vec<_> = listeners.iter().map(|it| it.watch_errors.clone()).collect();
         let passed_to = inner.namespaces.iter().map(|namespace| {
-            let feeds = inner.selection.is_all();
-            feeds
-                .then(|| fan_out.take_listeners::<K>(namespace))
-                .unwrap_or_default()
+            if inner.selection.is_all() {
+                fan_out.take_listeners::<K>(namespace)
+            } else {
+                Default::default()
+            }
         });
         let passed_to = passed_to.collect();
         let events = inner
