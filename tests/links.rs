@@ -88,9 +88,10 @@ fn has_end(path: &str, end: &str) -> bool {
             pattern.chars().all(|c| c.is_ascii_uppercase()) && !root().join(pattern).exists();
         let (start, rest) = pattern.split_once(['<', '*']).unwrap_or((pattern, ""));
         let rest = rest.split_once('>').map_or(rest, |(_, rest)| rest);
-        match pattern.contains(['<', '*']) {
-            true => part.starts_with(start) && part.ends_with(rest),
-            false => is_any || part == pattern,
+        if pattern.contains(['<', '*']) {
+            part.starts_with(start) && part.ends_with(rest)
+        } else {
+            is_any || part == pattern
         }
     };
     let mut parts = path.rsplit('/');

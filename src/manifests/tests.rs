@@ -504,8 +504,7 @@ fn replicas_have_a_budget_and_are_apart() {
 #[test]
 fn the_api_server_accepts_all_settings() {
     let mut operator = operator(Namespaces::All, vec![memcached()]);
-    let all = include_str!("../config/deployment/all-settings.toml");
-    operator.deployment = settings(&all.replace("[affinity", "[deployment.affinity"));
+    operator.deployment = settings(include_str!("../config/deployment/all-settings.toml"));
     let objects = manifests(&operator).objects;
     for object in &objects {
         assert_eq!(

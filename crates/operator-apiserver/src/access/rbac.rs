@@ -123,8 +123,8 @@ pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Optio
         bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
     }
     bindings.into_iter().find_map(|(binding, namespace)| {
-        let mut subjects = items(&binding["subjects"]);
-        let subject = subjects.find(|subject| is_subject(subject, user, namespace))?;
+        let subject =
+            items(&binding["subjects"]).find(|subject| is_subject(subject, user, namespace))?;
         let rules = rules(store, binding, namespace);
         let covers = rules.iter().any(|rule| covers(rule, attempt));
         covers.then(|| describe(binding, subject, namespace))

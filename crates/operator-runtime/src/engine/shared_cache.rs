@@ -175,7 +175,7 @@ where
             if inner.selection.is_all() {
                 fan_out.take_listeners::<K>(namespace)
             } else {
-                Default::default()
+                Listeners::default()
             }
         });
         let passed_to = passed_to.collect();

@@ -132,8 +132,7 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     let used: Vec<Value> = node_ports(spec).into_iter().cloned().collect();
     let mut given: Vec<(Value, Value)> = Vec::new();
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
-        let mut before = items(&live["ports"]);
-        let before = before
+        let before = items(&live["ports"])
             .rfind(|other| other["name"] == port["name"])
             .map(|other| other["nodePort"].clone());
         if port["nodePort"].is_null()
