@@ -76,6 +76,7 @@ mod server;
 mod settings;
 mod setup;
 mod shared;
+mod stable_hash;
 mod style;
 #[cfg(any(feature = "protected-metrics", feature = "webhook"))]
 mod tls;

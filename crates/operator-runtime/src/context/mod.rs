@@ -40,6 +40,7 @@ use crate::{
     log_events::Queue,
     metrics::{ControllerMetrics, HandlerErrors},
     setup::UpdateStrategy,
+    stable_hash::stable_hash,
 };
 
 use event::Reporter;
@@ -461,12 +462,8 @@ fn label_value(name: &str) -> String {
     if name.len() <= 63 {
         return name.to_owned();
     }
-    // FNV-1a: the value must be the same in every process, for ever.
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
     let start: String = name.chars().take(46).collect();
-    format!("{start}-{hash:016x}")
+    format!("{start}-{}", stable_hash(name))
 }
 
 /// Requests for objects of a kind whose scope is not known to the type system.
@@ -502,7 +499,7 @@ mod tests {
     fn long_names_become_distinct_label_values() {
         let long = "a".repeat(100);
         let value = label_value(&long);
-        assert_eq!(value.len(), 63);
+        assert_eq!(value, format!("{}-2885d0ac2e5a9d79", "a".repeat(46)));
         assert_ne!(value, label_value(&"a".repeat(101)));
         assert_eq!(label_value("short"), "short");
     }
