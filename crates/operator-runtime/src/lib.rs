@@ -63,6 +63,7 @@ pub mod handlers {
 mod health;
 mod hook;
 mod leader;
+mod lock;
 mod log;
 mod log_events;
 mod metrics;
