@@ -1,7 +1,11 @@
 //! `explain`: prints the section of a diagnostic code in `docs/diagnostics.md`.
 
-use super::{Exit, failure::Failure, kind_error::KindError};
-use crate::{diagnostic::Code, terminal::Terminal};
+use super::kind_error::KindError;
+use crate::{
+    diagnostic::Code,
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// The documentation of the codes: a section for each, with the code as its heading.
 const TEXT: &str = include_str!("../../docs/diagnostics.md");

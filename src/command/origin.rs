@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     config::{Config, Runtime, installed_from},
-    diagnostic::{Code, Diagnostic, Severity},
+    diagnostic::{Code, Diagnostic, Explain, Severity},
     disk,
 };
 
@@ -62,8 +62,8 @@ pub enum OriginError {
     OtherVersion { folder: String, found: String },
 }
 
-impl OriginError {
-    pub fn help(&self) -> &'static str {
+impl Explain for OriginError {
+    fn help(&self) -> String {
         match self {
             Self::Unknown("repository") => "name it: `--runtime git=URL#REV`",
             Self::Unknown(_) => "name a checkout of the tool's repository: `--runtime path=FOLDER`",
@@ -72,6 +72,7 @@ impl OriginError {
                 "install the tool from this folder again (`cargo install --path FOLDER`), or choose another source with `--runtime`"
             }
         }
+        .into()
     }
 }
 

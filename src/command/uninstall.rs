@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use super::{
-    Exit,
-    failure::Failure,
     finalizers::finalizer_of,
     open::{OpenProject, ProjectArgs},
     uninstall_lines::Output,
@@ -13,6 +11,7 @@ use super::{
 use crate::{
     config::Source,
     crd::Api,
+    diagnostic::{Exit, Failure},
     disk::{self, RecoveryMode},
     manifests::Role,
     operator::ResourceType,

@@ -13,6 +13,7 @@ use super::{
     table::{Config, FORMAT, Kind, NamedController, Namespaces, Packaging},
     webhook_check::{self, WebhookProblem},
 };
+use crate::diagnostic::Explain;
 
 /// A mistake in `operator.toml`, with its place.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -183,6 +184,12 @@ impl ConfigProblem {
             }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
+    }
+}
+
+impl Explain for ConfigError {
+    fn help(&self) -> String {
+        self.problem.help().into()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::config::Kind;
 use crate::config::Place;
 use crate::config::{Certificates, Webhook, WebhookType};
 use crate::crd::{Api, Version};
+use crate::diagnostic::Explain;
 
 /// A kind with its admission webhooks.
 #[derive(Clone, Debug)]

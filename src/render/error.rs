@@ -1,6 +1,9 @@
 //! The errors of rendering a project.
 
-use crate::operator::{AdmissionError, ConversionError, ResourceError};
+use crate::{
+    diagnostic::Explain,
+    operator::{AdmissionError, ConversionError, ResourceError},
+};
 
 /// Why a project cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -33,8 +36,8 @@ impl From<ConversionError> for RenderError {
     }
 }
 
-impl RenderError {
-    pub fn help(&self) -> String {
+impl Explain for RenderError {
+    fn help(&self) -> String {
         match self {
             Self::Resource(error) => error.help(),
             Self::Admission(error) => error.help(),
