@@ -2,10 +2,12 @@
 //! Both are printed as a [`Report`].
 
 mod code;
+mod failure;
 mod location;
 mod report;
 
 pub use code::Code;
+pub use failure::{Exit, Explain, Failure};
 pub use location::{Location, lines};
 pub use report::{Report, hint, is_unprintable};
 

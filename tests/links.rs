@@ -1,5 +1,5 @@
 //! Every link of `README.md`, `CHANGELOG.md` and `docs/` to a file of this repository leads to one that exists, and to a heading of it;
-//! and the book (`docs/SUMMARY.md`) has every page of `docs/`.
+//! every path in backticks on the pages for contributors exists; and the book (`docs/SUMMARY.md`) has every page of `docs/`.
 
 use std::{
     collections::BTreeSet,
@@ -29,20 +29,97 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+/// The lines outside of code blocks, each split at its backticks: every second part is a span of code.
+fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let mut is_code = false;
+    text.lines().map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if is_code || is_fence {
+            vec![]
+        } else {
+            line.split('`').collect()
+        }
+    })
+}
+
 /// The lines outside of code blocks, with the spans of code in them blanked.
 fn prose(text: &str) -> String {
-    let mut is_code = false;
-    let mut prose = String::new();
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        } else if !is_code {
-            let parts = line.split('`').enumerate();
-            prose.extend(parts.map(|(at, part)| if at % 2 == 0 { part } else { "" }));
+    let prose = lines(text).map(|parts| parts.into_iter().step_by(2).collect::<String>() + "\n");
+    prose.collect()
+}
+
+/// The files and folders below a folder, except for those that are built, as paths from the root.
+fn tree(folder: &Path, paths: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("target") || path.ends_with(".git") {
+            continue;
         }
-        prose.push('\n');
+        paths.push(path.strip_prefix(root()).unwrap().display().to_string());
+        if path.is_dir() {
+            tree(&path, paths);
+        }
     }
-    prose
+}
+
+/// Whether a span of code is a path: below a folder of the root, or with the end of a folder or a file.
+fn is_path(span: &str) -> bool {
+    const ENDS: [&str; 9] = [
+        "/", ".j2", ".json", ".lock", ".md", ".py", ".rs", ".toml", ".yaml",
+    ];
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./<>*".contains(c);
+    let first = span.split_once('/').map(|(first, _)| first);
+    let is_below = first.is_some_and(|it| !it.is_empty() && root().join(it).is_dir());
+    span.chars().all(is_plain)
+        && !["/", "-", "..", "target/"]
+            .iter()
+            .any(|start| span.starts_with(start))
+        && (is_below
+            || ENDS
+                .iter()
+                .any(|end| span.len() > end.len() && span.ends_with(end)))
+}
+
+/// Whether a path has this end, in which `<name>`, `*` and a word in capitals are any text.
+fn has_end(path: &str, end: &str) -> bool {
+    let matches = |part: &str, pattern: &str| {
+        let is_any =
+            pattern.chars().all(|c| c.is_ascii_uppercase()) && !root().join(pattern).exists();
+        let (start, rest) = pattern.split_once(['<', '*']).unwrap_or((pattern, ""));
+        let rest = rest.split_once('>').map_or(rest, |(_, rest)| rest);
+        if pattern.contains(['<', '*']) {
+            part.starts_with(start) && part.ends_with(rest)
+        } else {
+            is_any || part == pattern
+        }
+    };
+    let mut parts = path.rsplit('/');
+    let mut patterns = end.trim_end_matches('/').rsplit('/');
+    patterns.all(|pattern| parts.next().is_some_and(|part| matches(part, pattern)))
+}
+
+/// A path is one from the root, or the end of one in the folder that its sentence is about: a crate, or a generated project.
+#[test]
+fn every_path_on_the_pages_for_contributors_exists() {
+    let mut paths = vec![];
+    tree(root(), &mut paths);
+    let mut missing = vec![];
+    let mut count = 0;
+    for page in ["README.md", "docs/ARCHITECTURE.md", "docs/CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for (index, parts) in lines(&text).enumerate() {
+            let spans = parts.into_iter().skip(1).step_by(2);
+            for span in spans.filter(|span| is_path(span)) {
+                count += 1;
+                if !root().join(span).exists() && !paths.iter().any(|path| has_end(path, span)) {
+                    missing.push(format!("{page}:{}: no such file: {span}", index + 1));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(count > 100, "{count}");
 }
 
 /// The targets of `[text](target)` and `[name]: target`.
@@ -156,6 +233,29 @@ fn the_page_of_programs_links_to_every_controller() {
         }
     }
     assert!(missing.is_empty(), "docs/programs.md lacks {missing:#?}");
+}
+
+#[test]
+fn paths_are_found_among_spans_of_code() {
+    for path in ["src/crd", "crds/", "kind_files.rs", "tests/all/<kind>.rs"] {
+        assert!(is_path(path), "{path}");
+    }
+    for other in [
+        "apps/v1/Deployment",
+        "--check",
+        "/metrics",
+        "../a.rs",
+        "a b.rs",
+        "kind",
+    ] {
+        assert!(!is_path(other), "{other}");
+    }
+    assert!(has_end("tests/upgrades/0.1.0", "upgrades/VERSION"));
+    assert!(has_end(
+        "a/src/controllers/memcached.rs",
+        "src/controllers/<kind>.rs"
+    ));
+    assert!(!has_end("a/b.rs", "c/b.rs"));
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! `add-controller`: adds a controller of a kind that exists without the operator.
 
 use super::{
-    Exit,
     adding::NewController,
     evolve::Evolution,
-    failure::Failure,
     lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// Add a controller of a built-in kind, or of a kind of which the project has only types
 #[derive(clap::Args)]

@@ -1,16 +1,18 @@
 //! `add-crd`: adds kinds to a project, or updates the specs of its kinds.
 
 use super::{
-    Exit, affected,
+    affected,
     evolve::{Allow, Evolution},
-    failure::Failure,
     kinds::{self, Chosen},
     lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// Add kinds to the project, or replace the CRDs of its kinds with a new release
 #[derive(clap::Args)]

@@ -2,9 +2,7 @@
 //! edited the version and runs `regenerate`, which therefore compares no state in which the version is a mere copy.
 
 use super::{
-    Exit,
     evolve::Evolution,
-    failure::Failure,
     kind_error::KindError,
     kinds::at,
     lines::FixCommand,
@@ -14,7 +12,7 @@ use super::{
 use crate::{
     config::Source,
     crd::{self, NameRule, NewVersion},
-    diagnostic::{Report, Severity},
+    diagnostic::{Exit, Failure, Report, Severity},
     disk,
     terminal::Terminal,
 };
@@ -100,7 +98,7 @@ impl OpenProject {
             return Err(KindError::ForeignVersion(kind.full_name()).into());
         }
         if !NameRule::Version.holds(version) {
-            return Err(KindError::VersionName(version.to_owned()).into());
+            return Err(KindError::NotValid(version.to_owned(), NameRule::Version).into());
         }
         if let Some(present) = api.version(version) {
             let pointer = format!("/spec/versions/{}/name", present.index);

@@ -1,9 +1,7 @@
 //! `add-webhook`: adds admission webhooks to a kind of the project, or to a built-in kind.
 
 use super::{
-    Exit,
     evolve::Evolution,
-    failure::Failure,
     kind_error::KindError,
     kinds::{is_named, list},
     lines::FixCommand,
@@ -14,6 +12,7 @@ use super::{
 };
 use crate::{
     config::{Kind, Webhook, WebhookTable, WebhookType},
+    diagnostic::{Exit, Failure},
     operator::resolve_admitted,
     terminal::Terminal,
 };

@@ -3,7 +3,6 @@
 use heck::ToKebabCase;
 
 use super::{
-    failure::Failure,
     kind_error::KindError,
     kinds::{self, Chosen, STARTER, Style},
     open::OpenProject,
@@ -11,6 +10,7 @@ use super::{
 use crate::{
     config::{Kind, NamedController, WatchedCache},
     crd::{self, Api},
+    diagnostic::Failure,
     disk,
     operator::watched,
     rust::module_name,

@@ -8,12 +8,11 @@ use std::{
 use super::{
     check_code,
     evolve::Evolution,
-    failure::Failure,
     open::OpenProject,
     stale_paths::{PackageRename, StalePaths},
 };
 use crate::{
-    diagnostic::{Code, Location, Report, Severity},
+    diagnostic::{Code, Failure, Location, Report, Severity},
     disk,
     plan::{Change, Note, Owner, Plan},
     terminal::Terminal,

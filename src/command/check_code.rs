@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{failure::Failure, open::OpenProject, stale_paths::MANIFEST};
+use super::{open::OpenProject, stale_paths::MANIFEST};
 use crate::{
+    diagnostic::Failure,
     disk::{self, DiskError, Ended, Root, Scratch},
     plan::Plan,
     terminal::Terminal,

@@ -2,8 +2,11 @@
 
 use clap::CommandFactory;
 
-use super::{Cli, Exit, failure::Failure};
-use crate::terminal::Terminal;
+use super::Cli;
+use crate::{
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// Print a completion script for a shell
 #[derive(clap::Args)]

@@ -12,15 +12,14 @@ use clap::ValueEnum;
 use operator_schema::dev::{self as protocol, Change, Event, Resource};
 
 use super::{
-    Exit, dev_log,
-    failure::Failure,
+    dev_log,
     kind_error::KindError,
     open::{OpenProject, ProjectArgs},
 };
 use crate::{
     config::{Certificates, Namespaces},
     dev::{self, DevEvent, Options, Project},
-    diagnostic::Report,
+    diagnostic::{Exit, Failure, Report},
     disk::{DiskError, RecoveryMode},
     manifests::conversion_stanza,
     operator::ResourceType,

@@ -1,7 +1,11 @@
 //! `explain`: prints the section of a diagnostic code in `docs/diagnostics.md`.
 
-use super::{Exit, failure::Failure, kind_error::KindError};
-use crate::{diagnostic::Code, terminal::Terminal};
+use super::kind_error::KindError;
+use crate::{
+    diagnostic::Code,
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// The documentation of the codes: a section for each, with the code as its heading.
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
@@ -66,17 +70,36 @@ mod tests {
             .filter_map(|line| line.strip_prefix("## "))
             .collect();
         let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-        assert_eq!(headings, codes, "in the order of the enum");
+        let differ = headings.iter().zip(&codes).find(|(a, b)| a != b);
+        if let Some((heading, code)) = differ {
+            panic!(
+                "docs/diagnostics.md: the section `{code}` must be where `{heading}` is, as in src/diagnostic/code.rs"
+            );
+        }
+        assert_eq!(
+            headings.len(),
+            codes.len(),
+            "docs/diagnostics.md: the sections after the last code of src/diagnostic/code.rs, or the other way round"
+        );
         for code in Code::ALL {
             let text = section(*code).unwrap_or_default();
             let first = text.lines().nth(2).unwrap_or_default();
-            assert!((20..=100).contains(&first.len()), "{code}: {first}");
+            assert!(
+                (20..=100).contains(&first.len()),
+                "docs/diagnostics.md: the first line of `{code}` has 20 to 100 bytes: {first}"
+            );
             for part in ["```text\n", "What to do: "] {
-                assert!(text.contains(part), "{code}: {part}");
+                assert!(
+                    text.contains(part),
+                    "docs/diagnostics.md: `{code}` lacks {part:?}"
+                );
             }
-            // of a definition, or of the config
+            // of a CRD, or of the config
             let mut inputs = ["```yaml\n", "```toml\n"].into_iter();
-            assert!(inputs.any(|input| text.contains(input)), "{code}");
+            assert!(
+                inputs.any(|input| text.contains(input)),
+                "docs/diagnostics.md: `{code}` lacks an example in YAML or TOML"
+            );
         }
     }
 

@@ -1,9 +1,7 @@
 //! `gen-manifests`: generates only the manifests, for code that is up to date.
 
 use super::{
-    Exit,
     evolve::Evolution,
-    failure::Failure,
     kind_error::KindError,
     lines::FixCommand,
     open::{OpenProject, ProjectArgs},
@@ -13,6 +11,7 @@ use super::{
 };
 use crate::{
     config::{Packaging, is_image},
+    diagnostic::{Exit, Failure},
     terminal::Terminal,
 };
 

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use super::{
-    Exit,
-    failure::Failure,
     open::{OpenProject, ProjectArgs},
     origin::local_runtime,
 };
 use crate::{
-    diagnostic::Report,
+    diagnostic::{Exit, Failure, Report},
     disk::{self, RecoveryMode},
     image::{
         self, BuildError, Built, Created, Format, Image, Output, Package, Part, Platform,

@@ -3,10 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
-    Exit,
     adding::{NewController, controller_name},
     evolve::Evolution,
-    failure::Failure,
     kind_error::KindError,
     kinds::{self, Chosen},
     lines::FixCommand,
@@ -18,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{ConfigFile, is_package_name},
-    diagnostic::{Report, Severity},
+    diagnostic::{Exit, Failure, Report, Severity},
     disk::{self, RecoveryMode, Root},
     plan::{Lock, Resolution},
     terminal::Terminal,

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Exit, bundle_limits,
-    failure::Failure,
+    bundle_limits,
     kept_fields::{self, Listing},
     kind_error::KindError,
     kinds::is_named,
@@ -15,7 +14,7 @@ use super::{
 use crate::{
     config::{Certificates, NamedController, Owned, Read, Rule, Webhook, WebhookTable},
     crd::Scope,
-    diagnostic::Report,
+    diagnostic::{Exit, Failure, Report},
     disk::RecoveryMode,
     operator::{Controller, DefinedKind, KindId},
     plan::Plan,

@@ -2,13 +2,12 @@
 //! does not see them.
 
 use super::{
-    failure::Failure,
     open::OpenProject,
     pending_answers::{answers_text, is_argument},
 };
 use crate::{
     conversion::Path,
-    diagnostic::{Code, Report, Severity},
+    diagnostic::{Code, Failure, Report, Severity},
     plan::Plan,
     render::{Converted, Kept},
 };

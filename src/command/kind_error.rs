@@ -1,9 +1,10 @@
 //! The errors about the kinds and the names that a user passes to a command, or writes into `operator.toml`.
 
-use super::starter;
+use super::workspace::KUBERNETES;
 use crate::{
     config::{IMAGE_HELP, is_package_name},
     crd::{AddVersionError, NameRule},
+    diagnostic::Explain,
     operator::{AdmissionProblem, builtin_kinds},
     scaffold::{EXISTING, Scaffold},
 };
@@ -127,14 +128,22 @@ pub enum KindError {
     Admission(AdmissionProblem),
     #[error("{0} has only types here, and its CRD belongs to another operator")]
     ForeignVersion(String),
-    #[error("`{0}` is not a valid version name")]
-    VersionName(String),
     #[error("{0} already has the version `{1}`")]
     VersionExists(String, String),
     #[error(transparent)]
     AddVersion(AddVersionError),
-    #[error("{0}")]
-    Starter(starter::StarterError),
+    #[error("no CRD and no kind was given")]
+    Nothing,
+    #[error("a new CRD for {0} needs an API group")]
+    NoGroup(String),
+    #[error("a new CRD needs a kind")]
+    NoStarterKind,
+    #[error("`{0}` is not a valid {1}")]
+    NotValid(String, NameRule),
+    #[error(
+        "the member {member} of the workspace uses k8s-openapi with the feature {feature}, but operators use {KUBERNETES}"
+    )]
+    Kubernetes { member: String, feature: String },
 }
 
 /// The built-in kinds of a name, as in `operator.toml`.
@@ -148,8 +157,8 @@ fn builtin_named(name: &str) -> Vec<String> {
     builtin_kinds().filter(is_named).collect()
 }
 
-impl KindError {
-    pub fn help(&self) -> String {
+impl Explain for KindError {
+    fn help(&self) -> String {
         match self {
             Self::None(_) => "name a file with `kind: CustomResourceDefinition`; without one, `cargo operator init DIR --kind Memcached --group cache.example.com` creates a starter".into(),
             Self::NotThere(..) => "write the kind as in `spec.names.kind`, or KIND.GROUP".into(),
@@ -227,10 +236,15 @@ impl KindError {
             Self::NoWebhooks(_) => "`cargo operator inspect` shows the kinds that have webhooks".into(),
             Self::Admission(problem) => problem.help(),
             Self::ForeignVersion(_) => "add the version to the CRD where it is developed, then pass the new CRD to `cargo operator add-crd`".into(),
-            Self::VersionName(_) => NameRule::Version.help().into(),
             Self::VersionExists(..) => "choose another name, or edit this version in the CRD".into(),
-            Self::AddVersion(error) => error.help().into(),
-            Self::Starter(error) => error.help().into(),
+            Self::AddVersion(error) => error.help(),
+            Self::Nothing => "pass a file, a folder or `-`, or start with `--kind Memcached --group cache.example.com`".into(),
+            Self::NoGroup(_) => "add --group, such as `--group cache.example.com`".into(),
+            Self::NoStarterKind => "add --kind, such as `--kind Memcached`".into(),
+            Self::NotValid(_, rule) => rule.help().into(),
+            Self::Kubernetes { .. } => {
+                "a build has only one version of k8s-openapi: change that member, or pass --no-workspace for a project that is no member".into()
+            }
         }
     }
 }

@@ -6,11 +6,11 @@ use clap::{
 };
 use indexmap::IndexMap;
 
-use super::{failure::Failure, kind_error::KindError, starter};
+use super::{kind_error::KindError, starter};
 use crate::{
     config::{Kind, Owned},
     crd::{self, Api, ReadError},
-    diagnostic::Report,
+    diagnostic::Failure,
     disk,
     rust::module_name,
     scaffold::{EXISTING, EXISTING_ABOUT, Scaffold},
@@ -116,8 +116,7 @@ fn styles() -> impl TypedValueParser<Value = Style> {
 /// Reads the CRDs that `paths` and the options select, or creates a starter CRD.
 pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
     if paths.is_empty() {
-        let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)
-            .map_err(KindError::Starter)?;
+        let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)?;
         return Ok(crd::read(STARTER, &text)?);
     }
     read_each(paths, chosen.kind.as_deref(), terminal, |api| {
@@ -273,9 +272,7 @@ fn watched_version(api: &Api) -> &str {
 
 /// An error at a place in a CRD.
 pub fn at(api: &Api, pointer: &str, error: &KindError) -> Failure {
-    let mut report = Report::error(error.to_string(), error.help());
-    report.location = api.locations(&[pointer]).pop();
-    Failure::of(vec![report])
+    Failure::at(api.locations(&[pointer]).pop(), error)
 }
 
 /// The versions that get types: the requested ones, or else the storage version, which a controller must be able to watch.

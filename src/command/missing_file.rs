@@ -1,8 +1,8 @@
 //! Reports files of the user that the generated code needs, and that are missing. They are not created again without being asked for.
 
-use super::{failure::Failure, open::OpenProject};
+use super::open::OpenProject;
 use crate::{
-    diagnostic::{Code, Report, Severity},
+    diagnostic::{Code, Failure, Report, Severity},
     disk,
 };
 

@@ -13,7 +13,6 @@ mod dev;
 mod dev_log;
 mod evolve;
 mod explain;
-mod failure;
 mod finalizers;
 mod former;
 mod gen_manifests;
@@ -53,20 +52,10 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::terminal::Terminal;
-use failure::Failure;
-
-/// How a command ended, as the exit code of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    Clean = 0,
-    /// The project is not up to date, or an edit of the user conflicts with it; or the operator cannot be uninstalled yet.
-    Drift = 1,
-    /// Wrong usage, invalid input, or an I/O error.
-    Usage = 2,
-    /// A breaking change of a CRD that was not allowed.
-    Breaking = 3,
-}
+use crate::{
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+};
 
 /// Generates kube-rs operators from CustomResourceDefinitions, and keeps them up to date as the schema changes.
 #[derive(Parser)]

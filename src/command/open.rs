@@ -8,14 +8,13 @@ use std::{
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
-    failure::Failure,
     kind_error::KindError,
     kinds::{self, find, is_named},
 };
 use crate::{
     config::{ConfigError, ConfigFile, ConfigProblem, Kind, Place, is_workspace_of},
     crd::{self, Api},
-    diagnostic::{Location, Report},
+    diagnostic::{Failure, Location},
     disk::{self, DiskError, Guard, RecoveryMode, Root},
     operator::ResourceType,
     plan::{LOCK, Lock, Resolution},
@@ -107,15 +106,23 @@ impl OpenProject {
         let missing = || DiskError::NoProject(root.path().display().to_string());
         let text = disk::read(&root, CONFIG)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(CONFIG));
-        let failed = |errors: Vec<ConfigError>| Failure::config(&errors, &path, &text);
-        let config = ConfigFile::read(&text).map_err(failed)?;
+        let at = |range| Some(Location::new(&path, 1, &text, range?));
+        let failed = |error: ConfigError| Failure::at(at(error.range(&text)), &error);
+        let config = ConfigFile::read(&text).map_err(|errors| {
+            Failure::of(
+                errors
+                    .into_iter()
+                    .flat_map(|it| failed(it).reports)
+                    .collect(),
+            )
+        })?;
         config
             .check_tool(env!("CARGO_PKG_VERSION"))
-            .map_err(|error| failed(vec![error]))?;
+            .map_err(failed)?;
         if let Some(workspace) = &config.config.workspace
             && let Some(error) = check_workspace(&root, workspace)?
         {
-            return Err(failed(vec![error]));
+            return Err(failed(error));
         }
         // an error of a spec, at the place where the config names it
         let named = |error: KindError| {
@@ -125,8 +132,7 @@ impl OpenProject {
             };
             let index = config.kinds.iter().position(|kind| kind.spec == *spec);
             let place = index.map(|index| Place::of("kind").then(index).then("spec"));
-            let report = Report::error(error.to_string(), error.help());
-            Failure::within(report, &path, &text, place.and_then(|it| it.range(&text)))
+            Failure::at(at(place.and_then(|it| it.range(&text))), &error)
         };
         let mut inputs = BTreeMap::from([(CONFIG.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
@@ -180,13 +186,6 @@ impl OpenProject {
         let text = self.inputs.get(CONFIG)?;
         let path = disk::shown(&self.root.join(CONFIG));
         Some(Location::new(&path, 1, text, place.range(text)?))
-    }
-
-    /// An error about a place in `operator.toml`.
-    pub fn failure(&self, message: String, help: String, place: &Place) -> Failure {
-        let location = self.location(place);
-        let report = Report::error(message, help);
-        Failure::of(vec![Report { location, ..report }])
     }
 
     /// Whether anything is reconciled.

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     config::{Config, Runtime, installed_from},
-    diagnostic::{Code, Diagnostic, Severity},
+    diagnostic::{Code, Diagnostic, Explain, Severity},
     disk,
     operator::Subject,
 };
@@ -63,8 +63,8 @@ pub enum OriginError {
     OtherVersion { folder: String, found: String },
 }
 
-impl OriginError {
-    pub fn help(&self) -> &'static str {
+impl Explain for OriginError {
+    fn help(&self) -> String {
         match self {
             Self::Unknown("repository") => "name it: `--runtime git=URL#REV`",
             Self::Unknown(_) => "name a checkout of the tool's repository: `--runtime path=FOLDER`",
@@ -73,6 +73,7 @@ impl OriginError {
                 "install the tool from this folder again (`cargo install --path FOLDER`), or choose another source with `--runtime`"
             }
         }
+        .into()
     }
 }
 

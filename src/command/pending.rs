@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use super::{
-    failure::Failure, missing_file, open::OpenProject, pending_webhooks, rules, without_effect,
-};
+use super::{missing_file, open::OpenProject, pending_webhooks, rules, without_effect};
 use crate::{
-    diagnostic::{Code, Location, Report, Severity},
+    diagnostic::{Code, Failure, Location, Report, Severity},
     disk,
     operator::{Controller as Described, Operator},
     plan::{Action, Owner, Plan},

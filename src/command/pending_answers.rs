@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::{failure::Failure, missing_file, open::OpenProject};
+use super::{missing_file, open::OpenProject};
 use crate::{
     conversion::Path,
-    diagnostic::{Code, Location, Report, Severity},
+    diagnostic::{Code, Failure, Location, Report, Severity},
     disk::{self, DiskError},
     plan::Plan,
     render::{Converted, SpokeAnswers, Unplaced},

@@ -1,9 +1,9 @@
 //! Reports what the user has to change in the code of webhooks, because it does not match `operator.toml`.
 
-use super::{failure::Failure, missing_file, open::OpenProject};
+use super::{missing_file, open::OpenProject};
 use crate::{
     config::WebhookType,
-    diagnostic::{Code, Location, Report, Severity},
+    diagnostic::{Code, Failure, Location, Report, Severity},
     disk,
     operator::Admission,
     plan::{Action, Plan},

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{
     bundle_limits,
-    failure::Failure,
     kind_error::KindError,
     open::{CONFIG, OpenProject},
     retype,
@@ -12,7 +11,7 @@ use super::{
 use crate::{
     config::{Kind, Packaging, Place, Source, is_marked},
     crd::Api,
-    diagnostic::{Code, Diagnostic, Location, Report, Severity},
+    diagnostic::{Code, Diagnostic, Failure, Location, Report, Severity},
     disk,
     operator::{KindId, Operator, Subject, resolve},
     plan::{self, Action, Change, Entry, File, Note, Ours, Owner, Plan, Tree},
@@ -80,7 +79,7 @@ impl OpenProject {
                 controller,
             };
             let place = Place::of("kind").then(index).then("scaffold");
-            return Err(self.failure(error.to_string(), error.help(), &place));
+            return Err(Failure::at(self.location(&place), &error));
         }
         Ok(())
     }
@@ -183,8 +182,10 @@ impl OpenProject {
             let message = error.message().lines().next().unwrap_or_default();
             let help = "fix it first: cargo-operator merges its keys into it";
             let path = disk::shown(&self.root.join("Cargo.toml"));
-            let report = Report::error(message, help);
-            return Err(Failure::within(report, &path, text, error.span()));
+            return Err(Failure::of(vec![Report {
+                location: error.span().map(|span| Location::new(&path, 1, text, span)),
+                ..Report::error(message, help)
+            }]));
         }
         self.resolution.check(&self.lock, ours, &tree)?;
         let tree = self.seeds_formatted(tree, ours);

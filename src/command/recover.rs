@@ -1,7 +1,7 @@
 //! Recovers from an interrupted command before another command reads the project.
 
-use super::failure::Failure;
 use crate::{
+    diagnostic::Failure,
     disk::{self, RecoveryMode, Root},
     terminal::Terminal,
 };

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Exit, affected,
+    affected,
     evolve::{Allow, Evolution},
-    failure::Failure,
     kept_fields::{self, Listing},
     lines::FixCommand,
     open::{LockedProject, OpenProject, ProjectArgs},
@@ -14,7 +13,11 @@ use super::{
     resolve::Resolve,
     view::{Outcome, View},
 };
-use crate::{plan::Resolution, terminal::Terminal};
+use crate::{
+    diagnostic::{Exit, Failure},
+    plan::Resolution,
+    terminal::Terminal,
+};
 
 /// Update all generated files to match operator.toml, the CRDs and this version of the tool
 #[derive(clap::Args)]

@@ -1,15 +1,19 @@
 //! `remove`: removes a kind, a named controller or the webhooks of a kind from the project.
 
 use super::{
-    Exit, affected,
+    affected,
     evolve::Evolution,
-    failure::Failure,
     lines::FixCommand,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Outcome, View},
 };
-use crate::{crd, disk, terminal::Terminal};
+use crate::{
+    crd,
+    diagnostic::{Exit, Failure},
+    disk,
+    terminal::Terminal,
+};
 
 /// Remove a kind, a controller or the webhooks of a kind from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]

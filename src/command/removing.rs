@@ -1,7 +1,6 @@
 //! Removes kinds and controllers from an open project.
 
 use super::{
-    failure::Failure,
     kind_error::KindError,
     kinds::is_named,
     open::{OpenProject, record},
@@ -10,6 +9,7 @@ use super::{
 use crate::{
     config::{Kind, NamedController},
     crd::{self, Api},
+    diagnostic::Failure,
     disk,
 };
 

@@ -5,9 +5,10 @@ use std::slice;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Exit, failure::Failure, kind_error::KindError, kinds, planning::placed};
+use super::{kind_error::KindError, kinds, planning::placed};
 use crate::{
     crd::{Api, Version},
+    diagnostic::{Exit, Failure},
     render::{self, NoSample},
     terminal::Terminal,
 };

@@ -2,14 +2,12 @@
 //! both. Reads the project; writes nothing.
 
 use super::{
-    Exit,
     evolve::{Allow, Evolution},
-    failure::Failure,
     lines::{self, part},
     open::{CONFIG, OpenProject},
 };
 use crate::{
-    diagnostic::Report,
+    diagnostic::{Exit, Failure, Report},
     disk,
     plan::{self, LOCK, Plan, Resolution, Tree},
     render::{RECORD, SPECS},

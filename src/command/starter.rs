@@ -1,5 +1,6 @@
 //! A starter CRD, for users who do not have one yet.
 
+use super::kind_error::KindError;
 use crate::{
     crd::{Api, NameRule, Scope},
     template,
@@ -19,39 +20,13 @@ pub struct StarterArgs {
     pub cluster: bool,
 }
 
-/// Why a starter CRD cannot be created.
-#[derive(Debug, thiserror::Error)]
-pub enum StarterError {
-    #[error("no CRD and no kind was given")]
-    Nothing,
-    #[error("a new CRD for {0} needs an API group")]
-    NoGroup(String),
-    #[error("a new CRD needs a kind")]
-    NoKind,
-    #[error("`{0}` is not a valid {1}")]
-    Name(String, NameRule),
-}
-
-impl StarterError {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Nothing => {
-                "pass a file, a folder or `-`, or start with `--kind Memcached --group cache.example.com`"
-            }
-            Self::NoGroup(_) => "add --group, such as `--group cache.example.com`",
-            Self::NoKind => "add --kind, such as `--kind Memcached`",
-            Self::Name(_, rule) => rule.help(),
-        }
-    }
-}
-
 /// The text of a CRD with replicas, an image, conditions, a scale subresource and printer columns.
-pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, StarterError> {
+pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, KindError> {
     let (kind, group) = match (kind, args.group.as_deref()) {
         (Some(kind), Some(group)) => (kind, group),
-        (Some(kind), None) => return Err(StarterError::NoGroup(kind.into())),
-        (None, Some(_)) => return Err(StarterError::NoKind),
-        (None, None) => return Err(StarterError::Nothing),
+        (Some(kind), None) => return Err(KindError::NoGroup(kind.into())),
+        (None, Some(_)) => return Err(KindError::NoStarterKind),
+        (None, None) => return Err(KindError::Nothing),
     };
     let version = args.version.as_deref().unwrap_or("v1alpha1");
     let is_rust = kind.bytes().all(|b| b.is_ascii_alphanumeric())
@@ -62,7 +37,7 @@ pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, Star
         (version, NameRule::Version),
     ] {
         if !rule.holds(name) || rule == NameRule::Kind && !is_rust {
-            return Err(StarterError::Name(name.into(), rule));
+            return Err(KindError::NotValid(name.into(), rule));
         }
     }
     let scope = if args.cluster {

@@ -6,9 +6,7 @@ use std::{
 };
 
 use super::{
-    Exit,
     evolve::Evolution,
-    failure::Failure,
     kind_error::KindError,
     kinds,
     lines::FixCommand,
@@ -19,7 +17,7 @@ use super::{
 };
 use crate::{
     crd::{Api, Version},
-    diagnostic::Report,
+    diagnostic::{Exit, Failure, Report},
     disk::{self, Root},
     plan::{self, LOCK, Lock, Owner, Resolution, Tree},
     rust::{

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use super::{
-    Exit,
-    failure::Failure,
     finalizers::finalizer_of,
     open::{OpenProject, ProjectArgs},
     uninstall_lines::Output,
     view::Format,
 };
 use crate::{
+    diagnostic::{Exit, Failure},
     disk::{self, RecoveryMode},
     manifests::Role,
     operator::ResourceType,

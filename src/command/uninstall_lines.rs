@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, failure::Failure, view::Format};
+use super::view::Format;
 use crate::{
-    diagnostic::{Report, Severity},
+    diagnostic::{Exit, Explain, Failure, Report, Severity},
     terminal::Terminal,
     uninstall::{Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind, UninstallError},
 };
@@ -309,8 +309,7 @@ impl<'a> Output<'a> {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         if self.format == Format::Json {
-            self.reports
-                .push(Report::error(error.to_string(), error.help()));
+            self.reports.push(error.report());
             let json = self.json("the operator is not uninstalled");
             terminal.print(&format!("{json:#}\n"))?;
         }

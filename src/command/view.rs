@@ -4,13 +4,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
-    Exit,
     evolve::Evolution,
-    failure::Failure,
     lines::{self, FixCommand, conflict_code, note_kind, part},
 };
 use crate::{
-    diagnostic::{Code, Report},
+    diagnostic::{Code, Exit, Failure, Report},
     disk::{self, RecoveryMode, Root},
     plan::{Note, Plan},
     terminal::Terminal,

@@ -2,38 +2,20 @@
 
 use std::path::Path;
 
-use super::{Exit, failure::Failure, origin::slashed};
+use super::{kind_error::KindError, origin::slashed};
 use crate::{
     config::{inherited, is_workspace_of},
+    diagnostic::{Exit, Failure},
     disk::{self, Workspace},
     plan::Plan,
     terminal::Terminal,
 };
 
 /// The version of Kubernetes whose types a project uses, as a feature of k8s-openapi; it is in `templates/Cargo.toml.j2`.
-const KUBERNETES: &str = "v1_33";
-
-/// Why a project cannot be a member of a workspace.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkspaceError {
-    #[error(
-        "the member {member} of the workspace uses k8s-openapi with the feature {feature}, but operators use {KUBERNETES}"
-    )]
-    Kubernetes { member: String, feature: String },
-}
-
-impl WorkspaceError {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Kubernetes { .. } => {
-                "a build has only one version of k8s-openapi: change that member, or pass --no-workspace for a project that is no member"
-            }
-        }
-    }
-}
+pub const KUBERNETES: &str = "v1_33";
 
 /// The workspace above a project that is to be created. Checkouts of this tool are never joined.
-pub fn enclosing(project: &Path) -> Result<Option<Workspace>, WorkspaceError> {
+pub fn enclosing(project: &Path) -> Result<Option<Workspace>, KindError> {
     let mut above = disk::manifests_above(project).into_iter();
     let is_root = |it: &Workspace| is_workspace_of(&it.manifest, &path_in(it, project));
     let Some(workspace) = above.find(is_root) else {
@@ -41,7 +23,7 @@ pub fn enclosing(project: &Path) -> Result<Option<Workspace>, WorkspaceError> {
     };
     let mut versions = disk::kubernetes_versions(&workspace).into_iter();
     match versions.find(|(_, feature)| feature != KUBERNETES) {
-        Some((member, feature)) => Err(WorkspaceError::Kubernetes { member, feature }),
+        Some((member, feature)) => Err(KindError::Kubernetes { member, feature }),
         None => Ok(Some(workspace)),
     }
 }

@@ -11,6 +11,7 @@ use super::{
     table::{Config, FORMAT, Kind, NamedController, Namespaces, Packaging},
     webhook_check::{self, WebhookProblem},
 };
+use crate::diagnostic::Explain;
 
 /// A mistake in `operator.toml`, with its place and its cure.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -179,6 +180,12 @@ impl ConfigProblem {
             }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
+    }
+}
+
+impl Explain for ConfigError {
+    fn help(&self) -> String {
+        self.help.clone()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::api::{Api, Version};
+use crate::diagnostic::Explain;
 
 /// The version to add.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,8 @@ pub enum AddVersionError {
     Flow,
 }
 
-impl AddVersionError {
-    pub fn help(&self) -> &'static str {
+impl Explain for AddVersionError {
+    fn help(&self) -> String {
         match self {
             Self::Enclosed => {
                 "write the CRD as a YAML document of its own: `kubectl create --dry-run=client -o yaml -f FILE` prints one"
@@ -33,6 +34,7 @@ impl AddVersionError {
                 "write each version as `- name: v1` with its fields on lines of their own"
             }
         }
+        .into()
     }
 }
 

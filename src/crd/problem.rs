@@ -6,7 +6,7 @@ use granit_parser::{ErrorKind, ScanError};
 use operator_schema::{RuleFault, RuleFaultKind};
 
 use super::refused;
-use crate::diagnostic::{Code, Location, Report};
+use crate::diagnostic::{Code, Explain, Location, Report};
 
 /// The maximum number of nested mappings and lists in a text.
 pub const MOST_LEVELS: usize = 128;
@@ -76,12 +76,16 @@ pub struct ReadError {
     pub problem: Problem,
 }
 
-impl ReadError {
-    pub fn report(self) -> Report {
+impl Explain for ReadError {
+    fn help(&self) -> String {
+        self.problem.help()
+    }
+
+    fn report(&self) -> Report {
         Report {
             code: Some(self.problem.code()),
-            location: Some(self.location),
-            ..Report::error(self.problem.to_string(), self.problem.help())
+            location: Some(self.location.clone()),
+            ..Report::error(self.problem.to_string(), self.help())
         }
     }
 }

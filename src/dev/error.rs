@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use operator_schema::dev::VERSION;
 
+use crate::diagnostic::Explain;
+
 /// The reason why a session could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
@@ -75,9 +77,8 @@ pub enum DevError {
     Runtime(#[from] io::Error),
 }
 
-impl DevError {
-    /// The help for the user.
-    pub fn help(&self) -> String {
+impl Explain for DevError {
+    fn help(&self) -> String {
         match self {
             Self::Server { help, .. } => help.clone(),
             Self::ServerVersion(_) => {

@@ -1,4 +1,12 @@
-//! Writes a plan to the disk, completely or not at all.
+//! Writes a plan to the disk, completely or not at all:
+//!
+//! 1. `stage` writes and syncs each new text, and each old one for a rollback, in `.operator/new/`, with the permissions of the file. Renaming
+//!    the journal to `.operator/journal` commits the changes: from then on they are completed, even after an interruption.
+//! 2. `execute` makes each change (`step`): it moves the staged file to its place. After the folders are synced, the journal is deleted.
+//! 3. After an error, the journal is renamed to `.operator/journal-back`, and `execute` reverts the changes.
+//!
+//! After a kill, the tree is entirely old or entirely new once the next command has run. After a power failure, the same holds if the file
+//! system keeps what was synced. All operations go through `device`; tests stop after each, lose power there, and make each one fail.
 
 use super::{
     device::Device,

@@ -3,7 +3,10 @@
 use std::{io, path::Path, string::FromUtf8Error};
 
 use super::own::OWN;
-use crate::plan::LOCK;
+use crate::{
+    diagnostic::{Exit, Explain},
+    plan::LOCK,
+};
 
 /// A failed read or write.
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +78,10 @@ impl DiskError {
         let [path, link, target] = [path, link, target].map(|path| path.display().to_string());
         Self::Link { path, link, target }
     }
+}
 
-    /// The help for the user.
-    pub fn help(&self) -> &'static str {
+impl Explain for DiskError {
+    fn help(&self) -> String {
         match self {
             Self::Read { .. } => "check the path and its permissions",
             Self::Write { .. } => {
@@ -110,7 +114,7 @@ impl DiskError {
                     Self::Link { .. } | Self::Outside(_) | Self::NotFile(_)
                 ) =>
             {
-                error.help()
+                return error.help();
             }
             Self::Unfinished(_) | Self::Recovery(_) => {
                 "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, completes it"
@@ -129,6 +133,14 @@ impl DiskError {
             Self::NoProject(_) => {
                 "create one with `cargo operator init DIR`, or name one with --manifest-path"
             }
+        }
+        .into()
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Interrupted { .. } => Exit::Drift,
+            _ => Exit::Usage,
         }
     }
 }

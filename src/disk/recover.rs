@@ -1,4 +1,7 @@
 //! Completes or rolls back an interrupted command, before the next command reads the project.
+//!
+//! A command that writes completes the changes in the direction of the journal, and prints each file; one that only reads fails. A journal
+//! names its staging folder by the time at which it was created, so one that came with a repository is refused.
 
 use std::{fmt, path::Path};
 

@@ -2,7 +2,10 @@
 //! or removes in a project, or in a folder of types, goes through one.
 //!
 //! A relative link that stays below the root is followed; any other is an error that names it. In `.operator/` and for `operator.lock`,
-//! which only this tool writes, every link is.
+//! which only this tool writes, every link is. Nothing in a folder `.git` is written.
+//!
+//! A read refuses what is not a regular file, and does not wait for a pipe. A write creates a new file and moves it to its place; no file is
+//! opened to be changed.
 
 #![allow(
     clippy::disallowed_methods,

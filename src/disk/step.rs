@@ -1,5 +1,5 @@
 //! Executes one change of a journal, forward or back. A file with neither the old nor the new content was edited by somebody, and is not
-//! changed.
+//! changed. The base of such a file is kept, so that a later merge finds the missing changes.
 
 use std::{
     collections::BTreeSet,

@@ -7,6 +7,8 @@ mod root;
 
 use std::{fs, io::ErrorKind, thread, time::Duration};
 
+use crate::diagnostic::Explain;
+
 use super::{
     DiskError, RecoveryMode, Root,
     journal::{Direction, Journal},

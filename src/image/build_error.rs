@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::{Platform, elf::ElfError, target::linker_variable};
+use crate::diagnostic::Explain;
 
 /// Why a binary for an image could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +42,8 @@ pub enum BuildError {
 
 const ZIGBUILD: &str = "`pip install cargo-zigbuild`, which also installs zig";
 
-impl BuildError {
-    /// The help for the user.
-    pub fn help(&self) -> String {
+impl Explain for BuildError {
+    fn help(&self) -> String {
         match self {
             Self::Host(_) => "choose a platform, such as `--platform linux/amd64`".into(),
             Self::Target(target) => format!("`rustup target add {target}`"),

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::diagnostic::Explain;
+
 /// A time in whole seconds, for `created` and for the modification times of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Created(u32);
@@ -11,10 +13,9 @@ pub struct Created(u32);
 #[error("SOURCE_DATE_EPOCH is {0:?}, which is no number of seconds since 1970")]
 pub struct CreatedError(String);
 
-impl CreatedError {
-    /// The help for the user.
-    pub fn help(&self) -> &'static str {
-        "set it to the time of the commit with `git log -1 --format=%ct`, or unset it"
+impl Explain for CreatedError {
+    fn help(&self) -> String {
+        "set it to the time of the commit with `git log -1 --format=%ct`, or unset it".into()
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{Created, Image, Reference, layout};
+use crate::diagnostic::Explain;
 
 /// The form of an image on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -39,9 +40,8 @@ pub enum OutputError {
     Write { path: PathBuf, source: io::Error },
 }
 
-impl OutputError {
-    /// The help for the user.
-    pub fn help(&self) -> &'static str {
+impl Explain for OutputError {
+    fn help(&self) -> String {
         match self {
             Self::Folder(_) => "name a file, or use `--format oci-layout`",
             Self::Taken(_) => "delete it, or choose another folder",
@@ -49,6 +49,7 @@ impl OutputError {
                 "nothing was written; make the folder writable, or free some space"
             }
         }
+        .into()
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::config::{IMAGE_HELP, Image, is_image, registry};
+use crate::{
+    config::{IMAGE_HELP, Image, is_image, registry},
+    diagnostic::Explain,
+};
 
 /// A registry, a repository in it, and a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +29,8 @@ pub enum ReferenceError {
     Digest(String),
 }
 
-impl ReferenceError {
-    /// The help for the user.
-    pub fn help(&self) -> &'static str {
+impl Explain for ReferenceError {
+    fn help(&self) -> String {
         match self {
             Self::Missing => {
                 "add `--tag NAME:TAG`, or store a name with `cargo operator gen-manifests --image NAME:TAG`"
@@ -36,6 +38,7 @@ impl ReferenceError {
             Self::Name(_) => IMAGE_HELP,
             Self::Digest(_) => "write NAME:TAG",
         }
+        .into()
     }
 }
 

@@ -504,26 +504,7 @@ fn replicas_have_a_budget_and_are_apart() {
 #[test]
 fn the_api_server_accepts_all_settings() {
     let mut operator = operator(Namespaces::All, vec![memcached()]);
-    operator.deployment = settings(
-        r#"
-        replicas = 2
-        args = ["--pod-limit=50"]
-        log-format = "json"
-        resources.limits.memory = "256Mi"
-        env = { LIMIT = "on", TOKEN = { secretKeyRef = { name = "credentials", key = "token" } } }
-        env-from = [{ configMapRef = { name = "settings" } }]
-        node-selector = { "kubernetes.io/os" = "linux" }
-        tolerations = [{ key = "dedicated", operator = "Exists" }]
-        topology-spread-constraints = [
-            { maxSkew = 1, topologyKey = "topology.kubernetes.io/zone", whenUnsatisfiable = "ScheduleAnyway" },
-        ]
-        priority-class-name = "system-cluster-critical"
-        image-pull-secrets = ["registry"]
-        labels = { team = "printing" }
-        pod-annotations = { "example.com/scrape" = "true" }
-        service-account-annotations = { "example.com/role" = "printer" }
-        "#,
-    );
+    operator.deployment = settings(include_str!("../config/deployment/all-settings.toml"));
     let objects = manifests(&operator).objects;
     for object in &objects {
         assert_eq!(
@@ -549,12 +530,19 @@ fn the_api_server_accepts_all_settings() {
     let container = &pod["containers"][0];
     assert_eq!(
         container["args"],
-        json!(["--log-format=json", "--pod-limit=50"])
+        json!([
+            "--log-format=json",
+            "--concurrency=32",
+            "--paper",
+            "a4",
+            "--paper",
+            "a3",
+        ])
     );
     assert_eq!(
         container["env"],
         json!([
-            {"name": "LIMIT", "value": "on"},
+            {"name": "POD_LIMIT", "value": "on"},
             {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}},
         ])
     );

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::config::{Config, ConfigError, Kind, Place, Webhook, WebhookType};
 use crate::crd::{Api, Version};
+use crate::diagnostic::Explain;
 
 /// A kind with its admission webhooks.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::config::Kind;
 use crate::crd::{Api, Scope};
+use crate::diagnostic::Explain;
 
 /// A kind of the cluster, by its names in URLs and objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -193,8 +194,8 @@ pub enum ResourceError {
     Own(String),
 }
 
-impl ResourceError {
-    pub fn help(&self) -> String {
+impl Explain for ResourceError {
+    fn help(&self) -> String {
         match self {
             Self::Form(_, near) if near.is_empty() => {
                 "write it as \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into()

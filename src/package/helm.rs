@@ -277,12 +277,12 @@ mod tests {
     use super::*;
     use crate::config::{DeploymentSettings, Monitoring};
 
-    fn paths(size: usize) -> Vec<String> {
-        let operator = Operator {
+    fn operator(deployment: DeploymentSettings) -> Operator {
+        Operator {
             name: "printer".into(),
             namespace: "printer".into(),
             image: Some("registry.example.com/printer:0.1.0".into()),
-            deployment: DeploymentSettings::default(),
+            deployment,
             monitoring: Monitoring::default(),
             namespaces: Namespaces::All,
             controllers: vec![],
@@ -291,7 +291,11 @@ mod tests {
             migrated_crds: vec![],
             samples: vec![],
             webhooks: None,
-        };
+        }
+    }
+
+    fn paths(size: usize) -> Vec<String> {
+        let operator = operator(DeploymentSettings::default());
         let crd = json!({"metadata": {"name": "printers"}, "spec": {"text": "x".repeat(size)}});
         files(&operator, |_| vec![crd])
             .unwrap()
@@ -311,5 +315,55 @@ mod tests {
         ];
         assert_eq!(paths(1_000), both);
         assert_eq!(paths(LARGEST_CRDS), [""; 0]);
+    }
+
+    #[test]
+    fn each_key_of_the_deployment_changes_the_objects_and_the_values() {
+        let all = include_str!("../config/deployment/all-settings.toml");
+        let all: Map<String, Value> = toml_edit::de::from_str(all).unwrap();
+        let of = |settings: Map<String, Value>| {
+            let operator = operator(serde_json::from_value(settings.into()).unwrap());
+            let values = values::text(&operator, "printer", false).unwrap();
+            (manifests(&operator).objects, values)
+        };
+        let (objects, values) = of(all.clone());
+        for key in all.keys() {
+            let mut others = all.clone();
+            others.remove(key);
+            let (other_objects, other_values) = of(others);
+            assert!(
+                objects != other_objects,
+                "src/manifests/deployment.rs: `{key}` changes no object"
+            );
+            assert!(
+                values != other_values,
+                "src/package/helm/values.rs: `{key}` is no value"
+            );
+        }
+    }
+
+    #[test]
+    fn each_value_is_in_a_template_and_on_the_page() {
+        let operator = operator(DeploymentSettings::default());
+        let files = files(&operator, |_| vec![json!({"metadata": {"name": "a"}})]).unwrap();
+        let is_template = |path: &str| path.contains("/templates/");
+        let templates = files.iter().filter(|(path, ..)| is_template(path));
+        let templates: String = templates.map(|(.., text)| text.as_str()).collect();
+        let schema: Value = serde_json::from_str(&values::schema(&operator, true)).unwrap();
+        let page = include_str!("../../docs/helm.md");
+        for name in schema["properties"].as_object().unwrap().keys() {
+            let is_used = templates.contains(&format!(".Values.{name}"));
+            assert!(
+                is_used || name == "global",
+                "src/package/helm.rs: no template has the value `{name}`"
+            );
+            let is_listed = ["`", "."]
+                .iter()
+                .any(|end| page.contains(&format!("`{name}{end}")));
+            assert!(
+                is_listed || name == "global",
+                "docs/helm.md lacks the value `{name}`"
+            );
+        }
     }
 }

@@ -7,8 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::is_marked;
-use crate::hash::sha256;
+use crate::{config::is_marked, diagnostic::Explain, hash::sha256};
 
 /// The format of `operator.lock` that this tool reads and writes.
 pub const FORMAT: u32 = 1;
@@ -74,8 +73,8 @@ pub enum LockError {
     Format(u32),
 }
 
-impl LockError {
-    pub fn help(&self) -> &'static str {
+impl Explain for LockError {
+    fn help(&self) -> String {
         match self {
             Self::Format(format) if *format > FORMAT => "install a newer cargo-operator",
             Self::Invalid(_) | Self::Path(_) | Self::Case(..) | Self::Format(_) => {
@@ -85,6 +84,7 @@ impl LockError {
                 "take either side, for example with `git checkout --ours operator.lock`, then run `cargo operator regenerate`"
             }
         }
+        .into()
     }
 }
 

@@ -4,6 +4,7 @@ use super::lock::{Lock, Owner};
 use super::tree::Ours;
 
 use super::Tree;
+use crate::diagnostic::Explain;
 
 /// The decisions of one invocation, by path; a folder stands for all files in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub enum ResolutionError {
     Both(String),
 }
 
-impl ResolutionError {
-    pub fn help(&self) -> &'static str {
+impl Explain for ResolutionError {
+    fn help(&self) -> String {
         match self {
             Self::Unknown(_) => {
                 "write the path as in operator.lock, relative to the project's folder; a folder stands for all its files"
@@ -36,6 +37,7 @@ impl ResolutionError {
             Self::Both(_) => "choose one of them for each file",
             Self::Yours(_) => "move it elsewhere first; --reset then writes the generated version",
         }
+        .into()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Accessor methods for fields that have a default in the schema, if a literal can express it.
+//! Accessor methods for fields that have a default in the schema, if a literal can express it. The field itself stays an `Option`, so that
+//! an object is written as it was read.
 //!
 //! ```text
 //! impl WidgetSpec {

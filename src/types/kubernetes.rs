@@ -2,6 +2,12 @@
 //!
 //! `kubernetes/types.json` is generated from k8s-openapi, `kubernetes/since.json` from its releases for Kubernetes 1.16 to 1.33: the first
 //! minor release with a type (under the empty name) or a field that 1.16 does not have.
+//!
+//! A type fits if the schema has the fields, and the same required fields, that the type has in some release, and if the type writes what it
+//! read. Three losses are accepted, because Go's types have them, too: a quantity that is a number becomes a string, an int-or-string has 32
+//! bits, and the time of a condition is in UTC and in whole seconds. Types are compared by shape; the name matters only for shapes that are
+//! too small to be distinguished. What the CRD adds to such a schema is JSON in an attribute of the field. If a type of the kind has the
+//! same name, the type of k8s-openapi is written with its path.
 
 use std::{
     collections::{BTreeSet, HashMap},

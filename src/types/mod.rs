@@ -1,6 +1,10 @@
 //! Generates the Rust module with the types of a version from its schema: lower, share, render.
 //!
 //! Lowering always succeeds: an unusual schema gives types and diagnostics. No I/O.
+//!
+//! In `embed` mode, the schema of `crd()` is the CRD's JSON, in a file beside the module or in the module. In `derive` mode it comes from the
+//! `JsonSchema` of the types, and is the same. `lower` names types, and `share` merges them, in the same way in both modes, so a change of the
+//! mode renames nothing.
 
 mod accessor;
 mod attribute;

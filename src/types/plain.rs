@@ -1,4 +1,7 @@
 //! The root of a kind that kube-derive cannot express: a plain struct, with the implementations that kube-derive would generate.
+//!
+//! kube's own transforms of schemas change unions, and make every `Option` nullable. A kind that they would change has this root, and
+//! generates its schema without them.
 
 use super::{
     graph::{Field, TypeGraph},

@@ -1,5 +1,8 @@
 //! Generates the code that builds the schema of `crd()` from the derived schema: the function that reverts changes of the derives, the
 //! functions that attributes call, and the parts that no attribute can express.
+//!
+//! An enum has a last variant for values that the schema does not list. schemars generates a union with it, which `closed` in the module
+//! reverts.
 
 use serde_json::Value;
 

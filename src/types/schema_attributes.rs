@@ -1,5 +1,9 @@
 //! Compares the CRD's schema with the schema that schemars derives from the types, and expresses each difference as an attribute of a type
-//! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema.
+//! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema. So no
+//! schema loses anything.
+//!
+//! The attributes are those with a name of their own, such as `length`, `range`, `regex` and `inner`, and `extend` for everything else.
+//! `extend("format" = null)` removes a keyword, because reading a CRD drops `null`.
 
 use std::collections::{HashMap, HashSet};
 

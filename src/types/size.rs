@@ -5,8 +5,8 @@
 //! ```
 //!
 //! In a debug build, `serde` deserializers, `async` functions and `clone` hold several copies of a value on the stack, and a thread has 2
-//! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed: all of them, so that a new field in one does not
-//! change the type of another.
+//! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed, except `spec` and `status` of the root: all of them,
+//! so that a new field in one does not change the type of another.
 
 use super::{
     graph::{Field, Shape, Type, TypeGraph, TypeId},

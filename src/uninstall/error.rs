@@ -1,5 +1,7 @@
 //! The errors of an uninstallation.
 
+use crate::diagnostic::Explain;
+
 /// The reason why an uninstallation could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum UninstallError {
@@ -42,9 +44,8 @@ pub enum UninstallError {
     UnknownCrd { name: String, known: String },
 }
 
-impl UninstallError {
-    /// The help for the user.
-    pub fn help(&self) -> String {
+impl Explain for UninstallError {
+    fn help(&self) -> String {
         match self {
             Self::Kubectl(_) => {
                 "install it, and put it on the PATH: https://kubernetes.io/docs/tasks/tools/".into()

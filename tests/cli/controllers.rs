@@ -347,7 +347,7 @@ fn a_wrong_table_is_an_error_at_its_line() {
         (
             "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n",
             "# the controller\ncontroller = { name = \"pod-printer\", kind = \"v1/Pod\" }\n",
-            "--> operator.toml:8:1\n  |\n7 | # the controller\n",
+            "--> operator.toml:8:14\n  |\n7 | # the controller\n",
         ),
         (
             "\"pod-printer\"",

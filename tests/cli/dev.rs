@@ -116,12 +116,14 @@ impl Session {
 
     /// A line that has the text, also if it was passed over.
     fn some(&self, text: &str) -> String {
-        self.passed
+        // the borrow ends before another line is read
+        let passed = self
+            .passed
             .borrow()
             .iter()
             .find(|line| line.contains(text))
-            .cloned()
-            .unwrap_or_else(|| self.until(text))
+            .cloned();
+        passed.unwrap_or_else(|| self.until(text))
     }
 
     /// Ctrl-C; the exit code.

@@ -109,8 +109,16 @@ fn each_documented_example_prints_its_documented_line() {
         );
         let line = block(section, "text").trim_end();
         if !run.stderr.lines().any(|printed| printed == line) {
-            wrong.push(format!("{line}\n{}\n{text}", run.stderr));
+            wrong.push(format!(
+                "`{code}`:\n{line}\nis not printed, but\n{}\nfor\n{text}",
+                run.stderr
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "docs/diagnostics.md differs from what the program reports (src/types/feature.rs, src/crd/read.rs); codes that need a second run are in \
+         NEED_A_PAST in tests/cli/explained.rs: {}",
+        wrong.join("\n")
+    );
 }

@@ -1,5 +1,6 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
+mod advice;
 mod affected_code;
 #[cfg(unix)]
 mod attack;

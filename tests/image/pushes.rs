@@ -8,9 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cargo_operator::image::{
-    Created, Credentials, Description, Image, Part, Platform, PushError, Pushed, Reference,
-    Repository, Sbom, SbomPackage,
+use cargo_operator::{
+    diagnostic::Explain,
+    image::{
+        Created, Credentials, Description, Image, Part, Platform, PushError, Pushed, Reference,
+        Repository, Sbom, SbomPackage,
+    },
 };
 use serde_json::Value;
 

@@ -145,8 +145,7 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     let module = files
         .keys()
         .filter_map(|path| path.strip_prefix("src/controllers/"))
-        .filter(|path| *path != "mod.rs")
-        .next()
+        .find(|path| *path != "mod.rs")
         .and_then(|path| path.strip_suffix(".rs"))
         .expect("the kind has a controller")
         .to_owned();

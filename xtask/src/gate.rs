@@ -38,6 +38,8 @@ pub const CI: &[Step] = &[
     Run("pages docs/versions.md --fault-count=20"),
     Run("pages docs/choosing.md --fault-count=20"),
     Run("pages docs/workspaces.md --fault-count=20"),
+    Run("pages docs/pruning.md --fault-count=20"),
+    Run("pages docs/calling.md --fault-count=20"),
     // one project
     Run("pages docs/runtime.md docs/errors.md docs/values.md docs/running.md docs/overlays.md docs/ci.md docs/upgrading.md docs/helm.md \
          docs/olm.md --fault-count=20"),

@@ -8,7 +8,17 @@
 //! answered only while a request waits for its webhooks (`admission`). Tests of operators use it through the crate `operator-testing`, whose
 //! documentation lists the differences from a real server.
 //!
-//! A folder imports only those that are declared before it in `tests/layering.rs`.
+//! # Layers
+//!
+//! A folder imports only those before it, and adds no methods to their types: `model`, `go` (how Go encodes JSON), `apply` (field ownership),
+//! `kinds` (a strategy for each), `decode`, `patch`, `refusal`, `request`, `store`, `webhook`, `read`, `access`, `admission`, `write`,
+//! `finalize` (garbage collection), `serve`, `workload`, `transport`. `tests/layering.rs` checks it. Up to `refusal`, they contain functions
+//! of values, which know neither requests nor the state; without the feature `server`, the crate consists of those that `refusal` needs.
+//!
+//! `store` defines the struct `State`. Higher layers are functions that take the parts of it that they need: a read takes the store, a write
+//! the whole state, because each request runs alone under one lock. No layer calls a higher one: `State::put` and `State::remove` queue the
+//! objects that `finalize` must check, and the keys that `workload` must reconcile, and `transport` lets both process these queues before it
+//! answers.
 
 #![warn(missing_docs)]
 // The functions of a kind or of a type are in one file, also those that only the server calls: updates, failures of requests, stored forms.

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, interval},
 };
 
-use crate::engine::progress::Progress;
+use crate::{engine::progress::Progress, lock::lock};
 
 /// The executor is stalled if its tasks wait longer than this to be polled.
 const BEAT_WITHIN: Duration = Duration::from_secs(30);
@@ -89,13 +89,13 @@ impl Health {
         let mut ticks = interval(Duration::from_secs(5));
         loop {
             ticks.tick().await;
-            self.lock().beat = Instant::now();
+            lock(&self.state).beat = Instant::now();
         }
     }
 
     /// Sets the role. A replica that is stopping keeps its role.
     pub fn set_role(&self, role: Role) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.role != Role::Stopping {
             state.role = role;
         }
@@ -103,42 +103,42 @@ impl Health {
     }
 
     pub fn lease_seen(&self) {
-        self.lock().lease_seen = Some(Instant::now());
+        lock(&self.state).lease_seen = Some(Instant::now());
     }
 
     pub fn filling(&self, cache: String) {
-        self.lock().filling.push(cache);
+        lock(&self.state).filling.push(cache);
     }
 
     pub fn filled(&self, cache: &str) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.filling.retain(|name| name != cache);
         self.works.send_replace(state.works());
     }
 
     /// Forgets the caches of controllers that have ended.
     pub fn emptied(&self) {
-        self.lock().filling.clear();
+        lock(&self.state).filling.clear();
     }
 
     /// Sets or removes the reason why this replica is paused.
     pub fn set_paused(&self, reason: Option<String>) {
-        self.lock().paused = reason;
+        lock(&self.state).paused = reason;
     }
 
     /// Why this replica is paused; it is ready nevertheless.
     pub fn paused(&self) -> Option<String> {
-        self.lock().paused.clone()
+        lock(&self.state).paused.clone()
     }
 
     #[cfg(feature = "webhook")]
     pub fn set_webhooks(&self, webhooks: Webhooks) {
-        self.lock().webhooks = Some(webhooks);
+        lock(&self.state).webhooks = Some(webhooks);
     }
 
     /// The reason why the process should be restarted, if there is one.
     pub fn unhealthy(&self) -> Option<String> {
-        if self.lock().beat.elapsed() > BEAT_WITHIN {
+        if lock(&self.state).beat.elapsed() > BEAT_WITHIN {
             return Some("the executor is stalled".into());
         }
         self.progress
@@ -150,7 +150,7 @@ impl Health {
     ///
     /// Webhooks alone decide if there are some: the API server may need them for the lists that fill the caches.
     pub fn unready(&self) -> Option<String> {
-        let state = self.lock();
+        let state = lock(&self.state);
         match (state.role, state.webhooks) {
             (Role::Stopping, _) | (_, None) => {}
             (_, Some(Webhooks::Starting)) => return Some("waiting for the webhooks".into()),
@@ -170,10 +170,6 @@ impl Health {
                 state.filling.join(", ")
             )),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

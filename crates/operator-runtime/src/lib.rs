@@ -63,6 +63,7 @@ pub mod handlers {
 mod health;
 mod hook;
 mod leader;
+mod lock;
 mod log;
 mod log_events;
 mod metrics;
@@ -76,6 +77,7 @@ mod server;
 mod settings;
 mod setup;
 mod shared;
+mod stable_hash;
 mod style;
 #[cfg(any(feature = "protected-metrics", feature = "webhook"))]
 mod tls;

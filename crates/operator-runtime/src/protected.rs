@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -36,6 +36,7 @@ use tokio_rustls::{
 use tracing::{debug, warn};
 
 use crate::{
+    lock::lock,
     metrics::Metrics,
     server::{self, METRICS, TEXT},
     tls::handshake,
@@ -202,8 +203,7 @@ impl Gate {
     }
 
     fn known(&self, hash: &[u8; SHA256_OUTPUT_LEN]) -> Option<Verdict> {
-        let verdicts = self.verdicts.lock();
-        let verdicts = verdicts.unwrap_or_else(PoisonError::into_inner);
+        let verdicts = lock(&self.verdicts);
         let (verdict, end) = verdicts.get(hash)?;
         (Instant::now() < *end).then_some(*verdict)
     }
@@ -214,8 +214,7 @@ impl Gate {
             Verdict::Allowed => ALLOWED_FOR,
             Verdict::Unknown | Verdict::Forbidden => REFUSED_FOR,
         };
-        let verdicts = self.verdicts.lock();
-        let mut verdicts = verdicts.unwrap_or_else(PoisonError::into_inner);
+        let mut verdicts = lock(&self.verdicts);
         if verdicts.len() >= MOST_VERDICTS {
             verdicts.retain(|_, (_, end)| now < *end);
         }

@@ -3,8 +3,10 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
+
+use crate::lock::lock;
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
@@ -32,7 +34,7 @@ pub struct Shared(Arc<Mutex<Values>>);
 impl Shared {
     /// The value of this type.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = lock(&self.0);
         let value = values
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(T::default()));

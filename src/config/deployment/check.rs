@@ -291,8 +291,20 @@ fn budget(settings: &DeploymentSettings) -> Option<Found> {
     forbids.then_some((place, DeploymentProblem::BudgetForbids(Replicas(replicas))))
 }
 
-/// What the API server refuses, in objects that have nothing but the settings.
+/// What the API server refuses.
 fn refusal(settings: &DeploymentSettings) -> Option<Found> {
+    objects(settings)
+        .into_iter()
+        .flat_map(|(object, place)| {
+            refusals(&object)
+                .into_iter()
+                .map(move |refusal| found(settings, refusal, place.clone()))
+        })
+        .next()
+}
+
+/// Objects that have nothing but the settings, each with its place if one key has the whole object.
+pub(super) fn objects(settings: &DeploymentSettings) -> Vec<(Value, Option<Place>)> {
     let name = "operator";
     let pod = json!({
         "containers": [{
@@ -343,13 +355,6 @@ fn refusal(settings: &DeploymentSettings) -> Option<Found> {
     ];
     objects.extend(secrets);
     objects
-        .into_iter()
-        .flat_map(|(object, place)| {
-            refusals(&object)
-                .into_iter()
-                .map(move |refusal| found(settings, refusal, place.clone()))
-        })
-        .next()
 }
 
 fn environment(settings: &DeploymentSettings) -> Vec<Value> {
@@ -364,6 +369,28 @@ fn environment(settings: &DeploymentSettings) -> Vec<Value> {
         .collect()
 }
 
+/// The fields of the Deployment, with their keys.
+pub(super) const KEYS: &[(&str, &str)] = &[
+    ("metadata.labels", "labels"),
+    ("spec.template.metadata.annotations", "pod-annotations"),
+    ("spec.template.spec.containers[0].args", "args"),
+    ("spec.template.spec.containers[0].envFrom", "env-from"),
+    ("spec.template.spec.containers[0].env", "env"),
+    ("spec.template.spec.containers[0].resources", "resources"),
+    ("spec.template.spec.nodeSelector", "node-selector"),
+    ("spec.template.spec.tolerations", "tolerations"),
+    ("spec.template.spec.affinity", "affinity"),
+    (
+        "spec.template.spec.topologySpreadConstraints",
+        "topology-spread-constraints",
+    ),
+    (
+        "spec.template.spec.priorityClassName",
+        "priority-class-name",
+    ),
+    ("spec.replicas", "replicas"),
+];
+
 /// The place of a refusal, and its message with the field below the key.
 fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) -> Found {
     let Refusal { field, message } = refusal;
@@ -371,29 +398,9 @@ fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) 
         let field = String::new();
         return (place, DeploymentProblem::Refused { field, message });
     }
-    const KEYS: [(&str, &str); 12] = [
-        ("metadata.labels", "labels"),
-        ("spec.template.metadata.annotations", "pod-annotations"),
-        ("spec.template.spec.containers[0].args", "args"),
-        ("spec.template.spec.containers[0].envFrom", "env-from"),
-        ("spec.template.spec.containers[0].env", "env"),
-        ("spec.template.spec.containers[0].resources", "resources"),
-        ("spec.template.spec.nodeSelector", "node-selector"),
-        ("spec.template.spec.tolerations", "tolerations"),
-        ("spec.template.spec.affinity", "affinity"),
-        (
-            "spec.template.spec.topologySpreadConstraints",
-            "topology-spread-constraints",
-        ),
-        (
-            "spec.template.spec.priorityClassName",
-            "priority-class-name",
-        ),
-        ("spec.replicas", "replicas"),
-    ];
-    let mut keys = KEYS.into_iter();
+    let mut keys = KEYS.iter();
     let (prefix, key) = match keys.find(|(prefix, _)| field.starts_with(prefix)) {
-        Some(found) => found,
+        Some(found) => *found,
         // the other values have their types, so only a quantity cannot be decoded
         None if field.is_empty() => ("", "resources"),
         None => ("", ""),

@@ -2,8 +2,15 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use super::{SHUTDOWN_TIMEOUT, check::KNOWN};
+use serde_json::{Map, Value, json};
+
+use super::{
+    DeploymentSettings, SHUTDOWN_TIMEOUT,
+    check::{KEYS, KNOWN, objects},
+};
 use crate::config::ConfigFile;
+
+const ALL: &str = include_str!("all-settings.toml");
 
 fn project(deployment: &str) -> String {
     format!(
@@ -20,32 +27,16 @@ fn refused(deployment: &str) -> (String, String) {
     (error.to_string(), text[place].to_owned())
 }
 
+/// All settings but one.
+fn without(key: &str) -> DeploymentSettings {
+    let mut all: Map<String, Value> = toml_edit::de::from_str(ALL).unwrap();
+    all.remove(key);
+    serde_json::from_value(all.into()).unwrap()
+}
+
 #[test]
 fn all_settings_are_read() {
-    let text = project(
-        r#"
-replicas = 2
-args = ["--concurrency=32", "--paper", "a4", "--paper", "a3"]
-log-format = "json"
-resources = { requests = { cpu = "10m" }, limits = { memory = "256Mi" } }
-env = { POD_LIMIT = "50", TOKEN = { secretKeyRef = { name = "credentials", key = "token" } } }
-env-from = [{ configMapRef = { name = "settings" } }]
-node-selector = { "kubernetes.io/os" = "linux" }
-tolerations = [{ key = "dedicated", operator = "Equal", value = "operators", effect = "NoSchedule" }]
-topology-spread-constraints = [{ maxSkew = 1, topologyKey = "topology.kubernetes.io/zone", whenUnsatisfiable = "ScheduleAnyway" }]
-priority-class-name = "system-cluster-critical"
-image-pull-secrets = ["registry"]
-labels = { team = "printing" }
-pod-annotations = { "example.com/scrape" = "true" }
-service-account-annotations = { "example.com/role" = "printer" }
-disruption-budget = { minAvailable = "50%" }
-
-[deployment.affinity.nodeAffinity]
-requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms = [
-    { matchExpressions = [{ key = "gpu", operator = "DoesNotExist" }] },
-]
-"#,
-    );
+    let text = project(ALL);
     let deployment = ConfigFile::read(&text).unwrap().config.deployment;
     assert_eq!(deployment.replicas(), 2);
     assert_eq!(
@@ -53,6 +44,33 @@ requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms = [
         Some("--log-format=json")
     );
     assert!(deployment.affinity.unwrap().node_affinity.is_some());
+}
+
+#[test]
+fn each_key_is_checked_and_has_a_place() {
+    let unknown = serde_json::from_value::<DeploymentSettings>(json!({"unknown": 1}));
+    let message = unknown.unwrap_err().to_string();
+    let all = objects(&without(""));
+    for key in message.split('`').skip(3).step_by(2) {
+        assert!(
+            ALL.contains(&format!("\n{key} = ")) || ALL.contains(&format!("\n{key}.")),
+            "src/config/deployment/all-settings.toml lacks `{key}`"
+        );
+        let is_checked = objects(&without(key)) != all;
+        let has_place = KEYS.iter().any(|(_, known)| *known == key);
+        // they become an argument and another object, which other functions check
+        if !["log-format", "disruption-budget"].contains(&key) {
+            assert!(
+                is_checked,
+                "src/config/deployment/check.rs: `objects` lacks `{key}`"
+            );
+            let has_object = ["image-pull-secrets", "service-account-annotations"].contains(&key);
+            assert!(
+                has_place || has_object,
+                "src/config/deployment/check.rs: `KEYS` lacks `{key}`"
+            );
+        }
+    }
 }
 
 #[test]
@@ -195,7 +213,10 @@ fn the_settings_of_the_runtime_are_known() {
     let variables = source.split("env = \"").skip(1);
     let variables: BTreeSet<_> = variables.filter_map(|it| it.split('"').next()).collect();
     let known: BTreeSet<_> = KNOWN.iter().map(|it| it.variable).collect();
-    assert_eq!(known, variables);
+    assert_eq!(
+        known, variables,
+        "`KNOWN` in src/config/deployment/check.rs has the settings of the runtime"
+    );
     let help = include_str!("../../../docs/running.md");
     let flags: BTreeSet<_> = help
         .lines()
@@ -208,7 +229,11 @@ fn the_settings_of_the_runtime_are_known() {
     let is_optional = |flag: &&str| flag.starts_with("--webhook-") || *flag == "--metrics-address";
     let unknown = unknown.map(|it| it.flag).filter(|it| !is_optional(it));
     // it is hidden
-    assert_eq!(unknown.collect::<Vec<_>>(), ["--parent-process"]);
+    assert_eq!(
+        unknown.collect::<Vec<_>>(),
+        ["--parent-process"],
+        "docs/running.md shows what `--help` prints"
+    );
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use crate::disk::{DiskError, Root};
+use crate::{
+    diagnostic::Explain,
+    disk::{DiskError, Root},
+};
 
 use super::case::write;
 

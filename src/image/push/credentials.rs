@@ -4,7 +4,7 @@ use std::{env, path::PathBuf};
 
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 
-use crate::image::Reference;
+use crate::{diagnostic::Explain, image::Reference};
 
 /// The credentials of a user. They are in no message.
 #[derive(Clone)]
@@ -25,9 +25,8 @@ pub struct CredentialsError {
     words: String,
 }
 
-impl CredentialsError {
-    /// The help for the user.
-    pub fn help(&self) -> String {
+impl Explain for CredentialsError {
+    fn help(&self) -> String {
         format!(
             "check the config.json of docker and its credential helpers, or log in again with `docker login {}`",
             self.registry

@@ -4,6 +4,8 @@ use std::{error::Error, io};
 
 use http::StatusCode;
 
+use crate::diagnostic::Explain;
+
 /// Why an image could not be pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
@@ -65,9 +67,10 @@ impl PushError {
             Self::Unreachable { host, words }
         }
     }
+}
 
-    /// The help for the user.
-    pub fn help(&self) -> String {
+impl Explain for PushError {
+    fn help(&self) -> String {
         match self {
             Self::Refused {
                 host,

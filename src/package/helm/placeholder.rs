@@ -77,7 +77,7 @@ impl Placeholders {
     pub fn name(&self, form: Form) -> String {
         let index = FORMS.iter().position(|it| *it == form);
         // two digits, so that none is the beginning of another
-        let index = index.expect("a form of the table");
+        let index = index.expect("`FORMS` has each form");
         format!("{}-{index:02}", self.prefix)
     }
 

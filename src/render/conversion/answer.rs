@@ -57,8 +57,7 @@ impl Versions<'_> {
                     1 => base.clone(),
                     number => format!("{base}_{number}"),
                 })
-                .filter(|name| !is_used(name) && !FIXED.contains(&name.as_str()))
-                .next()
+                .find(|name| !is_used(name) && !FIXED.contains(&name.as_str()))
                 .unwrap_or_default();
             answers.push(self.answer(question, ident));
         }

@@ -102,8 +102,7 @@ pub fn conversion_files(
     let facts = |name: &str| {
         let (_, facts) = facts
             .iter()
-            .filter(|(version, _)| version == name)
-            .next()
+            .find(|(version, _)| version == name)
             .expect("conversions are of versions with types");
         facts
     };

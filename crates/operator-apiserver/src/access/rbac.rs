@@ -123,10 +123,8 @@ pub(crate) fn reason(store: &Store, user: &User, attempt: &Attempt<'_>) -> Optio
         bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
     }
     bindings.into_iter().find_map(|(binding, namespace)| {
-        let subjects = items(&binding["subjects"]);
-        let subject = subjects
-            .filter(|subject| is_subject(subject, user, namespace))
-            .next()?;
+        let subject =
+            items(&binding["subjects"]).find(|subject| is_subject(subject, user, namespace))?;
         let rules = rules(store, binding, namespace);
         let covers = rules.iter().any(|rule| covers(rule, attempt));
         covers.then(|| describe(binding, subject, namespace))

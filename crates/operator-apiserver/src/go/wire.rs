@@ -21,8 +21,7 @@ fn field_type(owner: &str, field: &str) -> Option<&'static str> {
     types()
         .get(owner)?
         .values()
-        .filter(|(name, _)| name == field)
-        .next()
+        .find(|(name, _)| name == field)
         .map(|(_, type_)| type_.as_str())
 }
 

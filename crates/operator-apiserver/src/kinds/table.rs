@@ -176,13 +176,23 @@ mod tests {
 
     #[test]
     fn strategies_are_of_recorded_kinds_in_order() {
-        assert!(BUILTIN.is_sorted_by(|a, b| a.resource < b.resource));
+        for pair in BUILTIN.windows(2) {
+            let (row, next) = (pair[0].resource, pair[1].resource);
+            assert!(
+                row < next,
+                "src/kinds/table.rs: the row of {next:?} is not behind the one of {row:?}"
+            );
+        }
         for strategy in BUILTIN {
             let is_recorded = builtin()
                 .kinds
                 .iter()
                 .any(|kind| kind.is(strategy.resource));
-            assert!(is_recorded, "{:?}", strategy.resource);
+            assert!(
+                is_recorded,
+                "data/builtin.json has no kind {:?}",
+                strategy.resource
+            );
         }
     }
 }

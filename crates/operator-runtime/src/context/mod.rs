@@ -12,7 +12,7 @@ mod status;
 mod strategy;
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -37,9 +37,11 @@ use crate::{
         tasks::BackgroundTasks,
     },
     error::{LONGEST_DELAY, is_gone},
+    lock::lock,
     log_events::Queue,
     metrics::{ControllerMetrics, HandlerErrors},
     setup::UpdateStrategy,
+    stable_hash::stable_hash,
 };
 
 use event::Reporter;
@@ -199,9 +201,7 @@ impl ControllerContext {
     }
 
     fn event_history(&self) -> MutexGuard<'_, History> {
-        self.event_history
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.event_history)
     }
 }
 
@@ -336,17 +336,11 @@ impl Context {
 
     /// The versions of our writes of the reconciled object before the last one.
     pub(crate) fn earlier_writes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.facts
-            .earlier_writes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.facts.earlier_writes)
     }
 
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
-        self.facts
-            .written
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.facts.written)
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -359,35 +353,20 @@ impl Context {
 
     /// Keeps the finalizer for now, and calls the cleanup again after this time.
     pub(crate) fn delay_cleanup(&self, delay: Duration) {
-        let mut kept = self
-            .facts
-            .cleanup_delay
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(delay.min(LONGEST_DELAY));
+        *lock(&self.facts.cleanup_delay) = Some(delay.min(LONGEST_DELAY));
     }
 
     pub(crate) fn cleanup_delay(&self) -> Option<Duration> {
-        *self
-            .facts
-            .cleanup_delay
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.facts.cleanup_delay)
     }
 
     /// Records that the reconciliation has failed in a part, although the rest goes on.
     pub(crate) fn fail(&self, error: Error) {
-        let failure = self.facts.failure.lock();
-        *failure.unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *lock(&self.facts.failure) = Some(error);
     }
 
     pub(crate) fn take_failure(&self) -> Option<Error> {
-        let mut failure = self
-            .facts
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        failure.take()
+        lock(&self.facts.failure).take()
     }
 
     pub(crate) fn is_outdated(&self) -> bool {
@@ -461,12 +440,8 @@ fn label_value(name: &str) -> String {
     if name.len() <= 63 {
         return name.to_owned();
     }
-    // FNV-1a: the value must be the same in every process, for ever.
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
     let start: String = name.chars().take(46).collect();
-    format!("{start}-{hash:016x}")
+    format!("{start}-{}", stable_hash(name))
 }
 
 /// Requests for objects of a kind whose scope is not known to the type system.
@@ -502,7 +477,7 @@ mod tests {
     fn long_names_become_distinct_label_values() {
         let long = "a".repeat(100);
         let value = label_value(&long);
-        assert_eq!(value.len(), 63);
+        assert_eq!(value, format!("{}-2885d0ac2e5a9d79", "a".repeat(46)));
         assert_ne!(value, label_value(&"a".repeat(101)));
         assert_eq!(label_value("short"), "short");
     }

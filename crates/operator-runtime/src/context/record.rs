@@ -6,7 +6,11 @@
 //! ours: those that we sent and their defaults, except for those that another has changed since. Fields that the API server allocates, and
 //! those that admission adds, are not in them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
+
+use crate::stable_hash::stable_hash;
 
 /// The annotation of a child with the hash of the content that was sent.
 pub(super) fn annotation(operator: &str) -> String {
@@ -23,37 +27,24 @@ pub(super) fn hash(desired: &Value) -> String {
         // the version of the owner's kind may change
         metadata.remove("ownerReferences");
     }
-    let mut state = 0xcbf2_9ce4_8422_2325;
-    fold(&content, &mut state);
-    format!("{state:016x}")
+    stable_hash(&text(&content))
 }
 
-/// [FNV-1a](http://www.isthe.com/chongo/tech/comp/fnv/) over the value with its keys in order, whatever order the map keeps.
-fn fold(value: &Value, state: &mut u64) {
+/// The value as text with its keys in order, whatever order the map keeps. Each part ends with a NUL.
+fn text(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            feed("{", state);
-            let mut names: Vec<_> = fields.keys().collect();
-            names.sort();
-            for name in names {
-                feed(name, state);
-                fold(&fields[name], state);
-            }
-            feed("}", state);
+            let fields: BTreeMap<_, _> = fields.iter().collect();
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| format!("{name}\0{}", text(value)));
+            format!("{{\0{}}}\0", fields.collect::<String>())
         }
         Value::Array(items) => {
-            feed("[", state);
-            items.iter().for_each(|item| fold(item, state));
-            feed("]", state);
+            format!("[\0{}]\0", items.iter().map(text).collect::<String>())
         }
         // a string is in quotes, and so differs from a number
-        scalar => feed(&scalar.to_string(), state),
-    }
-}
-
-fn feed(text: &str, state: &mut u64) {
-    for byte in text.bytes().chain([0]) {
-        *state = (*state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        scalar => format!("{scalar}\0"),
     }
 }
 

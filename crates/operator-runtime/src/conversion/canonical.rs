@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::stable_hash::stable_hash;
+
 /// The value with its fields sorted.
 pub(super) fn sorted(value: &Value) -> Value {
     match value {
@@ -46,15 +48,9 @@ pub(super) fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
     a == b || a.map(canonical) == b.map(canonical)
 }
 
-/// A hash that is the same in every release: FNV-1a with 64 bits, of the canonical JSON, in hexadecimal.
+/// The hash of the canonical JSON.
 pub(super) fn hash(value: &Value) -> String {
-    let hash = canonical(value)
-        .to_string()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    format!("{hash:016x}")
+    stable_hash(&canonical(value).to_string())
 }
 
 #[cfg(test)]
@@ -62,6 +58,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_hash_is_the_same_in_every_release() {
+        assert_eq!(
+            hash(&json!({"b": 1.0, "a": ["x", null]})),
+            "5d3b347881e638f2"
+        );
+    }
 
     #[test]
     fn the_order_of_fields_does_not_matter_but_that_of_items_does() {

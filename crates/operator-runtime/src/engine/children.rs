@@ -6,11 +6,11 @@
 //! The cache has the bodies of objects that one of our objects controls, and only the existence of all others. The response to a write is
 //! newer than the watch until the watch reports that version. From the start of a write until its response, and after a lost response, the
 //! object is unknown. A cached object may still be out of date, so a write that is based on it names the version that it read ([resource
-//! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
+//! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)), and a create names a version that no object has.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use kube::{api::ObjectMeta, runtime::watcher::Event};
@@ -21,6 +21,8 @@ use self::{
     entry::{Content, Entry, List, Trust, Watch},
 };
 use crate::engine::related::{self, Related, compact};
+
+use crate::lock::lock;
 
 mod by_owner;
 mod entry;
@@ -89,13 +91,13 @@ impl Children {
 
     /// With an index for [`of_owner`](Self::of_owner).
     pub fn indexed(self) -> Self {
-        self.lock().by_owner = Some(ByOwner::default());
+        lock(&self.state).by_owner = Some(ByOwner::default());
         self
     }
 
     /// Handles an event of the watch of `namespace`.
     pub fn handle(&self, namespace: Option<&str>, event: &Event<Arc<Related>>) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let State {
             invalidations,
             watches,
@@ -209,7 +211,7 @@ impl Children {
 
     /// Whether each watch has completed its first list.
     pub fn is_complete(&self) -> bool {
-        self.lock()
+        lock(&self.state)
             .watches
             .iter()
             .all(|watch| watch.newest.is_some())
@@ -217,12 +219,12 @@ impl Children {
 
     /// Whether a watch reports the objects of a namespace.
     pub fn watches(&self, namespace: Option<&str>) -> bool {
-        self.lock().watch(namespace).is_some()
+        lock(&self.state).watch(namespace).is_some()
     }
 
     /// Looks up an object.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Cached {
-        let state = self.lock();
+        let state = lock(&self.state);
         let watch = state.watch(namespace);
         if watch.is_none_or(|watch| watch.newest.is_none()) {
             return Cached::Unknown;
@@ -241,7 +243,7 @@ impl Children {
 
     /// The namespaces and names of the objects that the one with this uid controls, in order.
     pub fn of_owner(&self, uid: &str) -> BTreeSet<Key> {
-        let state = self.lock();
+        let state = lock(&self.state);
         let keys = state.by_owner.iter().flat_map(|index| index.of(uid));
         let is_child = |key: &&Key| {
             let entry = state.objects.get(*key);
@@ -254,19 +256,19 @@ impl Children {
 
     /// Must be called before a read whose response is passed to [`record`](Self::record).
     pub fn before_read(&self, namespace: Option<&str>) -> SentAt {
-        self.lock().sent(namespace)
+        lock(&self.state).sent(namespace)
     }
 
     /// Must be called before a write; invalidates the object, because the response may be lost.
     pub fn before_write(&self, namespace: Option<&str>, name: &str) -> SentAt {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.invalidate(namespace, name);
         state.sent(namespace)
     }
 
     /// Invalidates an object after a failed write, which may have been executed.
     pub fn invalidate(&self, namespace: Option<&str>, name: &str) {
-        self.lock().invalidate(namespace, name);
+        lock(&self.state).invalidate(namespace, name);
     }
 
     /// Records the object in a response of the API server.
@@ -276,7 +278,7 @@ impl Children {
         };
         let keeps_body = self.keeps_bodies && (self.is_child)(&metadata);
         let body = keeps_body.then(|| compact(object, &self.manager));
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let Some(watch) = state.watch(metadata.namespace.as_deref()) else {
             return;
         };
@@ -304,7 +306,7 @@ impl Children {
 
     /// Records that the API server has no such object.
     pub fn record_absent(&self, sent: SentAt, namespace: Option<&str>, name: &str) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let hash_map::Entry::Occupied(mut known) = state.objects.entry(key_of(namespace, name))
             && known.get().is_confirmed_by(sent)
         {
@@ -320,22 +322,18 @@ impl Children {
 
     /// The hashes that were [remembered](Self::remember) for the object, if it still has this uid.
     pub fn applied(&self, namespace: Option<&str>, name: &str, uid: &str) -> Option<(u64, u64)> {
-        let state = self.lock();
+        let state = lock(&self.state);
         let known = state.objects.get(&key_of(namespace, name))?;
         known.applied.filter(|_| *known.uid == *uid)
     }
 
     /// Remembers the hashes of what was sent and of our `managedFields` afterwards, until the next write of the object.
     pub fn remember(&self, namespace: Option<&str>, name: &str, uid: &str, applied: (u64, u64)) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let known = state.objects.get_mut(&key_of(namespace, name));
         if let Some(known) = known.filter(|known| *known.uid == *uid) {
             known.applied = Some(applied);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::{
@@ -23,6 +23,7 @@ use crate::{
         related::{ChildOwner, Related, Watched},
         watch::{Source, map},
     },
+    lock::lock,
 };
 
 /// How many events may wait for a controller. A busy controller delays the others instead of filling the memory.
@@ -76,7 +77,7 @@ impl FanOut {
             plural: resource.plural.clone(),
             namespace,
         };
-        let mut shared = self.lock();
+        let mut shared = lock(&self.0);
         let watch = match shared.watches.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(SharedWatch {
@@ -104,7 +105,7 @@ impl FanOut {
     /// Registers that a controller watches all objects of its own kind in these namespaces, and passes on the events.
     pub fn owns<K: Resource<DynamicType = ()>>(&self, namespaces: &[Option<String>]) {
         let keys = namespaces.iter().map(watch_key::<K>);
-        self.lock().own.extend(keys);
+        lock(&self.0).own.extend(keys);
     }
 
     /// The listeners to the events of a controller's own kind; the first caller gets them. All listeners must have been registered before.
@@ -112,7 +113,7 @@ impl FanOut {
         &self,
         namespace: &Option<String>,
     ) -> Listeners {
-        let mut shared = self.lock();
+        let mut shared = lock(&self.0);
         let watch = shared.watches.get_mut(&watch_key::<K>(namespace));
         watch.map_or_else(Listeners::default, |watch| {
             std::mem::take(&mut watch.listeners)
@@ -122,7 +123,7 @@ impl FanOut {
     /// Starts the watches of kinds that no controller reconciles; they end when the set is dropped.
     pub fn start(&self, source: &Source) -> JoinSet<()> {
         let mut watches = JoinSet::new();
-        let shared = self.lock();
+        let shared = lock(&self.0);
         for (key, watch) in &shared.watches {
             if shared.own.contains(key) {
                 continue;
@@ -139,10 +140,6 @@ impl FanOut {
             });
         }
         watches
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
     time::Duration,
 };
@@ -19,7 +19,7 @@ use kube::{Client, client::Body};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tower::{BoxError, service_fn};
 
-use crate::metrics::Metrics;
+use crate::{lock::lock, metrics::Metrics};
 
 /// Longer than the API server's own timeout, which is one minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(90);
@@ -62,7 +62,7 @@ impl Progress {
     /// The URL path of a watch that has been silent for more than twice its timeout, if there is one.
     pub fn stalled(&self) -> Option<String> {
         let limit = self.watch_timeout * 2;
-        let watches = self.lock();
+        let watches = lock(&self.watches);
         watches
             .open
             .values()
@@ -123,7 +123,7 @@ impl Progress {
 
     fn opened(self: Arc<Self>, path: &str) -> OpenWatch {
         self.metrics.watch_started(path);
-        let mut watches = self.lock();
+        let mut watches = lock(&self.watches);
         watches.next += 1;
         let id = watches.next;
         watches.open.insert(
@@ -135,10 +135,6 @@ impl Progress {
         );
         drop(watches);
         OpenWatch { id, progress: self }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watches> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -173,7 +169,7 @@ struct OpenWatch {
 
 impl OpenWatch {
     fn moved(&self) {
-        if let Some(watch) = self.progress.lock().open.get_mut(&self.id) {
+        if let Some(watch) = lock(&self.progress.watches).open.get_mut(&self.id) {
             watch.last = Instant::now();
         }
     }
@@ -181,7 +177,7 @@ impl OpenWatch {
 
 impl Drop for OpenWatch {
     fn drop(&mut self) {
-        self.progress.lock().open.remove(&self.id);
+        lock(&self.progress.watches).open.remove(&self.id);
     }
 }
 

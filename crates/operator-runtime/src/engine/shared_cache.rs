@@ -8,7 +8,7 @@ use std::{
     any::Any,
     fmt::Debug,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::{
@@ -37,6 +37,7 @@ use crate::{
         watch::Source,
     },
     error::panic_message,
+    lock::lock,
     style::Object,
 };
 
@@ -83,7 +84,7 @@ impl SharedCaches {
     where
         K: Object,
     {
-        let mut caches = self.lock();
+        let mut caches = lock(&self.0);
         let opened = caches.iter().find_map(|cache| {
             let cache: &dyn Any = &**cache;
             let SharedCache(inner) = cache.downcast_ref::<SharedCache<K>>()?;
@@ -115,13 +116,9 @@ impl SharedCaches {
 
     /// Starts the watches; they end when the set is dropped. All listeners must have been added before.
     pub fn start(&self, source: &Source, fan_out: &FanOut, watches: &mut JoinSet<()>) {
-        for cache in &*self.lock() {
+        for cache in &*lock(&self.0) {
             cache.start(source, fan_out, watches);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Box<dyn Startable>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +137,7 @@ where
         watch_errors: Counter,
     ) -> impl Stream<Item = ObjectRef<K>> + Send + use<K> {
         let (sender, received) = mpsc::channel(WAITING);
-        self.0.lock().listeners.push(Listening {
+        lock(&self.0.state).listeners.push(Listening {
             listener,
             keys: sender,
             watch_errors,
@@ -153,29 +150,24 @@ where
     }
 }
 
-impl<K: Resource<DynamicType = ()> + Clone> Inner<K> {
-    fn lock(&self) -> MutexGuard<'_, State<K>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<K> Startable for SharedCache<K>
 where
     K: Object,
 {
     fn start(&self, source: &Source, fan_out: &FanOut, watches: &mut JoinSet<()>) {
         let inner = &self.0;
-        let mut state = inner.lock();
+        let mut state = lock(&inner.state);
         let Some(cache) = state.cache.take() else {
             return;
         };
         let listeners = std::mem::take(&mut state.listeners);
         let errors: Vec<_> = listeners.iter().map(|it| it.watch_errors.clone()).collect();
         let passed_to = inner.namespaces.iter().map(|namespace| {
-            let feeds = inner.selection.is_all();
-            feeds
-                .then(|| fan_out.take_listeners::<K>(namespace))
-                .unwrap_or_default()
+            if inner.selection.is_all() {
+                fan_out.take_listeners::<K>(namespace)
+            } else {
+                Listeners::default()
+            }
         });
         let passed_to = passed_to.collect();
         let events = inner

@@ -6,11 +6,13 @@
 use std::{
     collections::{HashSet, VecDeque},
     num::NonZeroU16,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use kube::{Resource, runtime::reflector::ObjectRef};
 use tokio::sync::Notify;
+
+use crate::lock::lock;
 
 /// The turns of a controller.
 pub(crate) struct Turns<K: Resource<DynamicType = ()> + 'static> {
@@ -48,7 +50,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
 
     /// Adds a notice that the object was deleted.
     pub fn push(&self, key: &ObjectRef<K>, object: Arc<K>) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if !state.is_closed {
             state.deleted.push_back((key.clone(), object));
             self.changed.notify_waiters();
@@ -57,7 +59,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
 
     /// Drops the notices that wait, and those that follow.
     pub fn close(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.is_closed = true;
         state.deleted.clear();
         self.changed.notify_waiters();
@@ -68,7 +70,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
         loop {
             let changed = self.changed.notified();
             {
-                let mut state = self.lock();
+                let mut state = lock(&self.state);
                 if state.next_deleted().is_none() && state.begin(key, self.workers) {
                     return self.turn(key.clone());
                 }
@@ -82,7 +84,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
         loop {
             let changed = self.changed.notified();
             {
-                let mut state = self.lock();
+                let mut state = lock(&self.state);
                 let next = state.next_deleted();
                 if let Some(index) = next.filter(|_| state.busy.len() < self.workers)
                     && let Some((key, object)) = state.deleted.remove(index)
@@ -97,10 +99,6 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
 
     fn turn(&self, key: ObjectRef<K>) -> Turn<'_, K> {
         Turn { turns: self, key }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<K>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,7 +118,7 @@ impl<K: Resource<DynamicType = ()> + 'static> State<K> {
 
 impl<K: Resource<DynamicType = ()> + 'static> Drop for Turn<'_, K> {
     fn drop(&mut self) {
-        self.turns.lock().busy.remove(&self.key);
+        lock(&self.turns.state).busy.remove(&self.key);
         self.turns.changed.notify_waiters();
     }
 }

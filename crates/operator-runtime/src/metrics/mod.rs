@@ -10,7 +10,7 @@ mod webhook;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use prometheus_client::{
@@ -25,7 +25,7 @@ pub(crate) use self::webhook::WebhookMetrics;
 use self::webhook::Webhooks;
 pub(crate) use self::{controller::ControllerMetrics, queue::Queue};
 use self::{controller::Controllers, process::Process, queue::Queues, requests::Requests};
-use crate::engine::identity::Identity;
+use crate::{engine::identity::Identity, lock::lock};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ControllerLabels {
@@ -223,7 +223,7 @@ impl Metrics {
 
     /// The registry, in which a program can register its own metrics.
     pub fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.own)
     }
 
     pub fn page(&self) -> Result<String, fmt::Error> {

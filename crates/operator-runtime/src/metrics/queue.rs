@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     hash::{BuildHasher, Hash, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -20,6 +20,8 @@ use prometheus_client::{
     registry::Registry,
 };
 use tokio::time::Instant;
+
+use crate::lock::lock;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct QueueLabels {
@@ -65,7 +67,7 @@ impl Queue {
     pub fn add(&self, object: &impl Hash, exists: impl FnOnce() -> bool) {
         let id = self.random.hash_one(object);
         let now = Instant::now();
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         if !exists() {
             return;
         }
@@ -101,7 +103,7 @@ impl Queue {
         let Some(at) = Instant::now().checked_add(delay) else {
             return;
         };
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         if exists() {
             entries.queued.entry(id).or_insert(Queued::At(at));
         }
@@ -111,7 +113,7 @@ impl Queue {
     pub fn start(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
         let now = Instant::now();
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         let queued = entries.queued.remove(&id);
         entries.running.insert(id, now);
         drop(entries);
@@ -133,7 +135,7 @@ impl Queue {
     /// A reconciliation ended.
     pub fn done(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
-        let started = self.lock().running.remove(&id);
+        let started = lock(&self.entries).running.remove(&id);
         if let Some(started) = started {
             self.worked.observe(started.elapsed().as_secs_f64());
         }
@@ -142,14 +144,14 @@ impl Queue {
     /// An object was deleted, or cannot be decoded.
     pub fn forget(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
-        self.lock().queued.remove(&id);
+        lock(&self.entries).queued.remove(&id);
     }
 
     /// Computes what changes with time.
     fn refresh(&self) {
         let now = Instant::now();
         let mut depth = 0;
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         for queued in entries.queued.values_mut() {
             match *queued {
                 Queued::Since(_) => depth += 1,
@@ -171,10 +173,6 @@ impl Queue {
         self.depth.set(depth);
         self.unfinished.set(total);
         self.longest.set(longest);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -247,7 +245,7 @@ impl Queues {
             name: controller.clone(),
             controller: controller.clone(),
         };
-        let mut queues = self.lock();
+        let mut queues = lock(&self.by_name);
         let queue = queues.entry(controller.clone()).or_insert_with(|| {
             Arc::new(Queue {
                 random: RandomState::new(),
@@ -265,13 +263,9 @@ impl Queues {
     }
 
     pub fn refresh(&self) {
-        for queue in self.lock().values() {
+        for queue in lock(&self.by_name).values() {
             queue.refresh();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Queue>>> {
-        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,10 @@
 //! The terms of this replica as the leader: waits for the lease, runs the controllers, and releases it.
+//!
+//! There may be several terms, because an operator with a higher priority may pause this one. Each has its own end, watches, caches, queues
+//! and state of objects; only what `setup` functions returned is kept, so nothing that was observed before a pause is used after it. To exit
+//! instead, and be restarted as a standby, was rejected: Kubernetes counts restarts as crashes and delays each longer than the last,
+//! webhooks are unavailable meanwhile, and nothing restarts an operator that another program embeds. An operator that loses its lease
+//! without having released it still exits, because its requests may be in flight.
 
 use std::sync::Arc;
 

@@ -110,8 +110,7 @@ impl Cluster {
         let context_of_operator = of_operator
             .contexts
             .iter_mut()
-            .filter(|it| Some(&it.name) == context.as_ref())
-            .next()
+            .find(|it| Some(&it.name) == context.as_ref())
             .and_then(|it| it.context.as_mut());
         if let (Some(context), Some(namespace)) = (context_of_operator, service_namespace) {
             context.namespace = Some(namespace.to_owned());

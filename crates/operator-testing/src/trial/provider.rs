@@ -319,8 +319,7 @@ fn difference(scenario: Scenario, baseline: &ProviderRun, run: &ProviderRun) -> 
         let path = expected
             .keys()
             .chain(actual.keys())
-            .filter(|path| expected.get(*path) != actual.get(*path))
-            .next()?;
+            .find(|path| expected.get(*path) != actual.get(*path))?;
         Some(format!(
             "{when}, {path} is {}; without a fault: {}",
             actual.get(path).map_or("absent", String::as_str),

@@ -69,10 +69,8 @@ pub(crate) fn volumes(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     let mut types = BTreeSet::new();
     let mut names = Vec::new();
     for volume in items(&pod.spec["volumes"]) {
-        let fields = entries(volume);
-        let source = fields
-            .filter(|(name, source)| *name != "name" && !source.is_null())
-            .next()
+        let source = entries(volume)
+            .find(|(name, source)| *name != "name" && !source.is_null())
             .map_or("unknown", |(name, _)| name);
         if !ALLOWED.contains(&source) {
             names.push(text(&volume["name"]));

@@ -132,10 +132,8 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     let used: Vec<Value> = node_ports(spec).into_iter().cloned().collect();
     let mut given: Vec<(Value, Value)> = Vec::new();
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
-        let before = items(&live["ports"]);
-        let before = before
-            .filter(|other| other["name"] == port["name"])
-            .next_back()
+        let before = items(&live["ports"])
+            .rfind(|other| other["name"] == port["name"])
             .map(|other| other["nodePort"].clone());
         if port["nodePort"].is_null()
             && let Some(before) = before.filter(|it| !used.contains(it))

@@ -119,7 +119,12 @@ mod tests {
             let object = json!({"metadata": {"name": "a"}});
             let cells = strategy(kind).cells.map(|cells| cells(&object).len());
             let columns = column::of_kind(kind).map(Vec::len);
-            assert_eq!(cells, columns, "{}", kind.qualified());
+            assert_eq!(
+                cells,
+                columns,
+                "the cells in src/kinds/ and the columns in data/columns.json of {}, whose list is PRINTED in operator-testing/examples/record.rs",
+                kind.qualified()
+            );
         }
     }
 }

@@ -443,5 +443,5 @@ fn lists_that_never_complete_do_not_grow_the_cache() {
         let sent = children.before_read(Some("ns"));
         children.record(sent, &object(&name.to_string(), name, name, "Parent"));
     }
-    assert_eq!(children.lock().objects.len(), 1);
+    assert_eq!(lock(&children.state).objects.len(), 1);
 }

@@ -8,7 +8,7 @@ mod state;
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::backoff::Backoff;
 use self::state::ObjectState;
-use crate::{Action, engine::decode::Undecodable};
+use crate::{Action, engine::decode::Undecodable, lock::lock};
 
 /// The objects of a controller that are not idle.
 pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {
@@ -71,7 +71,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
 
     /// The number of objects whose last reconciliation failed.
     pub fn failing(&self) -> usize {
-        self.lock().failing
+        lock(&self.states).failing
     }
 
     /// Records the object that a write returned.
@@ -141,7 +141,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     pub fn report(&self, key: &ObjectRef<K>, object: Box<Undecodable>) {
         let is_new = self.change(key, |state| state.report(object));
         if is_new {
-            self.lock().reports.push_back(key.clone());
+            lock(&self.states).reports.push_back(key.clone());
         }
         self.has_reports.notify_one();
     }
@@ -154,7 +154,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     /// Waits for the next report; only the newest report of an object is delivered.
     pub async fn next_report(&self) -> (ObjectRef<K>, Box<Undecodable>) {
         loop {
-            let next = self.lock().reports.pop_front();
+            let next = lock(&self.states).reports.pop_front();
             match next {
                 Some(key) => {
                     if let Some(report) = self.change(&key, ObjectState::take_report) {
@@ -172,7 +172,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     }
 
     fn change<T>(&self, key: &ObjectRef<K>, change: impl FnOnce(&mut ObjectState<K>) -> T) -> T {
-        let mut states = self.lock();
+        let mut states = lock(&self.states);
         let States {
             by_object, failing, ..
         } = &mut *states;
@@ -184,10 +184,6 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
             by_object.remove(key);
         }
         result
-    }
-
-    fn lock(&self) -> MutexGuard<'_, States<K>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,7 +220,7 @@ mod tests {
         objects.forget(&key("a"));
         objects.forget(&key("b"));
         assert_eq!(objects.failing(), 0);
-        assert!(objects.lock().by_object.is_empty());
+        assert!(lock(&objects.states).by_object.is_empty());
     }
 
     #[test]
@@ -262,7 +258,7 @@ mod tests {
         let reported = next.map(|(key, object)| (key.name, object.error));
         assert_eq!(reported, Some(("a".to_owned(), "new".to_owned())));
         assert!(objects.next_report().now_or_never().is_none());
-        assert!(objects.lock().by_object.is_empty());
+        assert!(lock(&objects.states).by_object.is_empty());
     }
 
     #[test]
@@ -281,9 +277,9 @@ mod tests {
                     true
                 });
             });
-            assert!(objects.lock().by_object.is_empty());
+            assert!(lock(&objects.states).by_object.is_empty());
             change(&mut || false);
-            assert!(objects.lock().by_object.is_empty());
+            assert!(lock(&objects.states).by_object.is_empty());
         }
     }
 }

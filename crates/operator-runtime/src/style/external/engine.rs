@@ -22,6 +22,7 @@ use crate::{
     Action, ControllerOptions, Error, Result,
     context::{Context, Precondition},
     engine::{Changed, kind::GroupKind},
+    stable_hash::stable_hash,
     style::Reconciler,
 };
 
@@ -421,13 +422,17 @@ fn object_name<K: Resource<DynamicType = ()>>(object: &K) -> String {
     call(object, "").object()
 }
 
-/// A hash of the spec, the same in every process.
+/// The hash of the spec.
 pub(super) fn spec_hash(object: &impl serde::Serialize) -> Result<String> {
     let object = serde_json::to_value(object)?;
-    let spec = object["spec"].to_string();
-    // FNV-1a
-    let hash = spec.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    Ok(format!("{hash:016x}"))
+    Ok(stable_hash(&object["spec"].to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_hash_of_a_spec_is_the_same_in_every_release() {
+        let object = serde_json::json!({"metadata": {"name": "a"}, "spec": {"size": 3}});
+        assert_eq!(super::spec_hash(&object).unwrap(), "1c10a863827b88b1");
+    }
 }

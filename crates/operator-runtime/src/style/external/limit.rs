@@ -1,13 +1,11 @@
 //! Limits how many calls begin in a second: a token bucket that all objects of a controller share.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
 use super::ExternalOptions;
+use crate::lock::lock;
 
 /// The times at which calls may begin. A waiting call has its time already, so that calls begin in the order in which they came.
 pub(super) struct Limit {
@@ -39,7 +37,7 @@ impl Limit {
     }
 
     fn reserve(&self, now: Instant) -> Instant {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = lock(&self.next);
         let planned = next.map_or(now, |next| next.max(now));
         *next = Some(planned + self.interval);
         planned.checked_sub(self.tolerance).unwrap_or(now).max(now)

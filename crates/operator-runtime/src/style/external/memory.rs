@@ -2,13 +2,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
 use super::Answer;
+use crate::lock::lock;
 
 #[derive(Default)]
 pub(super) struct Memory(Mutex<State>);
@@ -134,7 +135,7 @@ impl Memory {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -34,8 +34,8 @@ use super::{
     subhandler::Scope,
 };
 use crate::{
-    Context, Error, Result, engine::objects::Backoff, error::panic_message, retries::Retries,
-    style::Object,
+    Context, Error, Result, engine::objects::Backoff, error::panic_message, lock::lock,
+    retries::Retries, style::Object,
 };
 
 /// A timer or daemon, as it was registered.
@@ -167,7 +167,7 @@ impl<H: Handlers> Tasks<H> {
             object: object.clone(),
             changed: Instant::now(),
         };
-        let mut objects = self.lock();
+        let mut objects = lock(&self.objects);
         let uid = object.uid().unwrap_or_default();
         let tasks = objects.entry(uid).or_insert_with(|| ObjectTasks {
             essence: essence.clone(),
@@ -234,7 +234,7 @@ impl<H: Handlers> Tasks<H> {
 
     /// Stops the tasks of an object. Returns whether all have ended.
     pub fn end(&self, uid: &str) -> bool {
-        let mut objects = self.lock();
+        let mut objects = lock(&self.objects);
         let Some(tasks) = objects.get(uid) else {
             return true;
         };
@@ -250,7 +250,7 @@ impl<H: Handlers> Tasks<H> {
 
     /// Stops the tasks of an object that does not exist any more.
     pub fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+        lock(&self.objects).remove(uid);
     }
 
     /// Stops all tasks, and waits for them.
@@ -258,10 +258,6 @@ impl<H: Handlers> Tasks<H> {
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, ObjectTasks<H::Resource>>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

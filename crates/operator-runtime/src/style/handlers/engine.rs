@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -35,6 +35,7 @@ use crate::{
     context::Context,
     engine::{decode::read, kind::GroupKind, objects::Backoff},
     error::panic_message,
+    lock::lock,
     style::{CacheChange, Cached, Reconciler},
 };
 
@@ -184,7 +185,7 @@ impl<H: Handlers> Engine<H> {
 
     /// Whether this is the first time that an object is seen which existed when the operator was started.
     fn take_listed(&self, object: &H::Resource) -> bool {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = lock(&self.listed);
         !listed.is_empty() && listed.remove(&ObjectRef::from_obj(object))
     }
 
@@ -611,7 +612,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 index.complete();
             }
             if self.has(Cause::Resume) {
-                let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut listed = lock(&self.listed);
                 listed.extend(keys.iter().cloned());
             }
         }

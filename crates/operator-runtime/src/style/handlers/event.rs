@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::{FutureExt, future::BoxFuture};
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument, info_span, warn};
 
 use super::{Handlers, filter::Filter};
-use crate::{Context, Error, ObjectRef, Result, error::panic_message, style::Object};
+use crate::{Context, Error, ObjectRef, Result, error::panic_message, lock::lock, style::Object};
 
 /// What has happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -234,10 +234,6 @@ async fn work<H: Handlers>(
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<K: Object> std::fmt::Debug for WatchEvent<K> {

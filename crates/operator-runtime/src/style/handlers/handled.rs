@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::{Path, differences};
+use crate::stable_hash::stable_hash;
 
 /// The largest essence that is recorded whole, in bytes.
 pub(super) const LARGEST: usize = 32 << 10;
@@ -127,14 +128,9 @@ fn hashes(value: &Value, depth: usize) -> BTreeMap<String, String> {
     all
 }
 
-/// The same in every process, for ever: FNV-1a of the JSON, whose fields are sorted.
+/// The hash of the JSON with sorted fields.
 pub(super) fn hash(value: &Value) -> String {
-    let hash = sorted(value)
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    format!("{hash:016x}")
+    stable_hash(&sorted(value))
 }
 
 /// The JSON with sorted fields, whatever the map of `serde_json` does.
@@ -163,6 +159,14 @@ mod tests {
 
     fn shown(changes: Vec<Path>) -> Vec<String> {
         changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_hash_is_the_same_in_every_release() {
+        assert_eq!(
+            hash(&json!({"b": 1.0, "a": ["x", null]})),
+            "93d2ea4773abfef0"
+        );
     }
 
     #[test]

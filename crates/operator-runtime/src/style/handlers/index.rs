@@ -2,13 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex},
 };
 
 use kube::Resource;
 use tokio::sync::watch;
 
-use crate::{ObjectRef, style::Object};
+use crate::{ObjectRef, lock::lock, style::Object};
 
 /// Values by keys that a function returns for each object of a kind: the Pods of a node, the owner of a host name.
 ///
@@ -43,7 +43,7 @@ use crate::{ObjectRef, style::Object};
 /// }
 /// ```
 pub struct Index<Q, V> {
-    state: Arc<RwLock<State<Q, V>>>,
+    state: Arc<Mutex<State<Q, V>>>,
     is_complete: watch::Sender<bool>,
 }
 
@@ -73,7 +73,7 @@ impl<Q, V> Default for Index<Q, V> {
             keys: HashMap::new(),
         };
         Self {
-            state: Arc::new(RwLock::new(state)),
+            state: Arc::new(Mutex::new(state)),
             is_complete: watch::Sender::new(false),
         }
     }
@@ -86,7 +86,7 @@ impl<Q: Ord + Clone, V: Clone> Index<Q, V> {
         Q: std::borrow::Borrow<A>,
         A: Ord + ?Sized,
     {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         let values = state.values.get(key).into_iter();
         values
             .flat_map(BTreeMap::values)
@@ -97,7 +97,7 @@ impl<Q: Ord + Clone, V: Clone> Index<Q, V> {
 
     /// The keys that have values, in order.
     pub fn keys(&self) -> Vec<Q> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         state.values.keys().cloned().collect()
     }
 
@@ -109,7 +109,7 @@ impl<Q: Ord + Clone, V: Clone> Index<Q, V> {
     }
 
     fn replace(&self, id: Id, entries: Vec<(Q, V)>) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let State { values, keys } = &mut *state;
         for key in keys.remove(&id).unwrap_or_default() {
             if let Some(of_key) = values.get_mut(&key) {
@@ -165,8 +165,7 @@ where
 
     fn clear(&self) {
         self.index.is_complete.send_replace(false);
-        let state = self.index.state.write();
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.index.state);
         state.values.clear();
         state.keys.clear();
     }

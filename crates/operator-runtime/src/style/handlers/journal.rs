@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -15,7 +15,9 @@ use super::{
     place::{self, Place},
     progress::{End, Entry, Progress, text},
 };
-use crate::{Context, Error, Result, engine::objects::Backoff, retries::Retries, style::Object};
+use crate::{
+    Context, Error, Result, engine::objects::Backoff, lock::lock, retries::Retries, style::Object,
+};
 
 /// The progress of an object.
 pub(super) struct Journal {
@@ -37,7 +39,7 @@ impl Journal {
     }
 
     pub fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.progress)
     }
 
     /// Whether a handler has ended.

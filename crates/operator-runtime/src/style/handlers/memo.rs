@@ -3,10 +3,11 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use super::journal::Journal;
+use crate::lock::lock;
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
@@ -16,7 +17,7 @@ pub(super) struct Memo(Arc<Mutex<Values>>);
 
 impl Memo {
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = lock(&self.0);
         let value = values
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(T::default()));
@@ -42,14 +43,10 @@ pub(super) struct Known {
 impl Memory {
     /// Calls a function with what is known of the object with this uid.
     pub fn with<T>(&self, uid: &str, call: impl FnOnce(&mut Known) -> T) -> T {
-        call(self.lock().entry(uid.to_owned()).or_default())
+        call(lock(&self.0).entry(uid.to_owned()).or_default())
     }
 
     pub fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(uid);
     }
 }

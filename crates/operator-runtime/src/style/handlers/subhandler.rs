@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -15,7 +15,8 @@ use super::{
     report::report,
 };
 use crate::{
-    Error, Result, engine::decode::read, error::panic_message, retries::Retries, style::Object,
+    Error, Result, engine::decode::read, error::panic_message, lock::lock, retries::Retries,
+    style::Object,
 };
 
 /// Where the sub-handlers of a handler record their progress.
@@ -42,15 +43,15 @@ impl Scope {
 
     /// The time until the handler has to be called again for its sub-handlers.
     pub fn waits(&self) -> Option<Duration> {
-        *self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.waits)
     }
 
     fn called(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.called.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.called)
     }
 
     fn wait(&self, delay: Duration) {
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = lock(&self.waits);
         *waits = Some(waits.map_or(delay, |earlier| earlier.min(delay)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex},
 };
 
 use tokio::sync::watch;
@@ -14,10 +14,11 @@ use tokio_rustls::rustls::{
 };
 
 use super::identity::Serving;
+use crate::lock::lock;
 
 /// The current certificate.
 pub(super) struct Tls {
-    current: RwLock<Option<Arc<CertifiedKey>>>,
+    current: Mutex<Option<Arc<CertifiedKey>>>,
     loaded: watch::Sender<bool>,
     expiry: watch::Sender<Option<i64>>,
 }
@@ -25,7 +26,7 @@ pub(super) struct Tls {
 impl Tls {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            current: RwLock::default(),
+            current: Mutex::default(),
             loaded: watch::Sender::new(false),
             expiry: watch::Sender::new(None),
         })
@@ -39,9 +40,7 @@ impl Tls {
             return Ok(false);
         }
         let key = Arc::new(serving.certified_key()?);
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(key);
-        drop(current);
+        *lock(&self.current) = Some(key);
         self.expiry
             .send_replace(Some(serving.certificate.not_after));
         Ok(true)
@@ -78,8 +77,7 @@ impl Tls {
     }
 
     fn current(&self) -> Option<Arc<CertifiedKey>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.clone()
+        lock(&self.current).clone()
     }
 }
 

@@ -179,8 +179,7 @@ impl<'s> Scene<'s> {
         edit::at(self.schema, parent)
             .into_iter()
             .flat_map(|it| it.properties.keys())
-            .filter(|name| escaped(name).as_deref() == Some(field))
-            .next()
+            .find(|name| escaped(name).as_deref() == Some(field))
             .map_or_else(|| field.to_owned(), Clone::clone)
     }
 
