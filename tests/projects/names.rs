@@ -290,8 +290,7 @@ fn no_name_of_a_kind_conflicts_with_a_template() {
             .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().expect("it does not panic"))
-            .flatten()
+            .flat_map(|thread| thread.join().expect("it does not panic"))
             .collect()
     });
     eprintln!("{} kinds", kinds.len());
