@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{ConfigError, ConfigFile, ConfigProblem, Kind, Place, is_workspace_of},
     crd::{self, Api},
-    diagnostic::{Failure, Location},
+    diagnostic::{Explain, Failure, Location, Report},
     disk::{self, DiskError, Guard, RecoveryMode, Root},
     operator::ResourceType,
     plan::{LOCK, Lock, Resolution},
@@ -106,23 +106,15 @@ impl OpenProject {
         let missing = || DiskError::NoProject(root.path().display().to_string());
         let text = disk::read(&root, CONFIG)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(CONFIG));
-        let at = |range| Some(Location::new(&path, 1, &text, range?));
-        let failed = |error: ConfigError| Failure::at(at(error.range(&text)), &error);
-        let config = ConfigFile::read(&text).map_err(|errors| {
-            Failure::of(
-                errors
-                    .into_iter()
-                    .flat_map(|it| failed(it).reports)
-                    .collect(),
-            )
-        })?;
+        let failed = |errors: &[ConfigError]| mistakes(errors, &path, &text);
+        let config = ConfigFile::read(&text).map_err(|errors| failed(&errors))?;
         config
             .check_tool(env!("CARGO_PKG_VERSION"))
-            .map_err(failed)?;
+            .map_err(|error| failed(&[error]))?;
         if let Some(workspace) = &config.config.workspace
             && let Some(error) = check_workspace(&root, workspace)?
         {
-            return Err(failed(error));
+            return Err(failed(&[error]));
         }
         // an error of a spec, at the place where the config names it
         let named = |error: KindError| {
@@ -132,7 +124,8 @@ impl OpenProject {
             };
             let index = config.kinds.iter().position(|kind| kind.spec == *spec);
             let place = index.map(|index| Place::of("kind").then(index).then("spec"));
-            Failure::at(at(place.and_then(|it| it.range(&text))), &error)
+            let range = place.and_then(|it| it.range(&text));
+            Failure::at(range.map(|it| Location::new(&path, 1, &text, it)), &error)
         };
         let mut inputs = BTreeMap::from([(CONFIG.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
@@ -291,4 +284,13 @@ impl OpenProject {
 /// The path of the spec from which the project was last generated.
 pub fn record(api: &Api) -> String {
     format!("{SPECS}{}.yaml", api.name())
+}
+
+/// The mistakes in a text of `operator.toml`, each with its line.
+pub fn mistakes(errors: &[ConfigError], path: &str, text: &str) -> Failure {
+    let report = |error: &ConfigError| Report {
+        location: error.range(text).map(|it| Location::new(path, 1, text, it)),
+        ..error.report()
+    };
+    Failure::of(errors.iter().map(report).collect())
 }

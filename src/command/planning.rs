@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     bundle_limits,
     kind_error::KindError,
-    open::{CONFIG, OpenProject},
+    open::{CONFIG, OpenProject, mistakes},
     retype,
 };
 use crate::{
@@ -38,7 +38,7 @@ impl OpenProject {
     pub fn operator(&self) -> Result<Operator<'_>, Failure> {
         resolve(&self.config.config, &self.apis).map_err(|errors| {
             let text = self.inputs.get(CONFIG).map_or("", String::as_str);
-            Failure::config(&errors, &disk::shown(&self.root.join(CONFIG)), text)
+            mistakes(&errors, &disk::shown(&self.root.join(CONFIG)), text)
         })
     }
 

@@ -5,7 +5,10 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 
 use super::rule::{normalise, rule};
-use crate::config::{Certificates, Update, Variable};
+use crate::operator::{
+    Controller,
+    example::{MEMCACHED, ZONE, operator},
+};
 
 fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> ResourceType {
     ResourceType {
@@ -17,55 +20,32 @@ fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> Resource
     }
 }
 
-fn memcached() -> Controller {
-    Controller {
-        resource: resource("cache.example.com", "Memcached", "memcacheds", true),
-        finalizer: true,
-        has_status: true,
-        has_provider: false,
-        owns: vec![(
-            resource("apps", "Deployment", "deployments", true),
-            Update::Apply.verbs().to_vec(),
-        )],
-        watches: vec![],
-        reads: vec![],
-        rules: vec![],
-        sample: Some(json!({
-            "apiVersion": "cache.example.com/v1alpha1",
-            "kind": "Memcached",
-            "metadata": {"name": "memcached-sample"},
-            "spec": {
-                "image": "on",
-                "args": [
-                    "y", "no", "~", "", "=", "<<", "0o7", "010", "0x1f", "1_000", "12:30:45", "1e3",
-                    ".inf", "2020-01-01", "- a", "a: b", "# c", "two\nlines\n", " padded ",
-                ],
-                "replicas": 1,
-            },
-        })),
-    }
+fn memcached() -> Operator<'static> {
+    operator(MEMCACHED)
 }
 
-fn zone() -> Controller {
-    Controller {
-        resource: resource("dns.example.com", "Zone", "zones", false),
-        finalizer: false,
-        has_status: false,
-        owns: vec![(
-            resource("", "ConfigMap", "configmaps", true),
-            Update::Apply.verbs().to_vec(),
-        )],
-        reads: vec![(resource("", "Node", "nodes", false), vec!["get", "list"])],
-        sample: None,
-        ..memcached()
-    }
+fn memcached_and_zone(namespaces: &str) -> Operator<'static> {
+    operator(&format!("namespaces = {namespaces}\n{MEMCACHED}{ZONE}"))
+}
+
+/// With these keys in the table `[deployment]`.
+fn deployed(settings: &str) -> Operator<'static> {
+    operator(&format!("[deployment]\n{settings}\n{MEMCACHED}"))
+}
+
+const WEBHOOK: &str = "webhooks = [\"validate\"]";
+
+/// The value of the first object of a role.
+fn object(operator: &Operator<'_>, role: &Role) -> Option<Value> {
+    let mut objects = manifests(operator).objects.into_iter();
+    let object = objects.find(|object| object.role == *role)?;
+    Some(object.value)
 }
 
 #[test]
 fn a_read_grants_its_verbs() {
-    let mut kind = memcached();
-    kind.reads = vec![(resource("", "Secret", "secrets", true), vec!["get"])];
-    let grants = super::grant::grants(&operator(Namespaces::All, vec![kind]));
+    let reads = "reads = [{ kind = \"v1/Secret\", verbs = [\"get\"] }]";
+    let grants = super::grant::grants(&operator(&format!("{MEMCACHED}{reads}")));
     let verbs = grants.values().flatten().find_map(|rule| {
         let is_meant = rule.resources.as_ref()?.contains(&"secrets".to_owned());
         is_meant.then_some(rule.verbs.clone())
@@ -73,60 +53,40 @@ fn a_read_grants_its_verbs() {
     assert_eq!(verbs, Some(vec!["get".to_owned()]));
 }
 
-fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
-    let crd = |it: &Controller| format!("crds/{}.yaml", it.resource.name());
-    Operator {
-        name: "memcached-operator".to_owned(),
-        image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
-        namespace: "memcached-operator".to_owned(),
-        deployment: DeploymentSettings::default(),
-        monitoring: Monitoring::default(),
-        namespaces,
-        crds: controllers.iter().map(crd).collect(),
-        controllers,
-        ensured_crds: vec![],
-        migrated_crds: vec![],
-        samples: vec![],
-        webhooks: None,
+fn files(operator: &Operator<'_>) -> BTreeMap<String, String> {
+    let (mut manifests, mut samples) = (manifests(operator), Samples::default());
+    for Controller { resource, .. } in &operator.controllers {
+        let sample = (resource.kind == "Memcached").then(|| {
+            json!({
+                "apiVersion": "cache.example.com/v1alpha1",
+                "kind": "Memcached",
+                "metadata": {"name": "memcached-sample"},
+                "spec": {
+                    "image": "on",
+                    "args": [
+                        "y", "no", "~", "", "=", "<<", "0o7", "010", "0x1f", "1_000", "12:30:45", "1e3",
+                        ".inf", "2020-01-01", "- a", "a: b", "# c", "two\nlines\n", " padded ",
+                    ],
+                    "replicas": 1,
+                },
+            })
+        });
+        samples.add(resource, sample);
     }
-}
-
-fn files(operator: &Operator) -> BTreeMap<String, String> {
-    let files = crate::package::kustomize::files(operator, manifests(operator), &BTreeSet::new());
-    files.unwrap().into_iter().collect()
-}
-
-/// A server of webhooks that are not there.
-fn no_webhooks() -> Webhooks {
-    Webhooks {
-        certificates: Certificates::Managed,
-        selection: NamespaceSelection::Manifests,
-        admitted: vec![],
-        converted: vec![],
-    }
+    manifests.objects.extend(samples.objects());
+    let files = crate::package::kustomize::files(operator, manifests, &BTreeSet::new());
+    files.into_iter().collect()
 }
 
 /// The grace period of the pod, with these arguments, this variable, and perhaps a webhook.
 fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
-    let mut operator = operator(Namespaces::All, vec![memcached()]);
-    operator.deployment.args = args.iter().map(|&it| it.to_owned()).collect();
-    operator.deployment.env.0 = variable
-        .map(|text| {
-            (
-                "SHUTDOWN_TIMEOUT".to_owned(),
-                Variable::Text(text.to_owned()),
-            )
-        })
-        .into_iter()
-        .collect();
-    if has_webhooks {
-        operator.webhooks = Some(no_webhooks());
-    }
-    let deployment = manifests(&operator)
-        .objects
-        .into_iter()
-        .find(|object| object.role == Role::Deployment);
-    deployment.unwrap().value["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].clone()
+    let variable = variable.map(|it| format!("env.SHUTDOWN_TIMEOUT = \"{it}\""));
+    let variable = variable.unwrap_or_default();
+    let webhook = if has_webhooks { WEBHOOK } else { "" };
+    let deployment = format!("[deployment]\nargs = {args:?}\n{variable}");
+    let operator = operator(&format!("{deployment}\n{MEMCACHED}{webhook}"));
+    let deployment = object(&operator, &Role::Deployment).unwrap();
+    deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].clone()
 }
 
 #[test]
@@ -168,23 +128,23 @@ fn a_short_certificate_is_not_reported_before_it_could_be_renewed() {
         (Some("168h"), "151200"),
         (Some("1h"), "900"),
     ] {
-        let mut operator = operator(Namespaces::All, vec![memcached()]);
-        operator.monitoring.prometheus = true;
-        operator.webhooks = Some(no_webhooks());
+        let mut operator = operator(&format!("{MEMCACHED}{WEBHOOK}"));
+        let config = operator.config.to_mut();
+        config.monitoring.prometheus = true;
         let argument = lifetime.map(|it| format!("--webhook-certificate-lifetime={it}"));
-        operator.deployment.args.extend(argument);
-        let mut objects = manifests(&operator).objects.into_iter();
-        let rules = objects.find(|object| object.role == Role::Alerts).unwrap();
-        let text = rules.value.to_string();
+        config.deployment.args.extend(argument);
+        let text = object(&operator, &Role::Alerts).unwrap().to_string();
         assert!(text.contains(&format!("- time() < {seconds}\"")), "{text}");
     }
 }
 
 #[test]
 fn settings_point_to_their_values() {
-    let listed = Namespaces::Listed(vec!["team-a".to_owned(), "team-b".to_owned()]);
+    let listed = operator(&format!(
+        "namespaces = [\"team-a\", \"team-b\"]\n{MEMCACHED}"
+    ));
     let mut settings = BTreeMap::new();
-    for object in manifests(&operator(listed, vec![memcached()])).objects {
+    for object in manifests(&listed).objects {
         for (setting, pointer) in object.settings {
             let value = object.value.pointer(pointer).cloned();
             settings.insert(format!("{:?} of the {:?}", setting, object.role), value);
@@ -203,8 +163,7 @@ fn settings_point_to_their_values() {
             "WatchNamespaces of the Deployment": "team-a,team-b",
         })
     );
-    let everywhere = operator(Namespaces::All, vec![memcached()]);
-    let settings = manifests(&everywhere)
+    let settings = manifests(&memcached())
         .objects
         .into_iter()
         .find(|object| object.role == Role::Deployment)
@@ -228,7 +187,7 @@ fn snapshot(name: &str, text: &str) {
 
 #[test]
 fn one_namespaced_kind_watched_everywhere() {
-    let files = files(&operator(Namespaces::All, vec![memcached()]));
+    let files = files(&memcached());
     snapshot(
         "paths",
         &files.keys().cloned().collect::<Vec<_>>().join("\n"),
@@ -254,9 +213,8 @@ fn one_namespaced_kind_watched_everywhere() {
 
 #[test]
 fn crds_that_the_operator_applies_have_a_cluster_role_of_their_own() {
-    let mut operator = operator(Namespaces::Own, vec![memcached()]);
-    let crds = ["memcacheds.cache.example.com", "zones.dns.example.com"];
-    operator.ensured_crds = crds.map(str::to_owned).into();
+    let mut operator = memcached_and_zone("\"own\"");
+    operator.config.to_mut().ensure_crds = true;
     let files = files(&operator);
     snapshot("ensured-crds", &files["manifests/rbac/crds.yaml"]);
     let base = &files["manifests/kustomization.yaml"];
@@ -265,8 +223,7 @@ fn crds_that_the_operator_applies_have_a_cluster_role_of_their_own() {
 
 #[test]
 fn listed_namespaces_get_roles_and_cluster_scoped_kinds_a_cluster_role() {
-    let watched = Namespaces::Listed(vec!["blue".to_owned(), "green".to_owned()]);
-    let files = files(&operator(watched, vec![memcached(), zone()]));
+    let files = files(&memcached_and_zone("[\"blue\", \"green\"]"));
     snapshot(
         "listed-cluster-role",
         &rules_of(&files["manifests/rbac/cluster-role.yaml"]),
@@ -300,7 +257,7 @@ fn rules_of(text: &str) -> String {
 
 #[test]
 fn the_own_namespace_needs_no_cluster_role() {
-    let files = files(&operator(Namespaces::Own, vec![memcached()]));
+    let files = files(&operator(&format!("namespaces = \"own\"\n{MEMCACHED}")));
     assert!(!files.contains_key("manifests/rbac/cluster-role.yaml"));
     assert!(files["manifests/rbac/role.yaml"].contains("namespace: memcached-operator\n"));
     assert!(files["manifests/operator/deployment.yaml"].contains("name: WATCH_NAMESPACE"));
@@ -308,7 +265,7 @@ fn the_own_namespace_needs_no_cluster_role() {
 
 #[test]
 fn an_empty_project_has_only_permissions_for_its_lease() {
-    let files = files(&operator(Namespaces::All, vec![]));
+    let files = files(&operator(""));
     assert!(!files.contains_key("manifests/rbac/cluster-role.yaml"));
     assert!(!files.contains_key("crds/kustomization.yaml"));
     assert!(!files["manifests/kustomization.yaml"].contains("../crds"));
@@ -316,69 +273,48 @@ fn an_empty_project_has_only_permissions_for_its_lease() {
 
 #[test]
 fn a_controller_of_an_existing_kind_may_only_watch_it_and_report_events() {
-    let pods = Controller {
-        resource: resource("", "Pod", "pods", true),
-        finalizer: false,
-        has_status: false,
-        owns: vec![],
-        sample: Some(json!({"kind": "Pod"})),
-        ..memcached()
-    };
-    let files = files(&Operator {
-        crds: vec![],
-        ..operator(Namespaces::All, vec![pods])
-    });
+    let files = files(&operator(
+        "[[controller]]\nname = \"pods\"\nkind = \"v1/Pod\"\ncleanup = false",
+    ));
     let rules = rules_of(&files["manifests/rbac/cluster-role.yaml"]);
     assert_eq!(
         rules,
         "*: [\"\"] [\"pods\"] [\"list\",\"watch\"]\n*: [\"events.k8s.io\"] [\"events\"] [\"create\",\"patch\"]"
     );
-    assert!(files.contains_key("manifests/samples/pods.yaml"));
     assert!(!files.contains_key("crds/kustomization.yaml"));
 }
 
 #[test]
 fn permissions_follow_the_declarations() {
-    let rules = |kind| {
-        rules_of(&files(&operator(Namespaces::All, vec![kind]))["manifests/rbac/cluster-role.yaml"])
+    let rules = |change: fn(&mut Controller)| {
+        let mut operator = memcached();
+        change(&mut operator.controllers[0]);
+        rules_of(&files(&operator)["manifests/rbac/cluster-role.yaml"])
     };
-    let all = rules(memcached());
+    let all = rules(|_| ());
     assert!(all.contains("deployments"));
-    let childless = rules(Controller {
-        owns: vec![],
-        ..memcached()
-    });
+    let childless = rules(|it| it.owns.clear());
     assert!(!childless.contains("deployments"));
     let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
-    assert!(
-        rules(Controller {
-            finalizer: false,
-            ..memcached()
-        })
-        .contains(own)
-    );
+    assert!(rules(|it| it.cleanup = false).contains(own));
     assert!(!all.contains(own));
-    let statusless = rules(Controller {
-        has_status: false,
-        ..memcached()
-    });
+    let statusless = rules(|it| it.has_status = false);
     assert!(!statusless.contains("memcacheds/status"));
     assert!(!all.contains(r#""delete""#) && !all.contains(r#""*""#));
 }
 
 #[test]
 fn without_an_image_there_is_no_deployment() {
-    let files = files(&Operator {
-        image: None,
-        ..operator(Namespaces::All, vec![memcached()])
-    });
+    let mut operator = memcached();
+    operator.config.to_mut().image = None;
+    let files = files(&operator);
     assert!(!files.contains_key("manifests/operator/deployment.yaml"));
     assert!(!files["manifests/kustomization.yaml"].contains("deployment"));
 }
 
 #[test]
 fn every_file_names_its_command_and_ends_in_one_newline() {
-    for (path, text) in files(&operator(Namespaces::Own, vec![memcached(), zone()])) {
+    for (path, text) in files(&memcached_and_zone("\"own\"")) {
         assert!(
             text.starts_with("# Generated by `cargo operator regenerate`"),
             "{path}"
@@ -448,21 +384,10 @@ fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
 
 mod webhooks;
 
-/// The settings of `[deployment]`, from a text in its syntax.
-fn settings(text: &str) -> DeploymentSettings {
-    let text = format!(
-        "format = 1\nname = \"a\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n[deployment]\n{text}"
-    );
-    let config = crate::config::ConfigFile::read(&text).unwrap().config;
-    config.deployment
-}
-
 #[test]
 fn replicas_have_a_budget_and_are_apart() {
     let of = |text| {
-        let mut operator = operator(Namespaces::All, vec![memcached()]);
-        operator.deployment = settings(text);
-        manifests(&operator)
+        manifests(&deployed(text))
             .objects
             .into_iter()
             .map(|it| (it.role, it.value))
@@ -503,9 +428,8 @@ fn replicas_have_a_budget_and_are_apart() {
 
 #[test]
 fn the_api_server_accepts_all_settings() {
-    let mut operator = operator(Namespaces::All, vec![memcached()]);
-    operator.deployment = settings(include_str!("../config/deployment/all-settings.toml"));
-    let objects = manifests(&operator).objects;
+    let all = deployed(include_str!("../config/deployment/all-settings.toml"));
+    let objects = manifests(&all).objects;
     for object in &objects {
         assert_eq!(
             operator_apiserver::refusals(&object.value),

@@ -6,6 +6,8 @@
 mod admission;
 mod builtin;
 mod controller;
+#[cfg(test)]
+pub mod example;
 mod misnamed;
 mod resolve;
 mod resource;

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     config::{Config, ConfigError, Namespaces, Packaging, Place},
     crd::Api,
+    diagnostic::Explain,
 };
 
 /// Resolves all names of `operator.toml`; `crds` are those of its kinds, in their order.

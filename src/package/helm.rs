@@ -275,30 +275,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{DeploymentSettings, Monitoring};
-
-    fn operator(deployment: DeploymentSettings) -> Operator {
-        Operator {
-            name: "printer".into(),
-            namespace: "printer".into(),
-            image: Some("registry.example.com/printer:0.1.0".into()),
-            deployment,
-            monitoring: Monitoring::default(),
-            namespaces: Namespaces::All,
-            controllers: vec![],
-            crds: vec![],
-            ensured_crds: vec![],
-            migrated_crds: vec![],
-            samples: vec![],
-            webhooks: None,
-        }
-    }
+    use crate::operator::example::operator;
 
     fn paths(size: usize) -> Vec<String> {
-        let operator = operator(DeploymentSettings::default());
+        let operator = operator("");
         let crd = json!({"metadata": {"name": "printers"}, "spec": {"text": "x".repeat(size)}});
         files(&operator, |_| vec![crd])
-            .unwrap()
             .into_iter()
             .filter(|(path, _, text)| {
                 path.contains("/crds/") || path.ends_with("values.yaml") && text.contains("crds:")
@@ -310,8 +292,8 @@ mod tests {
     #[test]
     fn crds_that_no_release_can_hold_are_not_in_the_chart() {
         let both = [
-            "charts/printer/templates/crds/printers.yaml",
-            "charts/printer/values.yaml",
+            "charts/memcached-operator/templates/crds/printers.yaml",
+            "charts/memcached-operator/values.yaml",
         ];
         assert_eq!(paths(1_000), both);
         assert_eq!(paths(LARGEST_CRDS), [""; 0]);
@@ -322,8 +304,9 @@ mod tests {
         let all = include_str!("../config/deployment/all-settings.toml");
         let all: Map<String, Value> = toml_edit::de::from_str(all).unwrap();
         let of = |settings: Map<String, Value>| {
-            let operator = operator(serde_json::from_value(settings.into()).unwrap());
-            let values = values::text(&operator, "printer", false).unwrap();
+            let mut operator = operator("");
+            operator.config.to_mut().deployment = serde_json::from_value(settings.into()).unwrap();
+            let values = values::text(&operator, "printer", false);
             (manifests(&operator).objects, values)
         };
         let (objects, values) = of(all.clone());
@@ -344,8 +327,8 @@ mod tests {
 
     #[test]
     fn each_value_is_in_a_template_and_on_the_page() {
-        let operator = operator(DeploymentSettings::default());
-        let files = files(&operator, |_| vec![json!({"metadata": {"name": "a"}})]).unwrap();
+        let operator = operator("");
+        let files = files(&operator, |_| vec![json!({"metadata": {"name": "a"}})]);
         let is_template = |path: &str| path.contains("/templates/");
         let templates = files.iter().filter(|(path, ..)| is_template(path));
         let templates: String = templates.map(|(.., text)| text.as_str()).collect();

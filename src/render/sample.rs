@@ -214,7 +214,7 @@ fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::{builtin_kinds, resolve};
+    use crate::operator::builtin_kinds;
 
     #[test]
     fn a_rule_about_the_name_needs_no_metadata_in_the_schema() {

@@ -1,44 +1,58 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{
-    Certificates, FailurePolicy, Operation, ReinvocationPolicy, Requirement, Selector,
-    SelectorOperator, Webhook, WebhookType,
+use crate::{
+    config::{
+        Certificates, FailurePolicy, Operation, ReinvocationPolicy, Requirement, Selector,
+        SelectorOperator, Webhook, WebhookType,
+    },
+    operator::{Admission, Conversions, KindId, NamespaceSelection},
 };
 
 fn with_webhooks(
     namespaces: Namespaces,
     certificates: Certificates,
-    admitted: Vec<Admitted>,
-) -> Operator {
-    Operator {
-        webhooks: Some(Webhooks {
-            certificates,
-            selection: NamespaceSelection::Manifests,
-            admitted,
-            converted: vec![],
-        }),
-        ..operator(namespaces, vec![memcached()])
+    admissions: Vec<Admission>,
+) -> Operator<'static> {
+    let mut operator = memcached();
+    operator.admissions = admissions;
+    let config = operator.config.to_mut();
+    config.namespaces = namespaces;
+    config.certificates = certificates;
+    operator
+}
+
+fn own(webhooks: Vec<Webhook>) -> Admission {
+    let controller = memcached().controllers.remove(0);
+    Admission {
+        kind: Some(KindId(0)),
+        ..builtin(controller.resource, webhooks)
     }
 }
 
-fn own(webhooks: Vec<Webhook>) -> Admitted {
-    Admitted {
-        resource: memcached().resource,
-        is_builtin: false,
-        webhooks,
-    }
-}
-
-fn builtin(resource: ResourceType, webhooks: Vec<Webhook>) -> Admitted {
-    Admitted {
+fn builtin(resource: ResourceType, webhooks: Vec<Webhook>) -> Admission {
+    Admission {
+        module: resource.kind.to_lowercase(),
         resource,
-        is_builtin: true,
+        kind: None,
+        api_module: None,
         webhooks,
     }
 }
 
-fn pods(webhooks: Vec<Webhook>) -> Admitted {
+/// Whose objects are converted.
+fn converting(certificates: Certificates) -> Operator<'static> {
+    let mut operator = with_webhooks(Namespaces::All, certificates, vec![]);
+    let kind = &mut operator.kinds[0];
+    kind.conversions = Some(Conversions {
+        hub: &kind.crd.versions[0],
+        spokes: vec![],
+        sensitive: vec![],
+    });
+    operator
+}
+
+fn pods(webhooks: Vec<Webhook>) -> Admission {
     builtin(resource("", "Pod", "pods", true), webhooks)
 }
 
@@ -51,7 +65,7 @@ fn mutate() -> Webhook {
 }
 
 /// The objects of a role, in the order of the manifests.
-fn of_role(operator: &Operator, role: &Role) -> Vec<Value> {
+fn of_role(operator: &Operator<'_>, role: &Role) -> Vec<Value> {
     manifests(operator)
         .objects
         .into_iter()
@@ -61,7 +75,7 @@ fn of_role(operator: &Operator, role: &Role) -> Vec<Value> {
 }
 
 /// The webhooks of an operator that validate.
-fn validating(operator: &Operator) -> Vec<Value> {
+fn validating(operator: &Operator<'_>) -> Vec<Value> {
     let mut configurations = of_role(operator, &Role::ValidatingWebhooks);
     let webhooks = configurations.remove(0)["webhooks"].take();
     webhooks.as_array().unwrap().clone()
@@ -73,7 +87,7 @@ fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
 
 #[test]
 fn without_webhooks_there_is_nothing_of_them() {
-    for (path, text) in files(&operator(Namespaces::All, vec![memcached()])) {
+    for (path, text) in files(&memcached()) {
         assert!(
             !path.contains("webhook") && !text.contains("webhook"),
             "{path}: {text}"
@@ -324,10 +338,9 @@ fn where_a_package_chooses_the_namespaces_the_operators_own_pods_are_excluded_by
     let admitted = vec![pods(vec![validate()]), own(vec![validate()])];
     let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, admitted);
     // which Pods of others may have, too
-    let labels = &mut operator.deployment.labels;
+    let labels = &mut operator.config.to_mut().deployment.labels;
     labels.insert("team".into(), "storage".into());
-    let webhooks = operator.webhooks.as_mut().unwrap();
-    webhooks.selection = NamespaceSelection::Package;
+    operator.selection = NamespaceSelection::Package;
     let webhooks = validating(&operator);
     assert_eq!(
         webhooks[0]["objectSelector"],
@@ -395,12 +408,7 @@ fn an_operator_that_makes_its_certificates_may_create_secrets_only_beside_itself
 
 #[test]
 fn an_operator_that_converts_may_change_those_crds() {
-    let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, vec![]);
-    let webhooks = operator.webhooks.as_mut().unwrap();
-    webhooks.converted = vec![ConvertedCrd {
-        name: "memcacheds.cache.example.com".to_owned(),
-        has_annotations: false,
-    }];
+    let operator = converting(Certificates::Managed);
     let files = files(&operator);
     let permissions = of_role(&operator, &Role::CertificatePermissions);
     assert_eq!(
@@ -418,11 +426,12 @@ fn an_operator_that_converts_may_change_those_crds() {
 fn cert_manager_sets_the_bundle_of_a_crd_whether_it_has_annotations_or_not() {
     for has_annotations in [false, true] {
         for certificates in [Certificates::Managed, Certificates::CertManager] {
-            let mut operator = with_webhooks(Namespaces::All, certificates, vec![]);
-            operator.webhooks.as_mut().unwrap().converted = vec![ConvertedCrd {
-                name: "memcacheds.cache.example.com".to_owned(),
-                has_annotations,
-            }];
+            let mut operator = converting(certificates);
+            if has_annotations {
+                let text = &operator.kinds[0].crd.text;
+                let text = text.replace("metadata: {", "metadata: {annotations: {a: b}, ");
+                operator.kinds[0].crd = &crate::crd::read("a.yaml", &text).unwrap().leak()[0];
+            }
             let files = files(&operator);
             let kustomization = &files["crds/kustomization.yaml"];
             let is_cert_manager = certificates == Certificates::CertManager;
