@@ -296,8 +296,13 @@ fn permissions_follow_the_declarations() {
     let childless = rules(|it| it.owns.clear());
     assert!(!childless.contains("deployments"));
     let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
-    assert!(rules(|it| it.cleanup = false).contains(own));
-    assert!(!all.contains(own));
+    // objects of its own kind may still have the finalizer of an earlier release
+    assert!(!rules(|it| it.cleanup = false).contains(own));
+    let named = rules(|it| {
+        it.name = Some("memcacheds".to_owned());
+        it.cleanup = false;
+    });
+    assert!(named.contains(own));
     let statusless = rules(|it| it.has_status = false);
     assert!(!statusless.contains("memcacheds/status"));
     assert!(!all.contains(r#""delete""#) && !all.contains(r#""*""#));
