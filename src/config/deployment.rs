@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, ops::Deref};
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{
-    Affinity, EnvFromSource, EnvVarSource, ResourceRequirements, Toleration,
+    Affinity, EnvFromSource, EnvVar, EnvVarSource, ResourceRequirements, Toleration,
     TopologySpreadConstraint,
 };
 use serde::{
@@ -139,6 +139,23 @@ pub struct Variables(pub Vec<(String, Variable)>);
 pub enum Variable {
     Text(String),
     From(Box<EnvVarSource>),
+}
+
+impl Variables {
+    /// As a container has them.
+    pub fn in_container(&self) -> impl Iterator<Item = EnvVar> {
+        self.0.iter().map(|(name, variable)| {
+            let (value, value_from) = match variable {
+                Variable::Text(text) => (Some(text.clone()), None),
+                Variable::From(source) => (None, Some(EnvVarSource::clone(source))),
+            };
+            EnvVar {
+                name: name.clone(),
+                value,
+                value_from,
+            }
+        })
+    }
 }
 
 impl<'de> Deserialize<'de> for Variables {

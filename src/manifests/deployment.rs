@@ -20,7 +20,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::certificate::mounted;
 use super::webhook;
 use super::{Namespaces, Object, Operator, Role, Setting, some};
-use crate::config::{DisruptionBudget, Share, Variable};
+use crate::config::{DisruptionBudget, Share};
 
 /// The port of the metrics. Service and NetworkPolicy use its name.
 pub(super) const METRICS: &str = "metrics";
@@ -289,18 +289,7 @@ fn environment(operator: &Operator<'_>) -> impl Iterator<Item = EnvVar> {
         .into_iter()
         .chain(certificate)
         .chain(metrics);
-    let variables = operator.config.deployment.env.0.iter();
-    own.chain(variables.map(|(name, variable)| {
-        let (value, value_from) = match variable {
-            Variable::Text(text) => (Some(text.clone()), None),
-            Variable::From(source) => (None, Some(EnvVarSource::clone(source))),
-        };
-        EnvVar {
-            name: name.clone(),
-            value,
-            value_from,
-        }
-    }))
+    own.chain(operator.config.deployment.env.in_container())
 }
 
 /// A list, or nothing instead of an empty one.

@@ -199,17 +199,9 @@ fn deployment(operator: &Operator<'_>, value: &mut Value, marks: &Placeholders) 
     metadata["labels"] = marks.name(Form::Labels("podLabels")).into();
     metadata["annotations"] = optional("podAnnotations");
     let pod = &mut spec["template"]["spec"];
-    for (field, values) in [
-        ("affinity", "affinity"),
-        ("imagePullSecrets", "imagePullSecrets"),
-        ("nodeSelector", "nodeSelector"),
-        ("tolerations", "tolerations"),
-        ("topologySpreadConstraints", "topologySpreadConstraints"),
-    ] {
-        pod[field] = optional(values);
+    for field in &values::POD {
+        pod[field.name] = marks.name(field.form()).into();
     }
-    let class = Form::OptionalText("priorityClassName");
-    pod["priorityClassName"] = marks.name(class).into();
 
     let container = &mut pod["containers"][0];
     let own =

@@ -311,7 +311,7 @@ pub(super) fn objects(settings: &DeploymentSettings) -> Vec<(Value, Option<Place
             "name": name,
             "image": name,
             "args": settings.args,
-            "env": environment(settings),
+            "env": settings.env.in_container().collect::<Vec<_>>(),
             "envFrom": settings.env_from.iter().map(|it| json!(it.0)).collect::<Vec<_>>(),
             "resources": settings.resources.as_ref().map(|it| json!(it.0)),
         }],
@@ -355,18 +355,6 @@ pub(super) fn objects(settings: &DeploymentSettings) -> Vec<(Value, Option<Place
     ];
     objects.extend(secrets);
     objects
-}
-
-fn environment(settings: &DeploymentSettings) -> Vec<Value> {
-    settings
-        .env
-        .0
-        .iter()
-        .map(|(name, variable)| match variable {
-            Variable::Text(text) => json!({"name": name, "value": text}),
-            Variable::From(source) => json!({"name": name, "valueFrom": source}),
-        })
-        .collect()
 }
 
 /// The fields of the Deployment, with their keys.

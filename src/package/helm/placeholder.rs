@@ -1,5 +1,7 @@
 //! The places of a template: a word in the YAML of an object, whose line is replaced.
 
+use std::cell::RefCell;
+
 /// What takes the place of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -29,37 +31,11 @@ pub enum Form {
     Items(&'static str),
 }
 
-/// All forms that the templates have.
-const FORMS: [Form; 24] = [
-    Form::Namespace,
-    Form::WatchedNamespace,
-    Form::Labels("labels"),
-    Form::Labels("podLabels"),
-    Form::FurtherLabels,
-    Form::Image,
-    Form::Keep,
-    Form::Budget,
-    Form::Scalar("$.Values.replicaCount"),
-    Form::Scalar("$.Values.image.pullPolicy"),
-    Form::Scalar("join \",\" $.Values.watchNamespaces | quote"),
-    Form::Block("resources"),
-    Form::Optional("serviceAccount.annotations"),
-    Form::Optional("podAnnotations"),
-    Form::Optional("affinity"),
-    Form::Optional("imagePullSecrets"),
-    Form::Optional("nodeSelector"),
-    Form::Optional("tolerations"),
-    Form::Optional("topologySpreadConstraints"),
-    Form::Optional("env"),
-    Form::Optional("envFrom"),
-    Form::Optional("args"),
-    Form::OptionalText("priorityClassName"),
-    Form::Items("env"),
-];
-
 /// The names of placeholders: words that are valid as the name of a namespace.
 pub struct Placeholders {
     prefix: String,
+    /// Those that have a name.
+    forms: RefCell<Vec<Form>>,
 }
 
 impl Placeholders {
@@ -69,16 +45,25 @@ impl Placeholders {
         while text.contains(&prefix) {
             prefix.push_str("-x");
         }
-        Self { prefix }
+        Self {
+            prefix,
+            forms: RefCell::default(),
+        }
     }
 
-    /// # Panics
-    /// If the form is none of [`FORMS`].
     pub fn name(&self, form: Form) -> String {
-        let index = FORMS.iter().position(|it| *it == form);
-        // two digits, so that none is the beginning of another
-        let index = index.expect("`FORMS` has each form");
-        format!("{}-{index:02}", self.prefix)
+        let mut forms = self.forms.borrow_mut();
+        let index = forms.iter().position(|it| *it == form);
+        let index = index.unwrap_or_else(|| {
+            forms.push(form);
+            forms.len() - 1
+        });
+        self.nth(index)
+    }
+
+    /// Always as many digits, so that none is the beginning of another.
+    fn nth(&self, index: usize) -> String {
+        format!("{}-{index:03}", self.prefix)
     }
 
     /// Turns a YAML text into a template of the operator with this name.
@@ -94,10 +79,10 @@ impl Placeholders {
 
     fn filled(&self, line: &str, operator: &str) -> String {
         let mut line = line.to_owned();
-        for form in FORMS {
-            let name = self.name(form);
+        for (index, form) in self.forms.borrow().iter().enumerate() {
+            let name = self.nth(index);
             if line.contains(&name) {
-                line = replaced(&line, &name, form, operator);
+                line = replaced(&line, &name, *form, operator);
             }
         }
         line
@@ -168,7 +153,7 @@ mod tests {
     #[test]
     fn placeholders_are_absent_from_the_users_text() {
         let marks = Placeholders::absent_from("a chart-value and chart-value-x");
-        assert_eq!(marks.name(Form::Namespace), "chart-value-x-x-00");
+        assert_eq!(marks.name(Form::Namespace), "chart-value-x-x-000");
     }
 
     #[test]

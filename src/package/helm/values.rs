@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::yaml::plain;
+use super::{super::yaml::plain, placeholder::Form};
 use crate::{
-    config::{DisruptionBudget, Image, Namespaces, Share, Variable},
-    manifests::{Object, Role, manifests},
+    config::{DeploymentSettings, DisruptionBudget, Image, Namespaces, Share},
+    manifests::{Role, manifests},
     operator::Operator,
 };
 
@@ -78,55 +78,136 @@ pub fn schema(operator: &Operator<'_>, has_crds: bool) -> String {
     serde_json::to_string_pretty(&schema).expect("a value with string keys") + "\n"
 }
 
+/// A field of the pod. The value has the same name; without items, the pod lacks the field.
+pub struct PodField {
+    pub name: &'static str,
+    comment: &'static str,
+    empty: Empty,
+    schema: fn() -> Value,
+}
+
+/// What a value is without items.
+enum Empty {
+    Map,
+    List,
+    Text,
+}
+
+impl PodField {
+    /// What takes the place of the field in the template.
+    pub fn form(&self) -> Form {
+        match self.empty {
+            Empty::Map | Empty::List => Form::Optional(self.name),
+            Empty::Text => Form::OptionalText(self.name),
+        }
+    }
+}
+
+/// The fields of the pod that are values, in their order.
+pub const POD: [PodField; 6] = [
+    PodField {
+        name: "nodeSelector",
+        comment: "Labels that nodes must have.",
+        empty: Empty::Map,
+        schema: texts,
+    },
+    PodField {
+        name: "tolerations",
+        comment: "Taints of nodes that the pods tolerate.",
+        empty: Empty::List,
+        schema: || {
+            let toleration = json!({
+                "key": {"type": "string"},
+                "operator": {"enum": ["Exists", "Equal"]},
+                "value": {"type": "string"},
+                "effect": {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+                "tolerationSeconds": {"type": "integer"},
+            });
+            json!({"type": "array", "items": closed(&[], toleration)})
+        },
+    },
+    PodField {
+        name: "affinity",
+        comment: "The affinity of the pods.",
+        empty: Empty::Map,
+        schema: || {
+            let any = json!({"type": "object"});
+            closed(
+                &[],
+                json!({"nodeAffinity": any, "podAffinity": any, "podAntiAffinity": any}),
+            )
+        },
+    },
+    PodField {
+        name: "topologySpreadConstraints",
+        comment: "How the pods are spread, with a labelSelector each.",
+        empty: Empty::List,
+        schema: || objects(&["maxSkew", "topologyKey", "whenUnsatisfiable"]),
+    },
+    PodField {
+        name: "priorityClassName",
+        comment: "The name of a PriorityClass.",
+        empty: Empty::Text,
+        schema: || json!({"type": "string"}),
+    },
+    PodField {
+        name: "imagePullSecrets",
+        comment: "Secrets with the credentials of the registry: [{name: registry}].",
+        empty: Empty::List,
+        schema: || objects(&["name"]),
+    },
+];
+
+/// The schema of a map without other properties.
+fn closed(required: &[&str], properties: Value) -> Value {
+    let mut schema = json!({"type": "object", "additionalProperties": false});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = properties;
+    schema
+}
+
+/// The schema of a list of objects.
+fn objects(required: &[&str]) -> Value {
+    json!({"type": "array", "items": {"type": "object", "required": required}})
+}
+
+/// The schema of a map of texts.
+fn texts() -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "string"}})
+}
+
 fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
     let settings = &operator.config.deployment;
-    let Image {
-        repository,
-        tag: _,
-        digest,
-    } = Image::of(image);
     let deployment = manifests(operator)
         .objects
         .into_iter()
-        .filter(|object: &Object| object.role == Role::Deployment)
+        .find(|object| object.role == Role::Deployment)
         .map(|object| object.value)
-        .next()
         .unwrap_or_default();
     let pod = &deployment["spec"]["template"]["spec"];
-    let container = &pod["containers"][0];
-    let or = |value: &Value, empty: Value| match value {
-        Value::Null => empty,
-        value => value.clone(),
-    };
-    let list = |value: &Value| or(value, json!([]));
-    let map = |value: &Value| or(value, json!({}));
-    let variables = settings
-        .env
-        .0
-        .iter()
-        .map(|(name, variable)| match variable {
-            Variable::Text(text) => json!({"name": name, "value": text}),
-            Variable::From(source) => json!({"name": name, "valueFrom": source}),
-        });
-    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let any = json!({"type": "object"});
-    let named = |required: &[&str]| json!({"type": "array", "items": {"type": "object", "required": required}});
     let mut entries = vec![
         Entry {
             comment: "The image of the operator. The tag is the appVersion of the chart by default; a digest has precedence over it.",
             name: "image",
-            value: json!({"repository": repository, "tag": "", "digest": digest, "pullPolicy": or(&container["imagePullPolicy"], "IfNotPresent".into())}),
-            schema: json!({
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["repository"],
-                "properties": {
+            value: {
+                let Image {
+                    repository, digest, ..
+                } = Image::of(image);
+                let policy = &pod["containers"][0]["imagePullPolicy"];
+                let policy = or(policy, "IfNotPresent".into());
+                json!({"repository": repository, "tag": "", "digest": digest, "pullPolicy": policy})
+            },
+            schema: closed(
+                &["repository"],
+                json!({
                     "repository": {"type": "string", "minLength": 1},
                     "tag": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{0,128}$"},
                     "digest": {"type": "string", "pattern": "^([a-z0-9]+:[a-f0-9]{32,})?$"},
                     "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
-                },
-            }),
+                }),
+            ),
         },
         Entry {
             comment: "The number of replicas: one works, and the others wait for its lease.",
@@ -146,100 +227,78 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
                         {"type": "null"},
                     ],
                 });
-                json!({
-                    "type": "object",
-                    "additionalProperties": false,
-                    "properties": {"minAvailable": share, "maxUnavailable": share},
-                })
+                closed(&[], json!({"minAvailable": share, "maxUnavailable": share}))
             },
         },
+    ];
+    entries.extend(of_container(settings, &pod["containers"][0]));
+    entries.extend(POD.iter().map(|field| Entry {
+        comment: field.comment,
+        name: field.name,
+        value: or(
+            &pod[field.name],
+            match field.empty {
+                Empty::Map => json!({}),
+                Empty::List => json!([]),
+                Empty::Text => "".into(),
+            },
+        ),
+        schema: (field.schema)(),
+    }));
+    entries.extend(of_metadata(settings));
+    entries.extend(of_choices(operator, has_crds));
+    entries
+}
+
+/// A value, or another one if it is absent.
+fn or(value: &Value, empty: Value) -> Value {
+    match value {
+        Value::Null => empty,
+        value => value.clone(),
+    }
+}
+
+fn of_container(settings: &DeploymentSettings, container: &Value) -> [Entry; 4] {
+    [
         Entry {
             comment: "Arguments of the operator.",
             name: "args",
-            value: list(&container["args"]),
+            value: or(&container["args"], json!([])),
             schema: json!({"type": "array", "items": {"type": "string"}}),
         },
         Entry {
             comment: "Variables of the operator, as in a container.",
             name: "env",
-            value: variables.collect(),
-            schema: named(&["name"]),
+            value: json!(settings.env.in_container().collect::<Vec<_>>()),
+            schema: objects(&["name"]),
         },
         Entry {
             comment: "Secrets and ConfigMaps of which all keys are variables, as in a container.",
             name: "envFrom",
-            value: list(&container["envFrom"]),
-            schema: named(&[]),
+            value: or(&container["envFrom"], json!([])),
+            schema: objects(&[]),
         },
         Entry {
             comment: "Requests and limits of the operator.",
             name: "resources",
-            value: map(&container["resources"]),
+            value: or(&container["resources"], json!({})),
             schema: {
                 let quantities = json!({
                     "type": "object",
                     "additionalProperties": {"type": ["string", "number"]},
                 });
-                json!({
-                    "type": "object",
-                    "additionalProperties": false,
-                    "properties": {"requests": quantities, "limits": quantities, "claims": {"type": "array"}},
-                })
+                let claims = json!({"type": "array"});
+                closed(
+                    &[],
+                    json!({"requests": quantities, "limits": quantities, "claims": claims}),
+                )
             },
         },
-        Entry {
-            comment: "Labels that nodes must have.",
-            name: "nodeSelector",
-            value: map(&pod["nodeSelector"]),
-            schema: texts.clone(),
-        },
-        Entry {
-            comment: "Taints of nodes that the pods tolerate.",
-            name: "tolerations",
-            value: list(&pod["tolerations"]),
-            schema: json!({
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "additionalProperties": false,
-                    "properties": {
-                        "key": {"type": "string"},
-                        "operator": {"enum": ["Exists", "Equal"]},
-                        "value": {"type": "string"},
-                        "effect": {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
-                        "tolerationSeconds": {"type": "integer"},
-                    },
-                },
-            }),
-        },
-        Entry {
-            comment: "The affinity of the pods.",
-            name: "affinity",
-            value: map(&pod["affinity"]),
-            schema: json!({
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {"nodeAffinity": any, "podAffinity": any, "podAntiAffinity": any},
-            }),
-        },
-        Entry {
-            comment: "How the pods are spread, with a labelSelector each.",
-            name: "topologySpreadConstraints",
-            value: list(&pod["topologySpreadConstraints"]),
-            schema: named(&["maxSkew", "topologyKey", "whenUnsatisfiable"]),
-        },
-        Entry {
-            comment: "The name of a PriorityClass.",
-            name: "priorityClassName",
-            value: or(&pod["priorityClassName"], "".into()),
-            schema: json!({"type": "string"}),
-        },
-        Entry {
-            comment: "Secrets with the credentials of the registry: [{name: registry}].",
-            name: "imagePullSecrets",
-            value: list(&pod["imagePullSecrets"]),
-            schema: named(&["name"]),
-        },
+    ]
+}
+
+fn of_metadata(settings: &DeploymentSettings) -> [Entry; 3] {
+    [
         Entry {
             comment: "Further labels of all objects and pods.",
             name: "labels",
@@ -255,19 +314,20 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
             comment: "Annotations of the pods.",
             name: "podAnnotations",
             value: json!(settings.pod_annotations),
-            schema: texts.clone(),
+            schema: texts(),
         },
         Entry {
             comment: "Annotations of the service account, such as the role of a cloud provider.",
             name: "serviceAccount",
             value: json!({"annotations": settings.service_account_annotations}),
-            schema: json!({
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {"annotations": texts},
-            }),
+            schema: closed(&[], json!({"annotations": texts()})),
         },
-    ];
+    ]
+}
+
+/// The values that not every operator has.
+fn of_choices(operator: &Operator<'_>, has_crds: bool) -> Vec<Entry> {
+    let mut entries = vec![];
     if let Namespaces::Listed(names) = &operator.config.namespaces {
         entries.push(Entry {
             comment: "The namespaces that the operator watches. They must exist; the roles are in each of them.",
@@ -286,26 +346,19 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
             comment: "Whether the ServiceMonitor, the alerts and the dashboard are installed. They need the CRDs of the Prometheus operator.",
             name: "prometheus",
             value: json!({"enabled": true}),
-            schema: json!({
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["enabled"],
-                "properties": {"enabled": {"type": "boolean"}},
-            }),
+            schema: closed(&["enabled"], json!({"enabled": {"type": "boolean"}})),
         });
     }
     if has_crds {
         entries.push(Entry {
-        comment: "Whether the chart installs and upgrades the CRDs, and whether an uninstallation keeps them, with all objects.",
-        name: "crds",
-        value: json!({"enabled": true, "keep": true}),
-        schema: json!({
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["enabled", "keep"],
-            "properties": {"enabled": {"type": "boolean"}, "keep": {"type": "boolean"}},
-        }),
-    });
+            comment: "Whether the chart installs and upgrades the CRDs, and whether an uninstallation keeps them, with all objects.",
+            name: "crds",
+            value: json!({"enabled": true, "keep": true}),
+            schema: closed(
+                &["enabled", "keep"],
+                json!({"enabled": {"type": "boolean"}, "keep": {"type": "boolean"}}),
+            ),
+        });
     }
     entries
 }
