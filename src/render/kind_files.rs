@@ -1,6 +1,7 @@
 //! The files of one kind, and those of one controller that has a name.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::Value;
 
 use super::{
     artifacts::{KindArtifacts, RECORD, Rendered, SPECS, STYLES, UserFiles},
@@ -12,14 +13,14 @@ use super::{
 use crate::{
     config::{Kind, Namespaces, Source},
     conversion::different_versions,
-    crd::{Api, Conversion},
+    crd::{Api, Conversion, Version},
     diagnostic::{Code, Diagnostic, Severity},
     operator::{Controller, DefinedKind, KindId, Operator, ResourceType, Subject},
     plan::{Owner, Tree},
     rust::{code::untouched, version_module},
     scaffold::{self, Existing, Scaffold, existing_files},
     template::fill,
-    types,
+    types::{self, KindFacts},
 };
 
 /// The files of one kind.
@@ -30,190 +31,240 @@ pub fn kind_files(
     kind: &DefinedKind<'_>,
 ) -> KindArtifacts {
     let DefinedKind {
-        id,
         table,
         crd: api,
         conversions,
+        ..
     } = kind;
-    let module = table.module_name();
-    let subject = Subject::Kind(*id);
-    let mut say = |diagnostics: Vec<Diagnostic>| {
-        let about = diagnostics.into_iter().map(|it| (subject, it));
-        rendered.diagnostics.extend(about);
-    };
     let mut made = KindArtifacts::default();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
-    say(api.server_fields.diagnostic().into_iter().collect());
-    say(api.warnings());
+    let mut files = KindFiles {
+        operator,
+        user_files,
+        kind,
+        tree: &mut rendered.tree,
+        diagnostics: vec![],
+    };
+    files.diagnostics.extend(
+        api.server_fields
+            .diagnostic()
+            .into_iter()
+            .chain(api.warnings()),
+    );
     let mut facts = vec![];
     for version_name in &table.versions {
         let version = api
             .version(version_name)
             .expect("resolved operators have known versions");
-        let file = version_module(version_name);
+        facts.push((version_name.clone(), files.of_version(version, &mut made)));
+    }
+    if let Some(conversions) = conversions {
+        let converted = conversion_files(files.tree, table, api, conversions, &facts);
+        made.converted = Some(converted);
+    }
+    let mut diagnostics = files.diagnostics;
+    if table.source() == Source::Own {
+        diagnostics.extend(own_webhook(kind));
+        diagnostics.extend(unconverted(kind));
+    }
+    let about = diagnostics
+        .into_iter()
+        .map(|it| (Subject::Kind(kind.id), it));
+    rendered.diagnostics.extend(about);
+    made
+}
+
+/// The files of a kind, in the making.
+struct KindFiles<'a> {
+    operator: &'a Operator<'a>,
+    user_files: &'a UserFiles,
+    kind: &'a DefinedKind<'a>,
+    tree: &'a mut Tree,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl KindFiles<'_> {
+    /// The types of a version, and, if a controller or webhooks have its objects, their sample and the files of the kind's controller.
+    fn of_version(&mut self, version: &Version, made: &mut KindArtifacts) -> KindFacts {
+        let DefinedKind {
+            id,
+            table,
+            crd: api,
+            ..
+        } = self.kind;
+        let (module, file) = (table.module_name(), version_module(&version.name));
         let schema_file = format!("{file}.schema.json");
-        let module_of_version = types::module_with_file(api, version, table.schema, &schema_file);
-        say(module_of_version.diagnostics);
+        let types = types::module_with_file(api, version, table.schema, &schema_file);
+        self.diagnostics.extend(types.diagnostics);
         let mut typed = Typed {
             module: module.clone(),
             version: file.clone(),
-            root: module_of_version.facts.root.clone(),
+            root: types.facts.root.clone(),
             spec: table.spec.clone(),
             sample: None,
         };
+        let operator = self.operator;
         let is_this = |kind: Option<KindId>, resource: &ResourceType| {
-            kind == Some(*id) && resource.version == *version_name
+            kind == Some(*id) && resource.version == version.name
         };
-        let mut reconciling = operator
-            .controllers
-            .iter()
-            .filter(|it| is_this(it.kind, &it.resource));
-        let resource = reconciling
-            .clone()
-            .next()
-            .map(|controller| &controller.resource)
-            .or_else(|| {
-                let mut admissions = operator.admissions.iter();
-                let admission = admissions.find(|it| is_this(it.kind, &it.resource))?;
-                Some(&admission.resource)
-            });
-        if let Some(resource) = resource {
-            typed.sample = sample_file(user_files, resource);
-            made.sample = Some(match sample(api, version) {
-                Ok(sample) => {
-                    say(unevaluated_rules(version, &sample));
-                    sample
-                }
-                Err(none) => {
-                    let file = typed.sample.iter();
-                    let file = file.map(|file| format!("manifests/samples/{file}"));
-                    // the tests check one that the user wrote
-                    let file = file.filter(|it| !user_files.adopted.contains(it));
-                    say(file.map(|it| none.diagnostic(version, &it)).collect());
-                    none.closest
-                }
-            });
+        let reconciling = || {
+            let controllers = operator.controllers.iter();
+            controllers.filter(|it| is_this(it.kind, &it.resource))
+        };
+        let reconciled = reconciling().map(|it| &it.resource);
+        let admitted = operator.admissions.iter();
+        let admitted = admitted
+            .filter(|it| is_this(it.kind, &it.resource))
+            .map(|it| &it.resource);
+        if let Some(resource) = reconciled.chain(admitted).next() {
+            typed.sample = sample_file(self.user_files, resource);
+            made.sample = Some(self.sample(version, typed.sample.as_deref()));
         }
-        let own = reconciling.find(|it| it.is_own());
-        if let Some(controller) = own {
-            let scaffold = controller.scaffold;
-            if scaffold != Scaffold::first() {
-                let owns = table.owns.iter().map(|owned| format!("{}\n", owned.kind));
-                let path = format!("{STYLES}{}/{module}", scaffold.name);
-                rendered
-                    .tree
-                    .insert(path, Owner::Tool, owns.collect::<String>());
-            }
-            let files = (scaffold.files)(&scaffold::Subject {
-                operator: &operator.config.name,
-                module: module.clone(),
-                in_namespaces: operator.config.namespaces != Namespaces::All,
-                cleanup: controller.cleanup,
-                api,
-                facts: &module_of_version.facts,
-                sample: made.sample.as_ref(),
-                fill,
-            });
-            let rule = |resource: String, verb: &str| PolicyRule {
-                api_groups: Some(vec![api.group.clone()]),
-                resources: Some(vec![resource]),
-                verbs: vec![verb.to_owned()],
-                ..PolicyRule::default()
-            };
-            let plural = &api.names.plural;
-            let mut unused = vec![];
-            if controller.has_status && !files.writes_status {
-                // The example knows no field of the status.
-                unused.push(rule(format!("{plural}/status"), "patch"));
-            }
-            if controller.has_status
-                && controller.cleanup
-                && controller.owns.is_empty()
-                && !scaffold.has_provider
-            {
-                // To see whether the object still exists when its status cannot be written: the tests remove no object with a finalizer then.
-                unused.push(rule(plural.clone(), "get"));
-            }
-            let case = Case::new(controller, typed.sample.clone());
-            made.case = Some(case.with_unused(unused));
-            rendered.tree.insert(
-                format!("src/controllers/{module}.rs"),
-                Owner::User,
-                files.controller,
-            );
-            if made.sample.is_some() {
-                rendered
-                    .tree
-                    .insert(format!("tests/all/{module}.rs"), Owner::User, files.test);
-            }
+        if let Some(controller) = reconciling().find(|it| it.is_own()) {
+            let case = self.controller(controller, &types.facts, made.sample.as_ref());
+            made.case = Some(case);
         }
         made.typed.push(typed);
-        let text = untouched(&format!("{HEADER}\n{}", module_of_version.text));
+        let text = untouched(&format!("{HEADER}\n{}", types.text));
         let path = format!("src/api/{module}/{file}.rs");
-        rendered.tree.insert(path, Owner::Tool, text);
-        if let Some(text) = module_of_version.schema_file {
+        self.tree.insert(path, Owner::Tool, text);
+        if let Some(text) = types.schema_file {
             let path = format!("src/api/{module}/{schema_file}");
-            rendered.tree.insert(path, Owner::Tool, text);
+            self.tree.insert(path, Owner::Tool, text);
         }
-        rendered.tree.insert(
-            format!("{RECORD}{module}/{file}"),
-            Owner::Tool,
-            module_of_version.facts.record(),
-        );
-        facts.push((version_name.clone(), module_of_version.facts));
+        let record = format!("{RECORD}{module}/{file}");
+        self.tree.insert(record, Owner::Tool, types.facts.record());
+        types.facts
     }
-    if let Some(conversions) = conversions {
-        let converted = conversion_files(&mut rendered.tree, table, api, conversions, &facts);
-        made.converted = Some(converted);
+
+    /// The sample of a version, or the closest object; `file` is where it is.
+    fn sample(&mut self, version: &Version, file: Option<&str>) -> Value {
+        match sample(self.kind.crd, version) {
+            Ok(sample) => {
+                self.diagnostics.extend(unevaluated_rules(version, &sample));
+                sample
+            }
+            Err(none) => {
+                let file = file.map(|file| format!("manifests/samples/{file}"));
+                // the tests check one that the user wrote
+                let file = file.filter(|it| !self.user_files.adopted.contains(it));
+                let diagnostic = file.map(|it| none.diagnostic(version, &it));
+                self.diagnostics.extend(diagnostic);
+                none.closest
+            }
+        }
     }
-    if table.source() == Source::Own && api.conversion == Conversion::Webhook {
-        rendered.diagnostics.push((
-            subject,
-            Diagnostic {
-                code: Code::ConversionNotServed,
-                severity: Severity::Warning,
-                pointer: "/spec/conversion".into(),
-                message: "the spec asks for a conversion webhook".into(),
-                instead: Some(
-                    match conversions {
-                        Some(_) => "the CRD that is installed has the operator's webhook instead",
-                        None => "the operator does not serve it",
-                    }
-                    .into(),
-                ),
-                help: Some(
-                    match conversions {
-                        Some(_) => "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
-                        None => "set `hub` of the kind in operator.toml, with all versions in `versions`, to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
-                    }
-                    .into(),
-                ),
-            },
-        ));
+
+    /// The files of the kind's own controller, and how it is tested.
+    fn controller(
+        &mut self,
+        controller: &Controller,
+        facts: &KindFacts,
+        sample: Option<&Value>,
+    ) -> Case {
+        let DefinedKind {
+            table, crd: api, ..
+        } = self.kind;
+        let (module, scaffold) = (table.module_name(), controller.scaffold);
+        if scaffold != Scaffold::first() {
+            let owns = table.owns.iter().map(|owned| format!("{}\n", owned.kind));
+            let path = format!("{STYLES}{}/{module}", scaffold.name);
+            self.tree
+                .insert(path, Owner::Tool, owns.collect::<String>());
+        }
+        let config = &self.operator.config;
+        let files = (scaffold.files)(&scaffold::Subject {
+            operator: &config.name,
+            module: module.clone(),
+            in_namespaces: config.namespaces != Namespaces::All,
+            cleanup: controller.cleanup,
+            api,
+            facts,
+            sample,
+            fill,
+        });
+        let path = format!("src/controllers/{module}.rs");
+        self.tree.insert(path, Owner::User, files.controller);
+        if sample.is_some() {
+            let path = format!("tests/all/{module}.rs");
+            self.tree.insert(path, Owner::User, files.test);
+        }
+        let unused = unused(controller, files.writes_status);
+        Case::new(
+            controller,
+            sample_file(self.user_files, &controller.resource),
+        )
+        .with_unused(unused)
     }
-    let is_unconverted = conversions.is_none() && api.conversion == Conversion::None;
-    if table.source() == Source::Own
-        && is_unconverted
-        && let Some([a, b]) = different_versions(api)
+}
+
+/// The permissions of which the example of a controller makes no use.
+fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
+    let ResourceType { group, plural, .. } = &controller.resource;
+    let rule = |resource: String, verb: &str| PolicyRule {
+        api_groups: Some(vec![group.clone()]),
+        resources: Some(vec![resource]),
+        verbs: vec![verb.to_owned()],
+        ..PolicyRule::default()
+    };
+    let mut unused = vec![];
+    if controller.has_status && !writes_status {
+        // The example knows no field of the status.
+        unused.push(rule(format!("{plural}/status"), "patch"));
+    }
+    if controller.has_status
+        && controller.cleanup
+        && controller.owns.is_empty()
+        && !controller.scaffold.has_provider
     {
-        rendered.diagnostics.push((
-            subject,
-            Diagnostic {
-                code: Code::ConversionNotServed,
-                severity: Severity::Warning,
-                pointer: "/spec/versions".into(),
-                message: format!("the schemas of {a} and {b} differ, and nothing converts between them"),
-                instead: Some("the API server changes only apiVersion, and prunes fields that a version does not have".into()),
-                help: Some(format!(
-                    "set `hub = {:?}`{} in the kind's table in operator.toml to derive the conversion",
-                    api.storage_version().name,
-                    all_versions(table, api)
-                )),
-            },
-        ));
+        // To see whether the object still exists when its status cannot be written: the tests remove no object with a finalizer then.
+        unused.push(rule(plural.clone(), "get"));
     }
-    made
+    unused
+}
+
+/// Reports the conversion webhook of a CRD, because the operator serves its own, or none.
+fn own_webhook(kind: &DefinedKind<'_>) -> Option<Diagnostic> {
+    let (instead, help) = match kind.conversions {
+        Some(_) => (
+            "the CRD that is installed has the operator's webhook instead",
+            "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
+        ),
+        None => (
+            "the operator does not serve it",
+            "set `hub` of the kind in operator.toml, with all versions in `versions`, to derive the conversion, or serve one version and set `strategy: None`, or run the webhook beside the operator",
+        ),
+    };
+    (kind.crd.conversion == Conversion::Webhook).then(|| Diagnostic {
+        code: Code::ConversionNotServed,
+        severity: Severity::Warning,
+        pointer: "/spec/conversion".into(),
+        message: "the spec asks for a conversion webhook".into(),
+        instead: Some(instead.into()),
+        help: Some(help.into()),
+    })
+}
+
+/// Reports versions that differ, although nothing converts between them.
+fn unconverted(kind: &DefinedKind<'_>) -> Option<Diagnostic> {
+    let api = kind.crd;
+    if kind.conversions.is_some() || api.conversion != Conversion::None {
+        return None;
+    }
+    let [a, b] = different_versions(api)?;
+    Some(Diagnostic {
+        code: Code::ConversionNotServed,
+        severity: Severity::Warning,
+        pointer: "/spec/versions".into(),
+        message: format!("the schemas of {a} and {b} differ, and nothing converts between them"),
+        instead: Some("the API server changes only apiVersion, and prunes fields that a version does not have".into()),
+        help: Some(format!(
+            "set `hub = {:?}`{} in the kind's table in operator.toml to derive the conversion",
+            api.storage_version().name,
+            all_versions(kind.table, api)
+        )),
+    })
 }
 
 /// Asks for `versions` with all versions of the CRD, because those that are converted need types. Empty if none is missing.

@@ -88,9 +88,7 @@ struct KindNames {
 
 /// Generates all files of an operator.
 pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
-    let config = &operator.config;
     let mut rendered = Rendered::default();
-    let mut made = vec![];
     let files: Vec<_> = operator
         .kinds
         .par_iter()
@@ -100,6 +98,7 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
             (files, made)
         })
         .collect();
+    let mut made = vec![];
     for (files, of_kind) in files {
         rendered.diagnostics.extend(files.diagnostics);
         rendered.tree.extend(files.tree);
@@ -118,77 +117,93 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
         }
     }
     add_webhook_files(tree, operator, user_files, &made, &samples);
-    let has_webhooks = operator.has_webhooks();
-    let features = [
-        ("protected-metrics", config.monitoring.protected),
-        ("webhook", has_webhooks),
-    ];
-    let features: Vec<&str> = features
-        .into_iter()
-        .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
-        .collect();
-    // webhooks have match conditions
-    let has_rules = has_webhooks || operator.kinds.iter().any(|kind| has_rules(kind.crd));
-    let has_dev = !user_files.removed.contains("tests/dev.rs");
-    let testing_features = [("cel", has_rules), ("dev", has_dev)];
-    let testing_features: Vec<&str> = testing_features
-        .into_iter()
-        .filter_map(|(feature, is_needed)| is_needed.then_some(feature))
-        .collect();
-    let mut controllers: Vec<String> = operator
-        .controllers
-        .iter()
-        .map(|it| it.module.clone())
-        .collect();
-    controllers.sort_by(|a, b| version_order(a, b));
-    let scaffolds = scaffolds(&operator.controllers);
-    let ensured: Vec<&Api> = operator.ensured_crds().collect();
-    let is_member = config.workspace.is_some();
-    let whole = Whole {
-        methods: scaffolds
+    let whole = Whole::of(operator, user_files, &made);
+    add_program(tree, operator, &whole);
+    add_tests(tree, operator, user_files, &whole, &made, cases, &samples);
+    let mut manifests = manifests::manifests(operator);
+    manifests.objects.extend(samples.objects());
+    rendered.objects.clone_from(&manifests.objects);
+    let lacking = packages::add(tree, operator, user_files, manifests);
+    let lacking = lacking.map(|diagnostic| (Subject::Operator, diagnostic));
+    rendered.diagnostics.extend(lacking);
+    if !whole.is_member {
+        workflow::add(tree, operator, &samples);
+    }
+    rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
+    rendered
+}
+
+impl<'a> Whole<'a> {
+    fn of(operator: &'a Operator<'_>, user_files: &UserFiles, made: &[KindArtifacts]) -> Self {
+        let config = &operator.config;
+        let has_webhooks = operator.has_webhooks();
+        // webhooks have match conditions
+        let has_rules = has_webhooks || operator.kinds.iter().any(|kind| has_rules(kind.crd));
+        let has_dev = !user_files.removed.contains("tests/dev.rs");
+        let dependency = |name: &str, features: [(&'static str, bool); 2]| {
+            let features = features.into_iter().filter(|(_, is_needed)| *is_needed);
+            let features: Vec<&str> = features.map(|(feature, _)| feature).collect();
+            config.runtime.dependency(name, &features)
+        };
+        let mut controllers: Vec<String> = operator
+            .controllers
+            .iter()
+            .map(|it| it.module.clone())
+            .collect();
+        controllers.sort_by(|a, b| version_order(a, b));
+        let mut kind_names: Vec<&str> = vec![];
+        for controller in &operator.controllers {
+            let name = controller.resource.kind.as_str();
+            if !kind_names.contains(&name) {
+                kind_names.push(name);
+            }
+        }
+        let scaffolds = scaffolds(&operator.controllers);
+        let methods: Vec<String> = scaffolds
             .iter()
             .map(|scaffold| format!("`{}`", scaffold.interface.wanted.method))
-            .collect::<Vec<_>>()
-            .join(" or "),
-        rules: scaffolds.iter().map(|scaffold| scaffold.rule).collect(),
-        name: &config.name,
-        is_member,
-        target: match &config.workspace {
-            Some(root) => format!("{root}/target"),
-            None => "target".into(),
-        },
-        crate_name: config.name.replace('-', "_"),
-        runtime: config.runtime.dependency("operator-runtime", &features),
-        testing: config
-            .runtime
-            .dependency("operator-testing", &testing_features),
-        has_dev,
-        runtime_repository: match &config.runtime {
-            Runtime::Git { url, .. } => Some(url),
-            Runtime::Version(_) | Runtime::Path(_) => None,
-        },
-        has_local_runtime: config.runtime.is_local(),
-        has_webhooks,
-        webhook_host: webhook_host(&config.name),
-        kinds: operator.kinds.iter().map(KindNames::of).collect(),
-        kind_names: {
-            let mut names: Vec<&str> = vec![];
-            for controller in &operator.controllers {
-                let name = controller.resource.kind.as_str();
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-            enumeration(names.into_iter())
-        },
-        has_controllers: !controllers.is_empty(),
-        controllers,
-        foreign_specs: fault_test::foreign_specs(operator),
-        registry: registry::registry(operator, made.iter().flat_map(|made| &made.typed)),
-        tool: &config.tool,
-        flags: !user_files.removed.contains("tests/all/support/flags.rs"),
-        watched_namespaces: fault_test::watched_namespaces(&config.namespaces),
-    };
+            .collect();
+        Self {
+            methods: methods.join(" or "),
+            rules: scaffolds.iter().map(|scaffold| scaffold.rule).collect(),
+            name: &config.name,
+            is_member: config.workspace.is_some(),
+            target: match &config.workspace {
+                Some(root) => format!("{root}/target"),
+                None => "target".into(),
+            },
+            crate_name: config.name.replace('-', "_"),
+            runtime: dependency(
+                "operator-runtime",
+                [
+                    ("protected-metrics", config.monitoring.protected),
+                    ("webhook", has_webhooks),
+                ],
+            ),
+            testing: dependency("operator-testing", [("cel", has_rules), ("dev", has_dev)]),
+            has_dev,
+            runtime_repository: match &config.runtime {
+                Runtime::Git { url, .. } => Some(url),
+                Runtime::Version(_) | Runtime::Path(_) => None,
+            },
+            has_local_runtime: config.runtime.is_local(),
+            has_webhooks,
+            webhook_host: webhook_host(&config.name),
+            kinds: operator.kinds.iter().map(KindNames::of).collect(),
+            kind_names: enumeration(kind_names.into_iter()),
+            has_controllers: !controllers.is_empty(),
+            controllers,
+            foreign_specs: fault_test::foreign_specs(operator),
+            registry: registry::registry(operator, made.iter().flat_map(|made| &made.typed)),
+            tool: &config.tool,
+            flags: !user_files.removed.contains("tests/all/support/flags.rs"),
+            watched_namespaces: fault_test::watched_namespaces(&config.namespaces),
+        }
+    }
+}
+
+/// The crate, and what builds it.
+fn add_program(tree: &mut Tree, operator: &Operator<'_>, whole: &Whole<'_>) {
     for (path, owner) in [
         ("src/main.rs", Owner::User),
         ("src/lib.rs", Owner::User),
@@ -202,17 +217,17 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
         (".vscode/launch.json", Owner::User),
         ("overlays/example/kustomization.yaml", Owner::User),
     ] {
-        tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
+        tree.insert(path, owner, fill(&format!("{path}.j2"), whole));
     }
+    let ensured: Vec<_> = operator
+        .ensured_crds()
+        .map(|api| packages::installed(operator, api))
+        .collect();
     if !ensured.is_empty() {
-        let crds: Vec<_> = ensured
-            .iter()
-            .map(|api| packages::installed(operator, api))
-            .collect();
-        let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
+        let crds = serde_json::to_string_pretty(&ensured).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
-    if is_member {
+    if whole.is_member {
         // BuildKit reads the file beside the Dockerfile; one for the whole context would be in the root
         let ignored = "Dockerfile.dockerignore";
         tree.insert(ignored, Owner::Merged, plain(ignored));
@@ -220,14 +235,22 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
         for path in [".gitignore", ".dockerignore"] {
             tree.insert(path, Owner::Merged, plain(path));
         }
-        tree.insert("deny.toml", Owner::Merged, fill("deny.toml.j2", &whole));
-        tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(&config.name));
+        tree.insert("deny.toml", Owner::Merged, fill("deny.toml.j2", whole));
+        tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(whole.name));
     }
-    tree.insert(
-        "tests/all/generated.rs",
-        Owner::Tool,
-        generated_test::text(operator, made.iter().flat_map(|made| &made.typed)),
-    );
+}
+
+fn add_tests(
+    tree: &mut Tree,
+    operator: &Operator<'_>,
+    user_files: &UserFiles,
+    whole: &Whole<'_>,
+    made: &[KindArtifacts],
+    cases: Vec<Case>,
+    samples: &Samples,
+) {
+    let generated = generated_test::text(operator, made.iter().flat_map(|made| &made.typed));
+    tree.insert("tests/all/generated.rs", Owner::Tool, generated);
     tree.insert("tests/dev.rs", Owner::Tool, plain("tests/dev.rs"));
     let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
     if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
@@ -238,7 +261,7 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
     }
     if !samples.is_empty() {
         let path = "tests/all/support/mod.rs";
-        tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
+        tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), whole));
         let path = "tests/all/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
         if operator.has_certificates(Certificates::CertManager) {
@@ -246,7 +269,7 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
             let text = package::text(GENERATED, &objects);
             tree.insert(CERT_MANAGER, Owner::Tool, text);
         }
-        if config.monitoring.prometheus {
+        if operator.config.monitoring.prometheus {
             let crds = manifests::prometheus_crds();
             let text = package::text(GENERATED, &crds);
             tree.insert(PROMETHEUS_OPERATOR, Owner::Tool, text);
@@ -255,17 +278,6 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
     let path = "tests/all/main.rs";
     let text = fill(&format!("{path}.j2"), &tests(tree, user_files));
     tree.insert(path, Owner::Tool, text);
-    let mut manifests = manifests::manifests(operator);
-    manifests.objects.extend(samples.objects());
-    rendered.objects.clone_from(&manifests.objects);
-    let lacking = packages::add(tree, operator, user_files, manifests);
-    let lacking = lacking.map(|diagnostic| (Subject::Operator, diagnostic));
-    rendered.diagnostics.extend(lacking);
-    if !is_member {
-        workflow::add(tree, operator, &samples);
-    }
-    rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
-    rendered
 }
 
 /// A sample of each kind that has a controller or webhooks, if there is one.
