@@ -6,7 +6,8 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
-pub mod command;
+mod advice;
+pub mod cli;
 pub mod config;
 pub mod conversion;
 pub mod crd;
@@ -28,3 +29,4 @@ mod terminal;
 pub mod types;
 mod uninstall;
 mod user_code;
+mod workspace;

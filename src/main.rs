@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cargo_operator::command::main(std::env::args_os())
+    cargo_operator::cli::main(std::env::args_os())
 }

@@ -1,4 +1,4 @@
-//! The events of a session, as values; `command/dev_log.rs` formats them.
+//! The events of a session, as values; `cli/output/dev_log.rs` formats them.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use uses::Uses;
 
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 24] = [
     "hash",
     "diagnostic",
     "rust",
@@ -28,7 +28,9 @@ const LAYERS: [&str; 22] = [
     "image",
     "uninstall",
     "terminal",
-    "command",
+    "workspace",
+    "advice",
+    "cli",
 ];
 
 /// The circles of more than two files that remain, each named by one of its files, with the reason.

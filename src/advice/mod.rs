@@ -1,0 +1,14 @@
+//! What the user's own files need, or lose, because of a plan. Each file finds one thing; nothing here writes.
+
+pub mod affected;
+pub mod check_code;
+pub mod finalizers;
+pub mod former;
+pub mod kept_fields;
+pub mod missing_file;
+pub mod pending;
+pub mod pending_answers;
+pub mod pending_webhooks;
+pub mod rules;
+pub mod stale_paths;
+pub mod without_effect;

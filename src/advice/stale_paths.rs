@@ -1,0 +1,233 @@
+//! The paths that code should no longer name after a plan: removed modules, versions that are no longer served or stored, the project's
+//! former name.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    evolution,
+    plan::{Change, Plan},
+    rust::version_module,
+    user_code::{self, Rescoped, StalePath, Use},
+    workspace::{
+        evolve::{Evolution, Evolved},
+        open::OpenProject,
+    },
+};
+
+/// The stale paths of a plan, by reason.
+pub struct StalePaths {
+    removed: Vec<StalePath>,
+    outdated: Vec<StalePath>,
+    rescoped: Vec<Rescoped>,
+    /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
+    pub readmitted: Vec<String>,
+    pub renamed: Option<PackageRename>,
+}
+
+/// The former and the new name of the package, and of its library.
+pub struct PackageRename {
+    pub before: String,
+    pub after: String,
+    library: (String, String),
+}
+
+impl StalePaths {
+    pub fn of(open: &OpenProject, plan: &Plan, evolution: &Evolution) -> Self {
+        Self {
+            removed: removed(open, plan),
+            outdated: outdated(open, evolution),
+            rescoped: rescoped(open, evolution),
+            readmitted: readmitted(open, evolution),
+            renamed: PackageRename::of(plan),
+        }
+    }
+
+    /// Whether code may no longer compile.
+    pub fn breaks(&self) -> bool {
+        !(self.removed.is_empty() && self.rescoped.is_empty()) || self.renamed.is_some()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.breaks() && self.outdated.is_empty()
+    }
+
+    /// The places in a file that name a stale path.
+    pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
+        let mut uses = user_code::find_stale_paths(path, text, &self.removed);
+        uses.extend(user_code::find_wrong_scope(path, text, &self.rescoped));
+        // code that still compiles is reported once for each file
+        let mut reported = BTreeSet::new();
+        let outdated = user_code::find_stale_paths(path, text, &self.outdated).into_iter();
+        uses.extend(outdated.filter(|at| reported.insert(at.message.clone())));
+        if let Some(renamed) = &self.renamed {
+            uses.extend(renamed.find(path, text));
+        }
+        uses
+    }
+}
+
+impl PackageRename {
+    /// Whether a plan renames the package.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
+        let names = |text: &Option<String>| {
+            let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
+            let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
+            let package = name("package")?;
+            let library = name("lib").map_or_else(|| package.replace('-', "_"), str::to_owned);
+            Some((package.to_owned(), library))
+        };
+        let (before, old) = names(&change.before)?;
+        let (after, new) = names(&change.after)?;
+        (before != after).then_some(Self {
+            before,
+            after,
+            library: (old, new),
+        })
+    }
+
+    fn find(&self, path: &str, text: &str) -> Vec<Use> {
+        let Self {
+            before,
+            after,
+            library: (old, new),
+        } = self;
+        let message = format!("if this names the operator, write `{after}` instead of `{before}`");
+        let mut uses = user_code::find_literals(path, text, before, &message);
+        if old != new {
+            let library = StalePath {
+                path: vec![old.clone()],
+                message: format!("the crate `{old}` is now `{new}`"),
+            };
+            uses.extend(user_code::find_stale_paths(path, text, &[library]));
+        }
+        uses
+    }
+}
+
+/// The removed modules; code that names them does not compile.
+fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
+    let mut stale = vec![];
+    for change in plan.changes.iter().filter(|change| change.after.is_none()) {
+        let Some((module, version)) = version_of(&change.path) else {
+            continue;
+        };
+        let kinds = &open.config.kinds;
+        if let Some(index) = kinds.iter().position(|kind| kind.module_name() == module) {
+            let stored = &open.apis[index].storage_version().name;
+            stale.push(StalePath {
+                path: vec!["api".into(), module.into(), version.into()],
+                message: format!(
+                    "`api::{module}::{version}` is removed; objects are stored as {stored}"
+                ),
+            });
+            continue;
+        }
+        // a kind with another module has the same types there
+        let is_same = |new: &&Change| {
+            new.before.is_none()
+                && new.after == change.before
+                && version_of(&new.path).is_some_and(|(_, new)| new == version)
+        };
+        let moved = plan.changes.iter().find(is_same);
+        let moved = moved.and_then(|new| Some(version_of(&new.path)?.0));
+        for folder in ["api", "controllers"] {
+            stale.push(StalePath {
+                path: vec![folder.into(), module.into()],
+                message: match moved {
+                    Some(new) => format!("`{folder}::{module}` is now `{folder}::{new}`"),
+                    None => format!("`{folder}::{module}` is removed"),
+                },
+            });
+        }
+    }
+    stale.sort();
+    stale.dedup_by(|a, b| a.path == b.path);
+    stale
+}
+
+/// The module and the version of a path: `src/api/widget/v1.rs` gives `widget` and `v1`.
+fn version_of(path: &str) -> Option<(&str, &str)> {
+    let path = path.strip_prefix("src/api/")?.strip_suffix(".rs")?;
+    path.split_once('/')
+}
+
+/// The versions that code should no longer use, although it compiles.
+fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
+    let mut stale = vec![];
+    for evolved in &evolution.kinds {
+        let kind = &open.config.kinds[evolved.index];
+        let stored = &open.apis[evolved.index].storage_version().name;
+        let mut add = |version: &str, message: String| {
+            let path = ["api", &kind.module_name(), &version_module(version)];
+            stale.push(StalePath {
+                path: path.map(str::to_owned).to_vec(),
+                message,
+            });
+        };
+        let has_types = |version: &String| kind.versions.contains(version);
+        for (difference, _) in &evolved.differences {
+            match (difference.change, &difference.version) {
+                (evolution::Change::VersionUnserved, Some(version)) if has_types(version) => add(
+                    version,
+                    format!(
+                        "{version} of {} is no longer served, so its requests get 404; objects are stored as {stored}",
+                        kind.kind
+                    ),
+                ),
+                (evolution::Change::StorageMoved, _)
+                    if has_types(&evolved.stored)
+                        && (kind.has_controller() || !kind.webhooks.is_empty()) =>
+                {
+                    add(
+                        &evolved.stored,
+                        format!(
+                            "{stored} of {} is now the storage version, and this uses {}",
+                            kind.kind, evolved.stored
+                        ),
+                    )
+                }
+                _ => {}
+            }
+        }
+    }
+    // the last reason of a version comes first: failing requests are worse
+    stale.reverse();
+    stale
+}
+
+fn readmitted(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
+    let is_moved = |evolved: &&Evolved| {
+        evolved
+            .differences
+            .iter()
+            .any(|(it, _)| it.change == evolution::Change::StorageMoved)
+    };
+    let kinds = evolution.kinds.iter().filter(is_moved);
+    kinds
+        .map(|evolved| &open.config.kinds[evolved.index])
+        .filter(|kind| !kind.webhooks.is_empty())
+        .map(|kind| kind.kind.clone())
+        .collect()
+}
+
+/// The kinds whose scope changes.
+fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
+    let has_moved = |kind: &&Evolved| {
+        kind.differences
+            .iter()
+            .map(|(difference, _)| difference.change)
+            .any(|change| change == evolution::Change::ScopeChanged)
+    };
+    evolution
+        .kinds
+        .iter()
+        .filter(has_moved)
+        .map(|kind| Rescoped {
+            kind: open.apis[kind.index].names.kind.clone(),
+            scope: open.apis[kind.index].scope,
+        })
+        .collect()
+}
+
+pub const MANIFEST: &str = "Cargo.toml";

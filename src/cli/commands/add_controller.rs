@@ -1,0 +1,70 @@
+//! `add-controller`: adds a controller of a kind that exists without the operator.
+
+use super::resolve::Resolve;
+use crate::{
+    cli::output::{
+        lines::FixCommand,
+        view::{Outcome, View},
+    },
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+    workspace::{
+        adding::NewController,
+        evolve::Evolution,
+        open::{OpenProject, ProjectArgs},
+    },
+};
+
+/// Add a controller of a built-in kind, or of a kind of which the project has only types
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator add-controller v1/Pod
+  cargo operator add-controller apps/v1/Deployment --as rollout-notifier
+  cargo operator add-controller v1/Secret --metadata")]
+pub struct Args {
+    /// The kind, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group
+    kind: String,
+    /// The name of the controller [default: the name of the kind, such as `replica-set`]
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Watch only the metadata of the objects
+    #[arg(long)]
+    metadata: bool,
+    /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
+    #[arg(long)]
+    cleanup: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
+    open.resolution = args.resolve.into();
+    let name = open.add_controller(NewController {
+        kind: &args.kind,
+        name: args.name.as_deref(),
+        metadata: args.metadata,
+        cleanup: args.cleanup,
+    })?;
+    let rendered = open.render(terminal)?;
+    let plan = open.plan(rendered.tree)?;
+    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
+    let outcome = Outcome {
+        root: &open.root,
+        evolution: Evolution::default(),
+        reports,
+        standing,
+        pending: vec![],
+        plan,
+        summary: format!("{}: the controller {name} added", open.config.name),
+        next: "cargo test".into(),
+        fix: FixCommand::SameCommand,
+        // what `regenerate` does beside, for the kinds, is not done
+        warnings: 0,
+    };
+    args.view.finish(&outcome, terminal)
+}

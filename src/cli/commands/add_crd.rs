@@ -1,0 +1,81 @@
+//! `add-crd`: adds kinds to a project, or updates the specs of its kinds.
+
+use super::resolve::Resolve;
+use crate::{
+    advice::affected,
+    cli::output::{
+        lines::FixCommand,
+        view::{Outcome, View},
+    },
+    diagnostic::{Exit, Failure},
+    terminal::Terminal,
+    workspace::{
+        evolve::{Allow, Evolution},
+        kinds::{self, Chosen},
+        open::{OpenProject, ProjectArgs},
+    },
+};
+
+/// Add kinds to the project, or replace the CRDs of its kinds with a new release
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator add-crd certificates.yaml issuers.yaml
+  kustomize build config/crd | cargo operator add-crd -
+  cargo operator add-crd --kind Backup --group cache.example.com
+  cargo operator add-crd --types-only gateway-api/
+  cargo operator add-crd certificates.yaml --scaffold controller --metadata")]
+pub struct Args {
+    /// Files or folders with CustomResourceDefinitions, or `-` for standard input; other objects in them are ignored
+    #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    allow: Allow,
+    #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
+    open.resolution = args.resolve.into();
+    let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
+    let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
+    let added = open.add(specs, &args.chosen)?;
+    let rendered = open.render(terminal)?;
+    let plan = open.plan_for(rendered.tree, |_| true)?;
+    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
+    let evolution = Evolution::of(&open, &plan, args.allow);
+    reports.extend(evolution.warnings());
+    if !args.view.is_check() {
+        reports.extend(affected::reports(
+            &open,
+            &plan,
+            &evolution,
+            &[],
+            None,
+            terminal,
+        )?);
+    }
+    let outcome = Outcome {
+        standing,
+        pending: vec![],
+        evolution,
+        root: &open.root,
+        reports,
+        plan,
+        summary: match added {
+            0 => format!("{}: the spec of {names} is updated", open.config.name),
+            _ => format!("{}: {names} added", open.config.name),
+        },
+        next: "cargo test".into(),
+        fix: FixCommand::SameCommand,
+        // what `regenerate` does beside, for the other kinds, is not done
+        warnings: 0,
+    };
+    args.view.finish(&outcome, terminal)
+}

@@ -1,0 +1,87 @@
+//! Refuses manifests for code that does not follow from `operator.toml` and the CRDs: paths of webhooks, RBAC rules and conversions are in
+//! both. Reads the project; writes nothing.
+
+use super::lines::{self, part};
+use crate::{
+    diagnostic::{Exit, Failure, Report},
+    disk,
+    plan::{self, LOCK, Plan, Resolution, Tree},
+    render::{RECORD, SPECS},
+    workspace::{
+        evolve::{Allow, Evolution},
+        open::{CONFIG, OpenProject},
+    },
+};
+
+/// The most files that the error names.
+const MOST: usize = 5;
+
+impl OpenProject {
+    /// Fails if `regenerate` would change the code. A breaking change has its own exit code, as there.
+    pub fn check_code(&self, tree: &Tree, is_state_stale: bool) -> Result<(), Failure> {
+        let plan = self.code_plan(tree)?;
+        let mut stale: Vec<String> = vec![];
+        if is_state_stale {
+            stale.push(format!("stale {}: update {CONFIG}", part(CONFIG)));
+        }
+        stale.extend(lines::list(&plan, true).lines().map(str::to_owned));
+        // of a file that was edited, only what the tool would write counts
+        let is_new = |path: &String| {
+            let file = tree.0.get(path);
+            file.is_none_or(|file| !self.lock.is_pristine(path, &file.text))
+        };
+        let edited = plan.conflicts.iter().map(|conflict| &conflict.path);
+        let edited = edited.filter(|path| is_new(path));
+        stale.extend(edited.map(|path| format!("edited {}: {path}", part(path))));
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let evolution = Evolution::of(self, &plan, Allow::default());
+        let mut reports = evolution.reports();
+        if let Some(last) = reports.last_mut() {
+            last.help = None;
+        }
+        let more = stale.len().saturating_sub(MOST);
+        stale.truncate(MOST);
+        if more > 0 {
+            stale.push(format!("and {more} more"));
+        }
+        let (exit, help) = if evolution.is_refused() {
+            (
+                Exit::Breaking,
+                "correct the CRD or operator.toml, or accept the breaking changes with `cargo operator regenerate --allow-breaking`",
+            )
+        } else {
+            (
+                Exit::Drift,
+                "run `cargo operator regenerate`, then the same command again",
+            )
+        };
+        let message =
+            "nothing was written, because the code was generated from another operator.toml or CRD";
+        reports.push(Report {
+            instead: Some(stale.join("\n")),
+            ..Report::error(message, help)
+        });
+        Err(Failure { reports, exit })
+    }
+
+    /// The changes of the code that the operator is built from, and of the records of its specs and types.
+    fn code_plan(&self, tree: &Tree) -> Result<Plan, Failure> {
+        let files = tree.0.iter().filter(|(path, _)| is_code(path));
+        let files = files.map(|(path, file)| (path.clone(), file.clone()));
+        let tree = Tree(files.collect());
+        let ours = disk::read_tree(&self.root, self.paths(&tree))?;
+        let tree = self.seeds_formatted(tree, &ours);
+        let mut plan = plan::plan(&self.lock, &ours, tree, is_code, &Resolution::default());
+        plan.changes.retain(|change| change.path != LOCK);
+        // the code first, which the user knows
+        plan.changes.sort_by_key(|change| change.is_bookkeeping());
+        Ok(plan)
+    }
+}
+
+fn is_code(path: &str) -> bool {
+    let folders = ["src/", SPECS, RECORD];
+    folders.iter().any(|folder| path.starts_with(folder))
+}
