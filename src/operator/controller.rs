@@ -1,7 +1,7 @@
 //! The controllers of an operator, whichever table of `operator.toml` describes them: one for each kind that has a scaffold, and those that
 //! have a name.
 
-use super::{DefinedKind, KindId, ResourceType, resolve::at, resource::watched};
+use super::{DefinedKind, KindId, ResourceType, resource::watched};
 use crate::{
     config::{
         Config, ConfigError, Kind, NamedController, Owned, OwnedCache, Place, Read, Rule, Update,
@@ -140,7 +140,7 @@ pub(super) fn all(
         let table = Place::of("controller").then(index);
         let definitions = kinds.iter().map(|kind| (kind.table, kind.crd));
         let resource = watched(&named.kind, definitions);
-        let resource = resource.map_err(|error| at(table.clone().then("kind"), &error));
+        let resource = resource.map_err(|error| error.at(table.clone().then("kind")));
         let mut related = Resolver {
             table,
             crds,
@@ -294,7 +294,7 @@ impl Resolver<'_> {
                 }),
                 Err(error) => {
                     let place = self.table.clone().then(key).then(index);
-                    self.errors.push(at(place, &error));
+                    self.errors.push(error.at(place));
                 }
             }
         }

@@ -2,14 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{
-    DefinedKind, KindId, NamespaceSelection, Operator, ResourceError, admission, controller,
-    versions,
-};
+use super::{DefinedKind, KindId, NamespaceSelection, Operator, admission, controller, versions};
 use crate::{
     config::{Config, ConfigError, Namespaces, Packaging, Place},
     crd::Api,
-    diagnostic::Explain,
 };
 
 /// Resolves all names of `operator.toml`; `crds` are those of its kinds, in their order.
@@ -58,9 +54,4 @@ pub fn resolve<'a>(config: &'a Config, crds: &'a [Api]) -> Result<Operator<'a>, 
     } else {
         Err(errors)
     }
-}
-
-/// The error about a kind that is named at a place.
-pub(super) fn at(place: Place, error: &ResourceError) -> ConfigError {
-    ConfigError::at(place, error, error.help())
 }

@@ -6,7 +6,7 @@ use super::{
     builtin::{BUILTIN, Builtin, is_unwatched},
     similar::{of_group, of_kind, whole_group, written},
 };
-use crate::config::Kind;
+use crate::config::{ConfigError, Kind, Place};
 use crate::crd::{Api, Scope};
 use crate::diagnostic::Explain;
 
@@ -192,6 +192,13 @@ pub enum ResourceError {
     NoVersion(String, String),
     #[error("`{0}` already has a controller, because its [[kind]] has a `scaffold`")]
     Own(String),
+}
+
+impl ResourceError {
+    /// The error about a kind that is named at a place.
+    pub(super) fn at(&self, place: Place) -> ConfigError {
+        ConfigError::at(place, self, self.help())
+    }
 }
 
 impl Explain for ResourceError {
