@@ -1,8 +1,10 @@
 //! The versions of a kind between which the operator converts: what follows from their schemas and from `operator.toml`.
 
+use operator_schema::Schema;
+
 use super::KindId;
-use crate::config::{ConfigError, Kind, Paths, Place, Renamed, Source, Step};
 use crate::{
+    config::{ConfigError, Kind, Paths, Place, Renamed, Source, Step},
     conversion::{self, Derivation, End, Path, Rename, RenameError, derive, resolve},
     crd::{Api, Version},
 };
@@ -139,86 +141,18 @@ pub(super) fn conversions<'a>(
     kind: &'a Kind,
     api: &'a Api,
 ) -> Result<Option<Conversions<'a>>, ConfigError> {
-    let failed = |problem: Problem, steps: &[Step]| problem.of(id, kind, steps);
-    let of = |key| [Step::from(key)];
-    let known = || -> Vec<String> {
-        api.versions
-            .iter()
-            .map(|version| version.name.clone())
-            .collect()
-    };
+    let declared = Declared { id, kind, api };
     let Some(hub) = &kind.hub else {
-        let keys = [
-            ("renames", !kind.renames.is_empty()),
-            ("sensitive", !kind.sensitive.is_empty()),
-        ];
-        return match keys.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => {
-                let known = known();
-                Err(failed(Problem::NoHub { key, known }, &of(key)))
-            }
-            None => Ok(None),
-        };
+        return declared.without_hub();
     };
     if kind.source() == Source::Foreign {
-        return Err(failed(Problem::Foreign, &of("hub")));
+        return Err(declared.failed(Problem::Foreign, &["hub".into()]));
     }
-    let version = |name: &str, steps: &[Step]| {
-        api.version(name).ok_or_else(|| {
-            let problem = Problem::NoVersion {
-                version: name.to_owned(),
-                known: known(),
-            };
-            failed(problem, steps)
-        })
-    };
-    let hub = version(hub, &of("hub"))?;
-    for (index, renamed) in kind.renames.iter().enumerate() {
-        let keys = [
-            Step::from("renames"),
-            Step::from(index),
-            Step::from("version"),
-        ];
-        if version(&renamed.version, &keys)?.name == hub.name {
-            return Err(failed(Problem::OfHub(hub.name.clone()), &keys));
-        }
-        for (key, paths) in [("from", &renamed.from), ("to", &renamed.to)] {
-            if paths.as_slice().is_empty() {
-                let keys = [Step::from("renames"), Step::from(index), Step::from(key)];
-                return Err(failed(Problem::Empty(key), &keys));
-            }
-        }
-    }
+    let hub = declared.version(hub, &["hub".into()])?;
+    declared.check_renames(hub)?;
     let (mut spokes, mut renamed) = (vec![], vec![]);
     for version in conversion::spokes(api, &hub.name) {
-        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = kind
-            .renames
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| it.version == version.name)
-            .unzip();
-        let declared: Vec<_> = renames
-            .iter()
-            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()])
-            .collect();
-        let named = |version: &'a Version| (version.name.as_str(), &version.schema);
-        let renames = resolve(&declared, named(version), named(hub)).map_err(|(at, error)| {
-            let (end, path) = error.place();
-            let (key, paths) = match end {
-                End::Spoke => ("from", &renames[at].from),
-                End::Hub => ("to", &renames[at].to),
-            };
-            let mut steps = vec![
-                Step::from("renames"),
-                Step::from(numbers[at]),
-                Step::from(key),
-            ];
-            let position = paths.as_slice().iter().position(|it| it == path);
-            if let (Paths::Many(_), Some(position)) = (paths, position) {
-                steps.push(Step::from(position));
-            }
-            failed(error.into(), &steps)
-        })?;
+        let renames = declared.renames(version, hub)?;
         spokes.push(Spoke {
             version,
             derivation: derive(version, hub, &renames),
@@ -226,24 +160,10 @@ pub(super) fn conversions<'a>(
         renamed.push((version, renames));
     }
     if spokes.is_empty() && !kind.renames.is_empty() {
-        let keys = [Step::from("renames"), Step::from(0)];
-        return Err(failed(Problem::Equal, &keys));
+        return Err(declared.failed(Problem::Equal, &["renames".into(), 0usize.into()]));
     }
-    let all = || spokes.iter().map(|spoke| spoke.version).chain([hub]);
-    let mut sensitive = vec![];
-    for (index, text) in kind.sensitive.iter().enumerate() {
-        let resolve = |version: &'a Version| {
-            let named = (version.name.as_str(), &version.schema);
-            conversion::path(End::Hub, text, named).map(|path| (version.name.as_str(), path))
-        };
-        let mut found: Vec<_> = all().filter_map(|version| resolve(version).ok()).collect();
-        if found.is_empty() {
-            // as a path of the hub, which is the one that all have
-            let keys = [Step::from("sensitive"), Step::from(index)];
-            found.push(resolve(hub).map_err(|error| failed(error.into(), &keys))?);
-        }
-        sensitive.extend(found);
-    }
+    let all: Vec<&Version> = spokes.iter().map(|it| it.version).chain([hub]).collect();
+    let mut sensitive = declared.sensitive(&all, hub)?;
     // first all that the hub has, also from one version for another
     for end in [End::Hub, End::Spoke] {
         for (version, renames) in &renamed {
@@ -263,24 +183,135 @@ pub(super) fn conversions<'a>(
     if spokes.is_empty() {
         return Ok(None);
     }
-    for version in all() {
-        if !kind.versions.contains(&version.name) {
-            return Err(failed(
-                Problem::NoTypes(version.name.clone()),
-                &of("versions"),
-            ));
-        }
-        if ["conversion", "versions"].contains(&version.name.as_str()) {
-            return Err(failed(
-                Problem::Module(version.name.clone()),
-                &of("versions"),
-            ));
-        }
+    for version in all {
+        let name = || version.name.clone();
+        let problem = if !kind.versions.contains(&version.name) {
+            Problem::NoTypes(name())
+        } else if ["conversion", "versions"].contains(&version.name.as_str()) {
+            Problem::Module(name())
+        } else {
+            continue;
+        };
+        return Err(declared.failed(problem, &["versions".into()]));
     }
-    let conversions = Conversions {
+    Ok(Some(Conversions {
         hub,
         spokes,
         sensitive,
-    };
-    Ok(Some(conversions))
+    }))
+}
+
+/// What the table of a kind says about its conversions, and the CRD that it is about.
+struct Declared<'a> {
+    id: KindId,
+    kind: &'a Kind,
+    api: &'a Api,
+}
+
+impl<'a> Declared<'a> {
+    fn failed(&self, problem: Problem, steps: &[Step]) -> ConfigError {
+        problem.of(self.id, self.kind, steps)
+    }
+
+    fn known(&self) -> Vec<String> {
+        let versions = self.api.versions.iter();
+        versions.map(|version| version.name.clone()).collect()
+    }
+
+    /// Without a hub, there is nothing to declare.
+    fn without_hub(&self) -> Result<Option<Conversions<'a>>, ConfigError> {
+        let keys = [
+            ("renames", !self.kind.renames.is_empty()),
+            ("sensitive", !self.kind.sensitive.is_empty()),
+        ];
+        match keys.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => {
+                let known = self.known();
+                Err(self.failed(Problem::NoHub { key, known }, &[key.into()]))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn version(&self, name: &str, steps: &[Step]) -> Result<&'a Version, ConfigError> {
+        self.api.version(name).ok_or_else(|| {
+            let problem = Problem::NoVersion {
+                version: name.to_owned(),
+                known: self.known(),
+            };
+            self.failed(problem, steps)
+        })
+    }
+
+    fn check_renames(&self, hub: &Version) -> Result<(), ConfigError> {
+        for (index, renamed) in self.kind.renames.iter().enumerate() {
+            let keys = |key: &'static str| ["renames".into(), index.into(), key.into()];
+            let version = self.version(&renamed.version, &keys("version"))?;
+            if version.name == hub.name {
+                return Err(self.failed(Problem::OfHub(hub.name.clone()), &keys("version")));
+            }
+            for (key, paths) in [("from", &renamed.from), ("to", &renamed.to)] {
+                if paths.as_slice().is_empty() {
+                    return Err(self.failed(Problem::Empty(key), &keys(key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The renames between a version and the hub.
+    fn renames(&self, version: &'a Version, hub: &'a Version) -> Result<Vec<Rename>, ConfigError> {
+        let (numbers, renames): (Vec<usize>, Vec<&Renamed>) = self
+            .kind
+            .renames
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.version == version.name)
+            .unzip();
+        let declared: Vec<_> = renames
+            .iter()
+            .map(|it| [it.from.as_slice().to_vec(), it.to.as_slice().to_vec()])
+            .collect();
+        resolve(&declared, named(version), named(hub)).map_err(|(at, error)| {
+            let (end, path) = error.place();
+            let (key, paths) = match end {
+                End::Spoke => ("from", &renames[at].from),
+                End::Hub => ("to", &renames[at].to),
+            };
+            let mut steps = vec!["renames".into(), numbers[at].into(), key.into()];
+            let position = paths.as_slice().iter().position(|it| it == path);
+            if let (Paths::Many(_), Some(position)) = (paths, position) {
+                steps.push(position.into());
+            }
+            self.failed(error.into(), &steps)
+        })
+    }
+
+    /// The declared fields whose values are never kept, in each version that has them.
+    fn sensitive(
+        &self,
+        all: &[&'a Version],
+        hub: &'a Version,
+    ) -> Result<Vec<(&'a str, Path)>, ConfigError> {
+        let mut sensitive = vec![];
+        for (index, text) in self.kind.sensitive.iter().enumerate() {
+            let resolve = |version: &'a Version| {
+                let path = conversion::path(End::Hub, text, named(version));
+                path.map(|path| (version.name.as_str(), path))
+            };
+            let mut found: Vec<_> = all.iter().filter_map(|it| resolve(it).ok()).collect();
+            if found.is_empty() {
+                // as a path of the hub, which is the one that all have
+                let keys = ["sensitive".into(), index.into()];
+                found.push(resolve(hub).map_err(|error| self.failed(error.into(), &keys))?);
+            }
+            sensitive.extend(found);
+        }
+        Ok(sensitive)
+    }
+}
+
+/// A version, for paths in its schema.
+fn named(version: &Version) -> (&str, &Schema) {
+    (&version.name, &version.schema)
 }

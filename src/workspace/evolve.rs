@@ -75,48 +75,6 @@ impl Evolution {
                 None if unconverted.is_some() => after,
                 None => continue,
             };
-            let mut differences = evolution::differences(before, after);
-            if kind.is_converted(after) {
-                differences.retain(|it| it.change != evolution::Change::StoredFieldLost);
-                let is_known = before.version(&after.storage_version().name).is_some();
-                for difference in &mut differences {
-                    if difference.change != evolution::Change::StorageMoved || is_known {
-                        difference.convert();
-                    } else {
-                        difference.message += "; the operator converts the objects, but its previous release does not, so it must not run any more";
-                    }
-                }
-            }
-            differences.extend(unconverted);
-            let of = |side: Side| {
-                differences
-                    .iter()
-                    .filter(move |difference| difference.side == side)
-            };
-            let pointers = |side: Side| {
-                of(side)
-                    .map(|difference| difference.pointer.as_str())
-                    .collect::<Vec<_>>()
-            };
-            let mut locations = [
-                before.locations(&pointers(Side::Before)).into_iter(),
-                after.locations(&pointers(Side::After)).into_iter(),
-            ];
-            let differences = differences.iter().map(|difference| {
-                let location = locations[usize::from(difference.side == Side::After)].next();
-                let mut difference = difference.clone();
-                let has_types = |version: &String| kind.versions.contains(version);
-                if difference.change == evolution::Change::VersionAdded
-                    && !difference.version.as_ref().is_some_and(has_types)
-                {
-                    difference.message +=
-                        "; add it to `versions` in operator.toml to get its types";
-                }
-                (
-                    difference,
-                    location.expect("there is a location for each pointer"),
-                )
-            });
             let had_types = |version: &String| {
                 let record = format!("{RECORD}{}/{}", kind.module_name(), version_module(version));
                 open.lock.files.contains_key(&record)
@@ -126,25 +84,16 @@ impl Evolution {
                 kind: kind.full_name(),
                 stored: before.storage_version().name.clone(),
                 spec: kind.spec.clone(),
-                differences: differences.collect(),
+                differences: differences_of(kind, before, after, unconverted),
                 foreign: (kind.source() == Source::Foreign).then(|| {
                     let versions = before.versions.iter().map(|version| version.name.clone());
                     versions.filter(had_types).collect()
                 }),
             });
         }
-        let is_lost = |change: &&Change| {
-            let entry = open.lock.files.get(&change.path);
-            let is_new = |text: &String| !open.lock.is_pristine(&change.path, text);
-            change.path.starts_with(SPECS)
-                && change.before.is_none()
-                && entry.is_some()
-                && change.after.as_ref().is_some_and(is_new)
-        };
-        let lost = plan.changes.iter().filter(is_lost);
         Self {
             kinds,
-            lost: lost.map(|change| change.path.clone()).collect(),
+            lost: lost(open, plan),
             allowed: allow.allow_breaking,
         }
     }
@@ -250,6 +199,73 @@ impl Evolution {
         };
         self.kinds.iter().map(kind).collect()
     }
+}
+
+/// The differences between two revisions of a kind, as its table in `operator.toml` lets them matter, with their locations.
+fn differences_of(
+    kind: &Kind,
+    before: &Api,
+    after: &Api,
+    unconverted: Option<Difference>,
+) -> Vec<(Difference, Location)> {
+    let mut differences = evolution::differences(before, after);
+    if kind.is_converted(after) {
+        differences.retain(|it| it.change != evolution::Change::StoredFieldLost);
+        let is_known = before.version(&after.storage_version().name).is_some();
+        for difference in &mut differences {
+            if difference.change != evolution::Change::StorageMoved || is_known {
+                difference.convert();
+            } else {
+                difference.message += "; the operator converts the objects, but its previous release does not, so it must not run any more";
+            }
+        }
+    }
+    differences.extend(unconverted);
+    let of = |side: Side| {
+        differences
+            .iter()
+            .filter(move |difference| difference.side == side)
+    };
+    let pointers = |side: Side| {
+        of(side)
+            .map(|difference| difference.pointer.as_str())
+            .collect::<Vec<_>>()
+    };
+    let mut locations = [
+        before.locations(&pointers(Side::Before)).into_iter(),
+        after.locations(&pointers(Side::After)).into_iter(),
+    ];
+    differences
+        .iter()
+        .map(|difference| {
+            let location = locations[usize::from(difference.side == Side::After)].next();
+            let mut difference = difference.clone();
+            let has_types = |version: &String| kind.versions.contains(version);
+            if difference.change == evolution::Change::VersionAdded
+                && !difference.version.as_ref().is_some_and(has_types)
+            {
+                difference.message += "; add it to `versions` in operator.toml to get its types";
+            }
+            (
+                difference,
+                location.expect("there is a location for each pointer"),
+            )
+        })
+        .collect()
+}
+
+/// The paths of missing records of specs that have changed.
+fn lost(open: &OpenProject, plan: &Plan) -> Vec<String> {
+    let is_lost = |change: &&Change| {
+        let entry = open.lock.files.get(&change.path);
+        let is_new = |text: &String| !open.lock.is_pristine(&change.path, text);
+        change.path.starts_with(SPECS)
+            && change.before.is_none()
+            && entry.is_some()
+            && change.after.as_ref().is_some_and(is_new)
+    };
+    let lost = plan.changes.iter().filter(is_lost);
+    lost.map(|change| change.path.clone()).collect()
 }
 
 /// The end of the conversion between versions whose schemas still differ, for example because `hub` was removed.

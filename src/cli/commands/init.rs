@@ -1,13 +1,16 @@
 //! `init`: creates a project.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     cli::output::{
         lines::FixCommand,
         view::{Outcome, View},
     },
-    config::{ConfigFile, is_package_name},
+    config::{ConfigFile, Runtime, is_package_name},
     diagnostic::{Exit, Failure, Report, Severity},
     disk::{self, RecoveryMode, Root},
     plan::{Lock, Resolution},
@@ -109,26 +112,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     rendered.diagnostics.extend(open.no_image());
     rendered.diagnostics.extend(local_runtime(&open.config));
     let warnings = open.warnings(&rendered);
-    let kept: Vec<String> = rendered
-        .tree
-        .0
-        .keys()
-        .filter(|path| disk::exists(&open.root, path))
-        .cloned()
-        .collect();
+    let paths = rendered.tree.0.keys();
+    let is_there = |path: &&String| disk::exists(&open.root, path);
+    let kept: Vec<String> = paths.filter(is_there).cloned().collect();
     open.resolution.adopt.clone_from(&kept);
     let mut plan = open.plan(rendered.tree)?;
     plan.notes.clear();
     if let Some(workspace) = &workspace {
         member::inherit(&mut plan, workspace);
-    }
-    let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
-    let mut kinds: Vec<&str> = kinds.collect();
-    for controller in &open.config.controllers {
-        let name = controller.kind.rsplit('/').next().unwrap_or_default();
-        if !kinds.contains(&name) {
-            kinds.push(name);
-        }
     }
     let next = if open.has_controllers() {
         "operator dev"
@@ -144,10 +135,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         standing,
         pending: vec![],
         plan,
-        summary: match kinds.len() {
-            0 => format!("{name}: an empty project"),
-            _ => format!("{name}: an operator for {}", kinds::list(kinds.into_iter())),
-        },
+        summary: format!("{name}: {}", described(&open)),
         next: format!("cd {} && cargo {next}", args.dir.display()),
         fix: FixCommand::SameCommand,
         warnings,
@@ -162,14 +150,36 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         _ => finish()?,
     };
     if workspace.is_none() && writes && exit == Exit::Clean {
-        terminal.working("completing Cargo.lock");
-        let note = origin::complete_lock(&args.dir, &runtime);
-        terminal.end_progress();
-        if let Some(note) = note {
-            terminal.status(&note);
-        }
+        complete_lock(&args.dir, &runtime, terminal);
     }
     Ok(exit)
+}
+
+/// Lets cargo add the dependencies to Cargo.lock.
+fn complete_lock(dir: &Path, runtime: &Runtime, terminal: &Terminal) {
+    terminal.working("completing Cargo.lock");
+    let note = origin::complete_lock(dir, runtime);
+    terminal.end_progress();
+    if let Some(note) = note {
+        terminal.status(&note);
+    }
+}
+
+/// What the project is: the kinds that it defines or reconciles.
+fn described(open: &OpenProject) -> String {
+    let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
+    let mut kinds: Vec<&str> = kinds.collect();
+    for controller in &open.config.controllers {
+        let name = controller.kind.rsplit('/').next().unwrap_or_default();
+        if !kinds.contains(&name) {
+            kinds.push(name);
+        }
+    }
+    if kinds.is_empty() {
+        "an empty project".into()
+    } else {
+        format!("an operator for {}", kinds::list(kinds.into_iter()))
+    }
 }
 
 /// The note about files that existed before the project.

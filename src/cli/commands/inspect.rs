@@ -1,20 +1,16 @@
 //! `inspect`: describes the project, kind by kind, and its named controllers.
 
-use serde_json::json;
-
 use crate::{
     advice::{
         kept_fields::{self, Listing},
         pending, pending_answers,
     },
-    cli::output::view::Format,
-    config::{Certificates, NamedController, Owned, Read, Rule, Webhook, WebhookTable},
-    crd::Scope,
-    diagnostic::{Exit, Failure, Report},
+    cli::output::{inspection::Inspection, view::Format},
+    config::{NamedController, WebhookTable},
+    diagnostic::{Exit, Failure},
     disk::RecoveryMode,
-    operator::{Controller, DefinedKind, KindId},
+    operator::{Controller, DefinedKind},
     plan::Plan,
-    scaffold::EXISTING,
     terminal::Terminal,
     workspace::{
         bundle_limits,
@@ -71,12 +67,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             return Err(KindError::Unknown(name.clone(), open.names()).into());
         }
     }
-    let reconciling = |id: KindId| {
-        all.iter()
-            .filter(|(it, _)| it.kind == Some(id))
-            .map(|(_, named)| named.name.as_str())
-            .collect::<Vec<_>>()
-    };
     let is_chosen = |name: &String| {
         chosen.iter().any(|kind| *name == kind.table.full_name())
             || named.iter().any(|(_, named)| *name == named.name)
@@ -99,170 +89,19 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         Listing::Complete,
     )?);
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
+    let inspection = Inspection {
+        operator: &operator,
+        all: &all,
+        kinds: chosen,
+        controllers: named,
+        webhooks: tables,
+        is_whole: args.name.is_none(),
+    };
     if args.format == Format::Json {
-        let kinds: Vec<_> = chosen
-            .iter()
-            .map(|DefinedKind { id, table: kind, crd: api, .. }| {
-                json!({
-                    "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
-                    "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
-                    "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
-                    "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
-                    "rules": kind.rules, "controllers": reconciling(*id), "webhooks": kind.webhooks,
-                    "diagnostics": reports.iter().filter(|report| report.subject == Some(kind.full_name()))
-                        .map(Report::json).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        let controllers: Vec<_> = named
-            .iter()
-            .map(|(controller, named)| {
-                json!({
-                    "name": named.name, "kind": named.kind, "scope": scope(controller.scope()),
-                    "module": format!("controllers::{}", controller.module), "scaffold": EXISTING,
-                    "cache": named.cache, "cleanup": named.cleanup,
-                    "owns": named.owns, "watches": named.watches, "reads": named.reads, "keeps": named.keeps,
-                    "rules": named.rules,
-                    "diagnostics": reports.iter().filter(|report| report.subject.as_ref() == Some(&named.name))
-                        .map(Report::json).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        let admitted: Vec<_> = tables
-            .iter()
-            .map(|table| {
-                json!({
-                    "kind": table.kind, "module": format!("controllers::webhooks::{}", table.module_name()),
-                    "webhooks": table.webhooks,
-                    "diagnostics": reports.iter().filter(|report| report.subject.as_ref() == Some(&table.kind))
-                        .map(Report::json).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        terminal.print(&format!(
-            "{:#}\n",
-            json!({
-                "name": config.name, "image": config.image, "kinds": kinds, "controllers": controllers,
-                "webhooks": admitted, "certificates": config.certificates,
-            })
-        ))?;
+        terminal.print(&format!("{:#}\n", inspection.json(&reports)))?;
         return Ok(Exit::Clean);
     }
-    let mut text = format!(
-        "{}{}\n",
-        config.name,
-        config
-            .image
-            .as_ref()
-            .map(|image| format!(" ({image})"))
-            .unwrap_or_default()
-    );
-    for DefinedKind {
-        id,
-        table: kind,
-        crd: api,
-        ..
-    } in chosen
-    {
-        text += &format!(
-            "\n{}\n  scope     {}\n  versions  {}\n  spec      {}\n  types     src/api/{}/\n",
-            kind.full_name(),
-            scope(api.scope),
-            list(&kind.versions),
-            kind.spec,
-            kind.module_name()
-        );
-        if let Some(hub) = &kind.hub {
-            text += &format!("  hub       {hub}\n");
-        }
-        match kind.scaffold {
-            None => {
-                text += "  types only, its CRD is not installed\n";
-                let names = reconciling(*id);
-                if !names.is_empty() {
-                    text += &format!("  reconciled by {}\n", names.join(", "));
-                }
-            }
-            Some(scaffold) => {
-                let path = format!("src/controllers/{}.rs", kind.module_name());
-                text += &format!("  scaffold  {}\n", scaffold.name);
-                text += &controls(&path, kind.cleanup, &kind.owns);
-                text += &related(&kind.watches, &kind.reads, &kind.keeps, &kind.rules);
-            }
-        }
-        text += &webhooks(&kind.webhooks, &kind.module_name());
-    }
-    for (controller, named) in &named {
-        let metadata = if controller.watches_metadata {
-            ", metadata only"
-        } else {
-            ""
-        };
-        text += &format!(
-            "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {EXISTING}\n",
-            named.name,
-            named.kind,
-            scope(controller.scope()),
-        );
-        text += &controls(&controller.path(), named.cleanup, &named.owns);
-        text += &related(&named.watches, &named.reads, &named.keeps, &named.rules);
-    }
-    for table in &tables {
-        text += &format!("\n{}\n", table.kind);
-        text += &webhooks(&table.webhooks, &table.module_name());
-    }
-    if operator.has_webhooks() && args.name.is_none() {
-        let certificates = match config.certificates {
-            Certificates::Managed => "managed",
-            Certificates::CertManager => "cert-manager",
-        };
-        text += &format!("\ncertificates of the webhooks: {certificates}\n");
-    }
-    terminal.print(&text)?;
+    terminal.print(&inspection.text())?;
     terminal.report(&reports);
     Ok(Exit::Clean)
-}
-
-/// The file of a controller, and its children.
-fn controls(path: &str, cleanup: bool, owns: &[Owned]) -> String {
-    let owns: Vec<String> = owns.iter().map(ToString::to_string).collect();
-    let cleanup = if cleanup { ", with cleanup" } else { "" };
-    format!("  controls  {path}{cleanup}\n  owns      {}\n", list(&owns))
-}
-
-/// The other kinds of a controller, and its own rules.
-fn related(watches: &[String], reads: &[Read], keeps: &[String], rules: &[Rule]) -> String {
-    let reads: Vec<String> = reads.iter().map(ToString::to_string).collect();
-    let lists = [("watches", watches), ("reads", &reads), ("keeps", keeps)];
-    let lists = lists
-        .into_iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(name, names)| (name, list(names)));
-    let rules = rules.iter().map(|rule| ("rule", rule.to_string()));
-    lists
-        .chain(rules)
-        .map(|(name, text)| format!("  {name:<9} {text}\n"))
-        .collect()
-}
-
-/// The webhooks of a kind, and the file with their code.
-fn webhooks(webhooks: &[Webhook], module: &str) -> String {
-    let lines = webhooks.iter().map(|it| format!("  webhook   {it}\n"));
-    let code = (!webhooks.is_empty()).then(|| format!("  admits    src/webhooks/{module}.rs\n"));
-    lines.chain(code).collect()
-}
-
-fn list(names: &[String]) -> String {
-    if names.is_empty() {
-        "-".to_owned()
-    } else {
-        names.join(", ")
-    }
-}
-
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Namespaced => "Namespaced",
-        Scope::Cluster => "Cluster",
-    }
 }

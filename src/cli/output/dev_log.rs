@@ -207,47 +207,15 @@ fn of_cluster(event: &Event) -> Parts {
             bold,
             one("applied when the operator serves its webhooks".into()),
         ),
-        Event::ForeignWebhooks(None) => (
-            "webhooks",
-            warned,
-            one(
-                "the cluster cannot call the webhooks of an operator on this machine, so none is installed; --webhook-url URL names an address at which it can"
-                    .into(),
-            ),
-        ),
-        Event::ForeignWebhooks(Some(url)) => (
-            "webhooks",
-            bold,
-            one(format!(
-                "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
-            )),
-        ),
-        Event::ForeignConversions { url: None, crds } => (
-            "webhooks",
-            warned,
-            one(format!(
-                "the cluster cannot call the operator on this machine to convert objects of {}: a request in another version than the stored one loses fields; --webhook-url URL names an address at which it can",
-                crds.join(", ")
-            )),
-        ),
-        Event::ForeignConversions {
-            url: Some(url),
-            crds,
-        } => (
-            "webhooks",
-            bold,
-            one(format!(
-                "objects of {} are converted at {url}; when the session has ended, requests in another version than the stored one fail until an operator in the cluster, or another session, converts them",
-                crds.join(", ")
-            )),
-        ),
+        Event::ForeignWebhooks(url) => of_foreign_webhooks(url.as_deref()),
+        Event::ForeignConversions { url, crds } => {
+            of_foreign_conversions(url.as_deref(), &crds.join(", "))
+        }
         Event::Invalid(why) => ("wrong", bad, one(why.clone())),
         Event::WatchFailed(kind, why) => (
             "unseen",
             warned,
-            one(format!(
-                "objects of kind {kind} can't be watched: {why}"
-            )),
+            one(format!("objects of kind {kind} can't be watched: {why}")),
         ),
         Event::Request(request) => {
             let (text, code) = (&request.text, request.code);
@@ -271,6 +239,52 @@ fn of_cluster(event: &Event) -> Parts {
             };
             ("event", style, one(format!("{object} {kind} {text}")))
         }
+    }
+}
+
+/// Webhooks in a cluster that this program did not start.
+fn of_foreign_webhooks(url: Option<&str>) -> Parts {
+    let bold = Style::new().bold();
+    let warned = AnsiColor::Yellow.on_default().bold();
+    let one = |text: String| vec![text];
+    match url {
+        None => (
+            "webhooks",
+            warned,
+            one(
+                "the cluster cannot call the webhooks of an operator on this machine, so none is installed; --webhook-url URL names an address at which it can"
+                    .into(),
+            ),
+        ),
+        Some(url) => (
+            "webhooks",
+            bold,
+            one(format!(
+                "the operator directs them to {url}; kubectl apply -f manifests/webhook/validating.yaml (and mutating.yaml) installs them, and they refuse requests when the session has ended, until you delete them"
+            )),
+        ),
+    }
+}
+
+fn of_foreign_conversions(url: Option<&str>, crds: &str) -> Parts {
+    let bold = Style::new().bold();
+    let warned = AnsiColor::Yellow.on_default().bold();
+    let one = |text: String| vec![text];
+    match url {
+        None => (
+            "webhooks",
+            warned,
+            one(format!(
+                "the cluster cannot call the operator on this machine to convert objects of {crds}: a request in another version than the stored one loses fields; --webhook-url URL names an address at which it can"
+            )),
+        ),
+        Some(url) => (
+            "webhooks",
+            bold,
+            one(format!(
+                "objects of {crds} are converted at {url}; when the session has ended, requests in another version than the stored one fail until an operator in the cluster, or another session, converts them"
+            )),
+        ),
     }
 }
 
