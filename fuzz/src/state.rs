@@ -61,7 +61,7 @@ fn read_state(text: &str) {
     if let Some(kind) = file.config.kinds.first() {
         let mut kind = kind.clone();
         kind.kind = "Fuzzed".into();
-        kind.spec = "crds/fuzzed.yaml".into();
+        kind.crd = "crds/fuzzed.yaml".into();
         kind.module = Some("fuzzed".into());
         // not written, as no command sets them
         kind.watches = vec![];

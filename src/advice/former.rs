@@ -3,7 +3,7 @@
 use crate::{
     crd, disk,
     operator::{Operator, ResourceType},
-    render::SPECS,
+    render::CRDS,
     workspace::open::OpenProject,
 };
 
@@ -38,7 +38,7 @@ impl OpenProject {
                     .lock
                     .files
                     .keys()
-                    .filter(|path| path.starts_with(SPECS))
+                    .filter(|path| path.starts_with(CRDS))
                     .filter_map(|path| {
                         let text = disk::read(&self.root, path).ok()??;
                         crd::read(path, &text).ok()

@@ -96,8 +96,8 @@ pub enum ConfigProblem {
     Tool(String),
     #[error("there is no Cargo.toml of a cargo workspace for this project in the folder `{0}`")]
     NoWorkspace(String),
-    #[error("the spec `{0}` of {1} is outside of the folder crds/")]
-    SpecPath(String, String),
+    #[error("the CRD `{0}` of {1} is outside of the folder crds/")]
+    CrdPath(String, String),
 }
 
 impl ConfigProblem {
@@ -178,7 +178,7 @@ impl ConfigProblem {
             Self::NoWorkspace(_) => {
                 "write the relative path of the folder, or remove the key for a project that is no member"
             }
-            Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
+            Self::CrdPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
     }
 }
@@ -298,16 +298,16 @@ impl Config {
         } else if earlier.iter().any(|it| it.module_name() == module) {
             report(ConfigProblem::TwiceModule(module.clone()), module_key);
         }
-        if earlier.iter().any(|it| it.spec == kind.spec) {
-            report(ConfigProblem::Twice("spec", kind.spec.clone()), "spec");
+        if earlier.iter().any(|it| it.crd == kind.crd) {
+            report(ConfigProblem::Twice("crd", kind.crd.clone()), "crd");
         }
         if !is_module_name(&module) {
             report(ConfigProblem::Module(module), module_key);
         }
         let is_file = |file: &str| is_plain(file) && !file.contains('/') && !file.starts_with('.');
-        if !kind.spec.strip_prefix("crds/").is_some_and(is_file) {
-            let problem = ConfigProblem::SpecPath(kind.spec.clone(), kind.kind.clone());
-            report(problem, "spec");
+        if !kind.crd.strip_prefix("crds/").is_some_and(is_file) {
+            let problem = ConfigProblem::CrdPath(kind.crd.clone(), kind.kind.clone());
+            report(problem, "crd");
         }
         for (at, version) in kind.versions.iter().enumerate() {
             if kind.versions[..at].contains(version) {

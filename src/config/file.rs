@@ -400,6 +400,9 @@ fn keyed(message: &str) -> String {
         Some((found, known, nearest))
     };
     if let Some((found, known, nearest)) = unknown("unknown field") {
+        if found == "spec" && known.contains("`crd`") {
+            return "unknown key `spec`; the path of the CRD is the key `crd`".into();
+        }
         let rest = nearest.unwrap_or_else(|| format!(", expected {known}"));
         return format!("unknown key `{found}`{rest}");
     }
@@ -454,7 +457,7 @@ fn kind_table(kind: &Kind) -> Table {
     let list = |items: &[String]| value(items.iter().collect::<Array>());
     table["kind"] = value(&kind.kind);
     table["group"] = value(&kind.group);
-    table["spec"] = value(&kind.spec);
+    table["crd"] = value(&kind.crd);
     table["versions"] = list(&kind.versions);
     if let Some(module) = &kind.module {
         table["as"] = value(module);

@@ -129,7 +129,7 @@ pub struct Kind {
     pub kind: String,
     pub group: String,
     /// The path of its CRD file.
-    pub spec: String,
+    pub crd: String,
     /// The versions with Rust types.
     pub versions: Vec<String>,
     /// The name of the module, if the default name is already in use.

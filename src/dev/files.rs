@@ -33,7 +33,7 @@ pub enum Part {
     Manifest,
     /// The state, from which code and manifests are generated.
     State,
-    /// A file whose objects are applied to the server (a spec, a sample, a fixture or a role), by its path in the project.
+    /// A file whose objects are applied to the server (a CRD, a sample, a fixture or a role), by its path in the project.
     Objects(String),
 }
 

@@ -24,7 +24,7 @@ pub struct Project {
     pub root: PathBuf,
     /// What the API server needs.
     pub served: Served,
-    /// Whether code and manifests do not match the specs and the state.
+    /// Whether code and manifests do not match the CRDs and the state.
     pub is_stale: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Options {
 
 /// Runs a session until Ctrl-C, SIGTERM or the end of the terminal.
 ///
-/// `read` reads the project again when its state or specs have changed; its error describes what is wrong with them.
+/// `read` reads the project again when its state or CRDs have changed; its error describes what is wrong with them.
 pub fn run<R>(
     project: Project,
     options: &Options,

@@ -34,7 +34,7 @@ codes! {
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.
     BreakingChange = "breaking-change",
-    /// A spec changed, but there is no record of the previous one.
+    /// A CRD changed, but there is no record of the previous one.
     NotCompared = "not-compared",
     /// The user's code uses something that a new schema removes or changes.
     TouchedCode = "touched-code",
@@ -64,7 +64,7 @@ codes! {
     UncheckedRule = "unchecked-rule",
     /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
-    /// The spec declares a conversion webhook of its own, or its versions need a conversion and nothing converts.
+    /// The CRD declares a conversion webhook of its own, or its versions need a conversion and nothing converts.
     ConversionNotServed = "conversion-not-served",
     /// The user's code does not answer a question about two versions, or answers one that no longer exists.
     OpenConversion = "open-conversion",

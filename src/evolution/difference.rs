@@ -65,7 +65,7 @@ impl Difference {
     }
 
     /// Reduces the impact for a kind whose versions the operator converts: nothing is pruned when the storage version changes, and the CRD
-    /// that is installed has the operator's webhook, whatever its spec says.
+    /// that is installed has the operator's webhook, whatever its CRD says.
     pub fn convert(&mut self) {
         let is_covered = matches!(
             self.change,

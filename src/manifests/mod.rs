@@ -86,7 +86,7 @@ pub fn manifests(operator: &Operator<'_>) -> Manifests {
     objects.extend(certificate::objects(operator));
     let mut crds: Vec<String> = operator
         .own_kinds()
-        .map(|kind| kind.table.spec.clone())
+        .map(|kind| kind.table.crd.clone())
         .collect();
     crds.sort_unstable();
     crds.dedup();

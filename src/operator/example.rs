@@ -11,7 +11,7 @@ pub const MEMCACHED: &str = r#"
 [[kind]]
 kind = "Memcached"
 group = "cache.example.com"
-spec = "crds/memcacheds.cache.example.com.yaml"
+crd = "crds/memcacheds.cache.example.com.yaml"
 versions = ["v1"]
 scaffold = "reconciler"
 cleanup = true
@@ -23,7 +23,7 @@ pub const ZONE: &str = r#"
 [[kind]]
 kind = "Zone"
 group = "dns.example.com"
-spec = "crds/zones.dns.example.com.yaml"
+crd = "crds/zones.dns.example.com.yaml"
 versions = ["v1"]
 scaffold = "reconciler"
 owns = ["v1/ConfigMap"]
@@ -45,7 +45,7 @@ pub fn operator(text: &str) -> Operator<'static> {
 /// The CRD of a kind: with a status if the kind has namespaces.
 fn crd(kind: &Kind) -> Api {
     let Kind {
-        kind, group, spec, ..
+        kind, group, crd, ..
     } = kind;
     let (scope, status) = match kind.as_str() {
         "Memcached" => ("Namespaced", "{status: {}}"),
@@ -69,5 +69,5 @@ spec:
     schema: {{openAPIV3Schema: {{type: object, properties: {{status: {{type: object}}}}}}}}
 "
     );
-    crd::read(spec, &text).unwrap().remove(0)
+    crd::read(crd, &text).unwrap().remove(0)
 }

@@ -223,7 +223,7 @@ impl Explain for ResourceError {
             Self::NoType(_) => "add its CRD with `cargo operator add-crd FILE --scaffold controller`, which generates its types and does not install it".into(),
             Self::Newer(_) => "choose another kind; `owns`, `watches` and `reads` can name this one".into(),
             Self::NotServed(_, served) => format!("choose a version that its CRD serves: {served}"),
-            Self::NoVersion(_, spec) => format!("add the version to `versions` of the kind whose `spec` is {spec:?}"),
+            Self::NoVersion(_, crd) => format!("add the version to `versions` of the kind whose `crd` is {crd:?}"),
             Self::Own(_) => "edit that controller, or remove `scaffold` from its [[kind]] if another operator installs the CRD".into(),
         }
     }
@@ -288,7 +288,7 @@ pub fn watched<'a>(
         return Err(ResourceError::NotServed(name.into(), served.join(", ")));
     }
     if !own.versions.contains(&resource.version) {
-        return Err(ResourceError::NoVersion(name.into(), own.spec.clone()));
+        return Err(ResourceError::NoVersion(name.into(), own.crd.clone()));
     }
     Ok(resource)
 }

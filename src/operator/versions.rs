@@ -126,7 +126,7 @@ pub(super) fn unknown_versions(id: KindId, kind: &Kind, api: &Api) -> Vec<Config
             ConfigError::at(
                 id.place().then("versions").then(index),
                 format!(
-                    "operator.toml names the version `{version}` of {}, but its spec has no such version",
+                    "operator.toml names the version `{version}` of {}, but its CRD has no such version",
                     kind.kind
                 ),
                 "remove it from `versions` in operator.toml",

@@ -42,12 +42,12 @@ pub fn files(
         files.entry(path).or_default().push(object.value);
     }
     let mut base: Vec<String> = base.into_iter().collect();
-    let specs: Vec<String> = manifests
+    let crds: Vec<String> = manifests
         .crds
         .iter()
         .map(|path| path.strip_prefix("crds/").unwrap_or(path).to_owned())
         .collect();
-    if !specs.is_empty() {
+    if !crds.is_empty() {
         base.insert(0, "../crds".into());
     }
     // A sample is of use only where the operator looks.
@@ -57,7 +57,7 @@ pub fn files(
         Namespaces::Listed(names) => names.first().map(String::as_str),
     };
     for (folder, namespace, resources) in [
-        ("crds", None, specs),
+        ("crds", None, crds),
         ("manifests", None, base),
         ("manifests/samples", watched, samples),
     ] {

@@ -113,7 +113,7 @@ impl Plan {
             .map(|change| change.path.as_str())
     }
 
-    /// Adds the files that both users and commands edit, the config and the specs, as `(path, text)`, and the paths of those to remove.
+    /// Adds the files that both users and commands edit, the config and the CRDs, as `(path, text)`, and the paths of those to remove.
     pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
         let gone = gone.iter().filter_map(|path| {
             Some(Change {

@@ -10,8 +10,8 @@ use crate::{diagnostic::Diagnostic, manifests::Object, operator::Subject, plan::
 /// The folder with the records of the types of fields.
 pub const RECORD: &str = ".operator/types/";
 
-/// The folder with the specs from which the project was last generated, with which changed specs are compared.
-pub const SPECS: &str = ".operator/specs/";
+/// The folder with the CRDs from which the project was last generated, with which changed CRDs are compared.
+pub const CRDS: &str = ".operator/crds/";
 
 /// For each scaffold but the first, a folder with a file for each kind whose controller was generated from it; the file lists what the kind
 /// owns.

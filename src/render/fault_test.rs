@@ -240,7 +240,7 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
             .any(|case| case.depends_on_history && case.fails.is_some()),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(operator.config.namespaces, Namespaces::All),
-        foreign: !foreign_specs(operator).is_empty(),
+        foreign: !foreign_crds(operator).is_empty(),
         declared: variable("declared", &declared(operator)),
         rules: variable("unchecked", &rules),
         tests,
@@ -256,28 +256,28 @@ pub const CERT_MANAGER: &str = "tests/all/support/cert-manager.yaml";
 pub const PROMETHEUS_OPERATOR: &str = "tests/all/support/prometheus-operator.yaml";
 
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
-pub fn foreign_specs(operator: &Operator<'_>) -> String {
+pub fn foreign_crds(operator: &Operator<'_>) -> String {
     let reconciled = operator.controllers.iter().filter_map(|it| it.kind);
     let admitted = operator.admissions.iter().filter_map(|it| it.kind);
-    let mut specs: Vec<String> = reconciled
+    let mut crds: Vec<String> = reconciled
         .chain(admitted)
         .map(|kind| operator[kind].table)
         .filter(|table| table.source() == Source::Foreign)
-        .map(|table| literal(&table.spec))
+        .map(|table| literal(&table.crd))
         .collect();
     if operator.has_certificates(Certificates::CertManager) {
-        specs.push(literal(CERT_MANAGER));
+        crds.push(literal(CERT_MANAGER));
     }
     if operator.config.monitoring.prometheus {
-        specs.push(literal(PROMETHEUS_OPERATOR));
+        crds.push(literal(PROMETHEUS_OPERATOR));
     }
-    specs.sort_unstable();
-    specs.dedup();
-    let head = format!("pub const CRDS: [&str; {}] = ", specs.len());
-    if specs.is_empty() {
+    crds.sort_unstable();
+    crds.dedup();
+    let head = format!("pub const CRDS: [&str; {}] = ", crds.len());
+    if crds.is_empty() {
         String::new()
     } else {
-        list(&head, ['[', ']'], &specs, ";")
+        list(&head, ['[', ']'], &crds, ";")
     }
 }
 

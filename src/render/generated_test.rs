@@ -1,4 +1,4 @@
-//! `tests/all/generated.rs`: tests that the types match the specs, and that the samples are valid.
+//! `tests/all/generated.rs`: tests that the types match the CRDs, and that the samples are valid.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ struct Test {
     version: String,
     root: String,
     /// The path of the CRD, relative to the test.
-    spec: String,
+    crd: String,
     /// The path of the sample; empty if there is none.
     sample: String,
 }
@@ -35,7 +35,7 @@ pub struct Typed {
     pub module: String,
     pub version: String,
     pub root: String,
-    pub spec: String,
+    pub crd: String,
     pub sample: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>)
             module: typed.module.clone(),
             version: typed.version.clone(),
             root: typed.root.clone(),
-            spec: literal(&format!("../../{}", typed.spec)),
+            crd: literal(&format!("../../{}", typed.crd)),
             sample: match &typed.sample {
                 Some(sample) => literal(&format!("manifests/samples/{sample}")),
                 None => String::new(),

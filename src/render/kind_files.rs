@@ -4,7 +4,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
 use super::{
-    artifacts::{KindArtifacts, RECORD, Rendered, SPECS, STYLES, UserFiles},
+    artifacts::{CRDS, KindArtifacts, RECORD, Rendered, STYLES, UserFiles},
     conversion::conversion_files,
     fault_test::Case,
     generated_test::Typed,
@@ -37,8 +37,8 @@ pub fn kind_files(
         ..
     } = kind;
     let mut made = KindArtifacts::default();
-    let spec = format!("{SPECS}{}.yaml", api.name());
-    rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
+    let crd = format!("{CRDS}{}.yaml", api.name());
+    rendered.tree.insert(crd, Owner::Tool, api.text.as_str());
     let mut files = KindFiles {
         operator,
         user_files,
@@ -101,7 +101,7 @@ impl KindFiles<'_> {
             module: module.clone(),
             version: file.clone(),
             root: types.facts.root.clone(),
-            spec: table.spec.clone(),
+            crd: table.crd.clone(),
             sample: None,
         };
         let operator = self.operator;
@@ -229,7 +229,7 @@ fn own_webhook(kind: &DefinedKind<'_>) -> Option<Diagnostic> {
     let (instead, help) = match kind.conversions {
         Some(_) => (
             "the CRD that is installed has the operator's webhook instead",
-            "remove `conversion` from the spec, or `hub` from the kind in operator.toml",
+            "remove `conversion` from the CRD, or `hub` from the kind in operator.toml",
         ),
         None => (
             "the operator does not serve it",
@@ -240,7 +240,7 @@ fn own_webhook(kind: &DefinedKind<'_>) -> Option<Diagnostic> {
         code: Code::ConversionNotServed,
         severity: Severity::Warning,
         pointer: "/spec/conversion".into(),
-        message: "the spec asks for a conversion webhook".into(),
+        message: "the CRD asks for a conversion webhook".into(),
         instead: Some(instead.into()),
         help: Some(help.into()),
     })

@@ -52,7 +52,7 @@ struct Whole<'a> {
     /// Those that have a controller.
     kind_names: String,
     /// The CRDs that the manifests do not install, as a statement of the tests; empty where there are none.
-    foreign_specs: String,
+    foreign_crds: String,
     controllers: Vec<String>,
     has_controllers: bool,
     /// The methods that controllers of each scaffold have, with a rule for AGENTS.md.
@@ -193,7 +193,7 @@ impl<'a> Whole<'a> {
             kind_names: enumeration(kind_names.into_iter()),
             has_controllers: !controllers.is_empty(),
             controllers,
-            foreign_specs: fault_test::foreign_specs(operator),
+            foreign_crds: fault_test::foreign_crds(operator),
             registry: registry::registry(operator, made.iter().flat_map(|made| &made.typed)),
             tool: &config.tool,
             flags: !user_files.removed.contains("tests/all/support/flags.rs"),

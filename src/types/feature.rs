@@ -93,7 +93,7 @@ fn incomplete(graph: &TypeGraph) -> Vec<Diagnostic> {
                 count_suffix(graph.untyped.len())
             ),
             instead: Some("its type is `serde_json::Value`".into()),
-            help: Some("add a `type` if the spec is yours".into()),
+            help: Some("add a `type` if the CRD is yours".into()),
         });
     }
     diagnostics

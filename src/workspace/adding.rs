@@ -33,17 +33,17 @@ pub fn controller_name(kind: &str) -> String {
 }
 
 impl OpenProject {
-    /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
-    pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
+    /// Adds kinds. If a kind already exists, its CRD is replaced. Returns the number of new kinds.
+    pub fn add(&mut self, crds: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
         chosen.check_metadata()?;
         let mut added = 0;
         let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
-        let new = specs.iter().filter(|api| new(api)).count();
+        let new = crds.iter().filter(|api| new(api)).count();
         if chosen.module.is_some() && new > 1 {
             return Err(KindError::ManyNames(new).into());
         }
-        for api in specs {
-            self.new_specs.push(api.name());
+        for api in crds {
+            self.new_crds.push(api.name());
             let kinds = &self.config.kinds;
             match kinds
                 .iter()
@@ -51,16 +51,16 @@ impl OpenProject {
             {
                 Some(index) => {
                     let kind = &kinds[index];
-                    let spec = &kind.spec;
-                    let text = disk::read(&self.root, spec)?.unwrap_or_default();
+                    let crd = &kind.crd;
+                    let text = disk::read(&self.root, crd)?.unwrap_or_default();
                     if api.source.path == STARTER {
                         return Err(KindError::Starts(kind.full_name()).into());
                     }
                     if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
-                        return Err(KindError::SpecEdited(spec.clone()).into());
+                        return Err(KindError::CrdEdited(crd.clone()).into());
                     }
                     if crd::holds_more(&text) {
-                        return Err(KindError::MoreInSpec(spec.clone()).into());
+                        return Err(KindError::MoreInFile(crd.clone()).into());
                     }
                     check_present(kind, chosen)?;
                     self.apis[index] = api;
@@ -68,10 +68,10 @@ impl OpenProject {
                 }
                 None => {
                     let kind = kinds::kind(&api, chosen, kinds)?;
-                    let present = disk::read(&self.root, &kind.spec)?;
-                    let is_ours = kinds.iter().any(|other| other.spec == kind.spec);
+                    let present = disk::read(&self.root, &kind.crd)?;
+                    let is_ours = kinds.iter().any(|other| other.crd == kind.crd);
                     if !is_ours && present.is_some_and(|present| present != api.text) {
-                        return Err(KindError::SpecExists(kind.spec).into());
+                        return Err(KindError::CrdExists(kind.crd).into());
                     }
                     let version = kind.versions.first().map_or("", String::as_str);
                     let watched = format!("{}/{version}/{}", kind.group, kind.kind);
@@ -128,7 +128,7 @@ impl OpenProject {
     }
 }
 
-/// Rejects options that change a kind of the project, because `add-crd` replaces only its spec.
+/// Rejects options that change a kind of the project, because `add-crd` replaces only its CRD.
 fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
     let name = kind.full_name();
     match (chosen.scaffold, kind.scaffold) {

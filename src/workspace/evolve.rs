@@ -1,4 +1,4 @@
-//! The changes of the specs in a plan, field by field, and whether breaking changes are allowed.
+//! The changes of the CRDs in a plan, field by field, and whether breaking changes are allowed.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
     diagnostic::{Code, Location, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
     plan::{Change, Plan},
-    render::{RECORD, SPECS},
+    render::{CRDS, RECORD},
     rust::version_module,
 };
 
@@ -22,11 +22,11 @@ pub struct Allow {
     allow_breaking: bool,
 }
 
-/// How the specs have changed since the project was last generated.
+/// How the CRDs have changed since the project was last generated.
 #[derive(Default)]
 pub struct Evolution {
     pub kinds: Vec<Evolved>,
-    /// The paths of missing records of specs that have changed.
+    /// The paths of missing records of CRDs that have changed.
     lost: Vec<String>,
     allowed: bool,
 }
@@ -36,7 +36,7 @@ pub struct Evolved {
     pub index: usize,
     /// `KIND.GROUP`.
     kind: String,
-    spec: String,
+    crd: String,
     pub differences: Vec<(Difference, Location)>,
     /// The previous storage version.
     pub stored: String,
@@ -45,9 +45,9 @@ pub struct Evolved {
 }
 
 impl Evolution {
-    /// The changes of the specs that the plan replaces.
+    /// The changes of the CRDs that the plan replaces.
     pub fn of(open: &OpenProject, plan: &Plan, allow: Allow) -> Self {
-        // a stored spec that this tool can't read has nothing to be compared with
+        // a stored CRD that this tool can't read has nothing to be compared with
         let old = |change: &Change| -> Option<Api> {
             let text = change.before.as_ref()?;
             crd::read(&change.path, text).ok()?.into_iter().next()
@@ -55,7 +55,7 @@ impl Evolution {
         let old: Vec<Api> = plan
             .changes
             .iter()
-            .filter(|change| change.path.starts_with(SPECS))
+            .filter(|change| change.path.starts_with(CRDS))
             .filter_map(old)
             .collect();
         let mut kinds = vec![];
@@ -71,7 +71,7 @@ impl Evolution {
             let unconverted = unconverted(open, kind, after);
             let before = match old.iter().find(is_same).or(old.iter().find(is_moved)) {
                 Some(before) => before,
-                // the spec is as it was
+                // the CRD is as it was
                 None if unconverted.is_some() => after,
                 None => continue,
             };
@@ -83,7 +83,7 @@ impl Evolution {
                 index,
                 kind: kind.full_name(),
                 stored: before.storage_version().name.clone(),
-                spec: kind.spec.clone(),
+                crd: kind.crd.clone(),
                 differences: differences_of(kind, before, after, unconverted),
                 foreign: (kind.source() == Source::Foreign).then(|| {
                     let versions = before.versions.iter().map(|version| version.name.clone());
@@ -108,13 +108,13 @@ impl Evolution {
         self.kinds.iter().any(|kind| kind.breaking() > 0)
     }
 
-    /// Warnings about specs that could not be compared.
+    /// Warnings about CRDs that could not be compared.
     pub fn warnings(&self) -> impl Iterator<Item = Report> {
         self.lost.iter().map(|path| Report {
             severity: Severity::Warning,
             code: Some(Code::NotCompared),
             subject: None,
-            message: format!("{path} is missing, so the spec was not compared with the previous one"),
+            message: format!("{path} is missing, so the CRD was not compared with the previous one"),
             location: None,
             instead: None,
             help: Some(format!(
@@ -136,7 +136,7 @@ impl Evolution {
             .iter()
             .filter(|kind| !kind.differences.is_empty())
         {
-            text += &format!("{}: {} evolved\n", kind.spec, kind.kind);
+            text += &format!("{}: {} evolved\n", kind.crd, kind.kind);
             for (difference, _) in &kind.differences {
                 text += &format!(
                     "  {:<10} {}{}\n",
@@ -178,7 +178,7 @@ impl Evolution {
         if let Some(last) = reports.last_mut() {
             let count: usize = self.kinds.iter().map(Evolved::breaking).sum();
             last.help = Some(format!(
-                "nothing was written: {count} breaking change{} not allowed; correct the spec, or accept it with --allow-breaking",
+                "nothing was written: {count} breaking change{} not allowed; correct the CRD, or accept it with --allow-breaking",
                 if count == 1 { " is" } else { "s are" }
             ));
         }
@@ -195,7 +195,7 @@ impl Evolution {
                     "breaking": kind.breaks(difference),
                 })
             };
-            json!({"kind": kind.kind, "spec": kind.spec, "differences": kind.differences.iter().map(to_json).collect::<Vec<_>>()})
+            json!({"kind": kind.kind, "crd": kind.crd, "differences": kind.differences.iter().map(to_json).collect::<Vec<_>>()})
         };
         self.kinds.iter().map(kind).collect()
     }
@@ -254,12 +254,12 @@ fn differences_of(
         .collect()
 }
 
-/// The paths of missing records of specs that have changed.
+/// The paths of missing records of CRDs that have changed.
 fn lost(open: &OpenProject, plan: &Plan) -> Vec<String> {
     let is_lost = |change: &&Change| {
         let entry = open.lock.files.get(&change.path);
         let is_new = |text: &String| !open.lock.is_pristine(&change.path, text);
-        change.path.starts_with(SPECS)
+        change.path.starts_with(CRDS)
             && change.before.is_none()
             && entry.is_some()
             && change.after.as_ref().is_some_and(is_new)

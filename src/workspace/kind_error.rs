@@ -38,13 +38,13 @@ pub enum KindError {
     Reconciled(String, String),
     #[error("--as applies to one kind, and the input has {0}")]
     ManyNames(usize),
-    #[error("operator.toml names the spec {spec} of {kind}, but there is no such file")]
-    NoSpec { kind: String, spec: String },
-    #[error("{spec} should define {kind}.{group}, as operator.toml says, but it defines {defined}")]
+    #[error("operator.toml names the CRD {crd} of {kind}, but there is no such file")]
+    NoCrd { kind: String, crd: String },
+    #[error("{crd} should define {kind}.{group}, as operator.toml says, but it defines {defined}")]
     OtherKind {
         kind: String,
         group: String,
-        spec: String,
+        crd: String,
         defined: String,
     },
     #[error(
@@ -67,14 +67,14 @@ pub enum KindError {
     Several(String, String),
     #[error("`{0}` is not a package name")]
     Name(String),
-    #[error("{0} is already in the project, and a starter would replace its spec")]
+    #[error("{0} is already in the project, and a starter would replace its CRD")]
     Starts(String),
     #[error("{0} was edited after the project was generated, and the edits would be lost")]
-    SpecEdited(String),
+    CrdEdited(String),
     #[error("{0} contains more than the CRD, and all of it would be replaced")]
-    MoreInSpec(String),
+    MoreInFile(String),
     #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
-    SpecExists(String),
+    CrdExists(String),
     #[error("{0} is already in the project, and these options apply to new kinds only: {1}")]
     Present(String, String),
     #[error("{0} is already in the project, with types only")]
@@ -174,8 +174,8 @@ impl Explain for KindError {
                 "`cargo operator add-crd FILE` adds a kind with one, and `add-controller` one for an existing kind; or set `scaffold = {:?}` of a kind in operator.toml",
                 Scaffold::first().name
             ),
-            Self::NoSpec { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
-            Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the spec".into(),
+            Self::NoCrd { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
+            Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the CRD".into(),
             Self::Scaffold { scaffold, controller, seeded, .. } => {
                 let prunes = |name| Scaffold::named(name).is_some_and(|it| it.prunes);
                 let children = if prunes(seeded) && !prunes(scaffold) { format!(
@@ -195,9 +195,9 @@ impl Explain for KindError {
                 let name = if is_package_name(&longer) { &*longer } else { "my-operator" };
                 format!("use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust, cargo, Windows or a dependency has: `--name {name}`")
             }
-            Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
-            Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
-            Self::SpecEdited(_) => "repeat the edits in the new spec, or run `cargo operator regenerate` first".into(),
+            Self::CrdExists(_) => "pass that file to the command, or move it elsewhere".into(),
+            Self::Starts(_) => "edit the CRD in crds/, then `cargo operator regenerate`".into(),
+            Self::CrdEdited(_) => "repeat the edits in the new CRD, or run `cargo operator regenerate` first".into(),
             Self::TypesOnly(_, scaffold) => format!(
                 "add `scaffold = {scaffold:?}` to its table in operator.toml, then `cargo operator regenerate`"
             ),
@@ -221,7 +221,7 @@ impl Explain for KindError {
             Self::Present(..) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
             Self::NoOut => "add `--out DIR`".into(),
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
-            Self::MoreInSpec(_) => "move everything else in it, including comments before the document, to another file".into(),
+            Self::MoreInFile(_) => "move everything else in it, including comments before the document, to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
             Self::NoObject { closest, .. } => format!("fix the schema if it contradicts itself, choose another kind with `--kind`, or edit the closest one:{closest}"),
             Self::Code(_, None) => "`cargo operator explain` lists all".into(),

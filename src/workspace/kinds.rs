@@ -1,4 +1,4 @@
-//! Reads the specs that the user names, and turns them into kinds of the config: with their module and scaffold.
+//! Reads the CRDs that the user names, and turns them into kinds of the config: with their module and scaffold.
 
 use clap::{
     Args,
@@ -58,7 +58,7 @@ impl Chosen {
         self.scaffold.unwrap_or(Style::Own(Scaffold::first()))
     }
 
-    /// Rejects `--metadata` for the controllers of the specs, if their kinds are the operator's own.
+    /// Rejects `--metadata` for the controllers of the CRDs, if their kinds are the operator's own.
     pub fn check_metadata(&self) -> Result<(), KindError> {
         if self.metadata && self.style() != Style::Existing {
             Err(KindError::Metadata)
@@ -114,7 +114,7 @@ fn styles() -> impl TypedValueParser<Value = Style> {
 }
 
 /// Reads the CRDs that `paths` and the options select, or creates a starter CRD.
-pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
+pub fn crds(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
     if paths.is_empty() {
         let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)?;
         return Ok(crd::read(STARTER, &text)?);
@@ -226,7 +226,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
     let mut kind = Kind {
         kind: api.names.kind.clone(),
         group: api.group.clone(),
-        spec: format!("crds/{}.yaml", api.name()),
+        crd: format!("crds/{}.yaml", api.name()),
         versions: vec![],
         module,
         scaffold,
@@ -304,7 +304,7 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
     Ok(versions)
 }
 
-/// The CRD of `kind` in its spec file.
+/// The CRD of `kind` in its file.
 pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
     let name = |api: &Api| format!("{}.{}", api.names.kind, api.group);
     let defined: Vec<String> = apis.iter().map(name).collect();
@@ -313,7 +313,7 @@ pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
         .ok_or_else(|| KindError::OtherKind {
             kind: kind.kind.clone(),
             group: kind.group.clone(),
-            spec: kind.spec.clone(),
+            crd: kind.crd.clone(),
             defined: list(defined.iter().map(String::as_str)),
         })
 }

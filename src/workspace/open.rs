@@ -1,4 +1,4 @@
-//! Opens the project that a command works on: the config, the lock and the specs, as values.
+//! Opens the project that a command works on: the config, the lock and the CRDs, as values.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{
     disk::{self, DiskError, Guard, RecoveryMode, Root},
     operator::ResourceType,
     plan::{LOCK, Lock, Resolution},
-    render::{RECORD, SPECS},
+    render::{CRDS, RECORD},
     rust::version_module,
     terminal::Terminal,
 };
@@ -53,23 +53,23 @@ impl LockedProject {
     }
 }
 
-/// A project in memory: what is on disk, with the changes that a command makes to the config and the specs.
+/// A project in memory: what is on disk, with the changes that a command makes to the config and the CRDs.
 pub struct OpenProject {
     pub root: Root,
     pub lock: Lock,
     pub config: ConfigFile,
-    /// The texts of the config, the lock and the specs, by path, as they were read.
+    /// The texts of the config, the lock and the CRDs, by path, as they were read.
     pub inputs: BTreeMap<String, String>,
-    /// The specs in the order of the config's kinds.
+    /// The CRDs in the order of the config's kinds.
     pub apis: Vec<Api>,
-    /// The names of the specs that this command replaces; the files of other specs are not written.
-    pub new_specs: Vec<String>,
-    /// The files of specs that this command edits, with their new texts.
-    pub edited_specs: BTreeMap<String, String>,
-    /// The files of specs that no kind uses any more.
-    pub old_specs: Vec<String>,
-    /// The files of such specs that may be the only copy and are therefore kept.
-    pub kept_specs: Vec<String>,
+    /// The names of the CRDs that this command replaces; the files of other CRDs are not written.
+    pub new_crds: Vec<String>,
+    /// The files of CRDs that this command edits, with their new texts.
+    pub edited_crds: BTreeMap<String, String>,
+    /// The files of CRDs that no kind uses any more.
+    pub old_crds: Vec<String>,
+    /// The files of such CRDs that may be the only copy and are therefore kept.
+    pub kept_crds: Vec<String>,
     /// The user's decisions about edited files.
     pub resolution: Resolution,
     /// Held until the command ends, so that two commands do not work on one project at once.
@@ -97,7 +97,7 @@ impl OpenProject {
         Self::read(LockedProject::at(args, mode, terminal)?, terminal)
     }
 
-    /// Reads the project; the errors of all invalid specs are reported.
+    /// Reads the project; the errors of all invalid CRDs are reported.
     pub fn read(
         LockedProject { root, guard }: LockedProject,
         terminal: &Terminal,
@@ -116,14 +116,13 @@ impl OpenProject {
         {
             return Err(failed(&[error]));
         }
-        // an error of a spec, at the place where the config names it
+        // an error of a CRD, at the place where the config names it
         let named = |error: KindError| {
-            let (KindError::NoSpec { spec, .. } | KindError::OtherKind { spec, .. }) = &error
-            else {
+            let (KindError::NoCrd { crd, .. } | KindError::OtherKind { crd, .. }) = &error else {
                 return error.into();
             };
-            let index = config.kinds.iter().position(|kind| kind.spec == *spec);
-            let place = index.map(|index| Place::of("kind").then(index).then("spec"));
+            let index = config.kinds.iter().position(|kind| kind.crd == *crd);
+            let place = index.map(|index| Place::of("kind").then(index).then("crd"));
             let range = place.and_then(|it| it.range(&text));
             Failure::at(range.map(|it| Location::new(&path, 1, &text, it)), &error)
         };
@@ -137,15 +136,15 @@ impl OpenProject {
             None => Lock::default(),
         };
         for kind in &config.config.kinds {
-            let Some(text) = disk::read(&root, &kind.spec)? else {
-                let (kind, spec) = (kind.kind.clone(), kind.spec.clone());
-                return Err(named(KindError::NoSpec { kind, spec }));
+            let Some(text) = disk::read(&root, &kind.crd)? else {
+                let (kind, crd) = (kind.kind.clone(), kind.crd.clone());
+                return Err(named(KindError::NoCrd { kind, crd }));
             };
-            inputs.insert(kind.spec.clone(), text);
+            inputs.insert(kind.crd.clone(), text);
         }
         let read = |kind: &Kind| -> Result<Api, Failure> {
-            let path = disk::shown(&root.join(&kind.spec));
-            find(crd::read(&path, &inputs[&kind.spec])?, kind).map_err(named)
+            let path = disk::shown(&root.join(&kind.crd));
+            find(crd::read(&path, &inputs[&kind.crd])?, kind).map_err(named)
         };
         let (mut apis, mut errors) = (vec![], vec![]);
         let read_apis: Vec<_> = config.config.kinds.par_iter().map(read).collect();
@@ -162,10 +161,10 @@ impl OpenProject {
                 lock,
                 config,
                 apis,
-                new_specs: vec![],
-                edited_specs: BTreeMap::new(),
-                old_specs: vec![],
-                kept_specs: vec![],
+                new_crds: vec![],
+                edited_crds: BTreeMap::new(),
+                old_crds: vec![],
+                kept_crds: vec![],
                 resolution: Resolution::default(),
                 _guard: Some(guard),
             })
@@ -196,8 +195,8 @@ impl OpenProject {
             || self.config.kinds.iter().zip(&self.apis).any(is_served)
     }
 
-    /// Updates the config to match the specs and scaffolds. Returns whether it has changed.
-    pub fn follow_specs(&mut self) -> Result<bool, Failure> {
+    /// Updates the config to match the CRDs and scaffolds. Returns whether it has changed.
+    pub fn follow_crds(&mut self) -> Result<bool, Failure> {
         let before = self.config.to_string();
         for index in 0..self.apis.len() {
             self.follow_versions(index, &[])?;
@@ -206,7 +205,7 @@ impl OpenProject {
         Ok(self.config.to_string() != before)
     }
 
-    /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
+    /// Updates the versions of a kind to match its CRD: a version that no longer exists is removed, and a new storage version is added.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
         let (kind, api) = (&self.config.kinds[index], &self.apis[index]);
         let wanted = match wanted {
@@ -274,16 +273,16 @@ impl OpenProject {
         })
     }
 
-    /// Whether the spec is not the one that the project was generated from.
+    /// Whether the CRD is not the one that the project was generated from.
     pub fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
         let record = disk::read(&self.root, &record(api))?;
         Ok(record.is_some_and(|record| record != api.text))
     }
 }
 
-/// The path of the spec from which the project was last generated.
+/// The path of the CRD from which the project was last generated.
 pub fn record(api: &Api) -> String {
-    format!("{SPECS}{}.yaml", api.name())
+    format!("{CRDS}{}.yaml", api.name())
 }
 
 /// The mistakes in a text of `operator.toml`, each with its line.

@@ -15,14 +15,14 @@ use crate::{
     disk,
     operator::{KindId, Operator, Subject, resolve},
     plan::{self, Action, Change, Entry, File, Note, Ours, Owner, Plan, Tree},
-    render::{self, Rendered, SPECS, STYLES, UserFiles},
+    render::{self, CRDS, Rendered, STYLES, UserFiles},
     scaffold::Scaffold,
     terminal::Terminal,
     user_code,
 };
 
 impl OpenProject {
-    /// All files that follow from the config and the specs.
+    /// All files that follow from the config and the CRDs.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
         self.check_installed()?;
@@ -34,7 +34,7 @@ impl OpenProject {
         Ok(render::render(&self.operator()?, &user_files))
     }
 
-    /// The operator that the config and the specs describe.
+    /// The operator that the config and the CRDs describe.
     pub fn operator(&self) -> Result<Operator<'_>, Failure> {
         resolve(&self.config.config, &self.apis).map_err(|errors| {
             let text = self.inputs.get(CONFIG).map_or("", String::as_str);
@@ -145,7 +145,7 @@ impl OpenProject {
             .collect()
     }
 
-    /// The plan that writes these files, including the config and the specs.
+    /// The plan that writes these files, including the config and the CRDs.
     pub fn plan(&self, tree: Tree) -> Result<Plan, Failure> {
         self.plan_for(tree, |_| true)
     }
@@ -161,7 +161,7 @@ impl OpenProject {
         let sources = self.sources().into_iter().map(|(path, _)| path);
         plan::paths(tree, &self.lock)
             .chain(sources)
-            .chain(self.old_specs.iter().cloned())
+            .chain(self.old_crds.iter().cloned())
             .collect()
     }
 
@@ -190,8 +190,8 @@ impl OpenProject {
         self.resolution.check(&self.lock, ours, &tree)?;
         let tree = self.seeds_formatted(tree, ours);
         let mut plan = plan::plan(&self.lock, ours, tree, only, &self.resolution);
-        plan.add_sources(ours, self.sources(), &self.old_specs);
-        let kept = self.kept_specs.iter().cloned();
+        plan.add_sources(ours, self.sources(), &self.old_crds);
+        let kept = self.kept_crds.iter().cloned();
         plan.notes.extend(kept.map(Note::Orphan));
         Ok(plan)
     }
@@ -236,16 +236,16 @@ impl OpenProject {
         tree
     }
 
-    /// The inputs that commands edit: the config and the specs.
+    /// The inputs that commands edit: the config and the CRDs.
     fn sources(&self) -> Vec<(String, String)> {
-        let specs = self.config.kinds.iter().zip(&self.apis);
-        let specs = specs
-            .filter(|(_, api)| self.new_specs.contains(&api.name()))
-            .map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
+        let crds = self.config.kinds.iter().zip(&self.apis);
+        let crds = crds
+            .filter(|(_, api)| self.new_crds.contains(&api.name()))
+            .map(|(kind, api)| (kind.crd.clone(), api.text.clone()));
         [(CONFIG.to_owned(), self.config.to_string())]
             .into_iter()
-            .chain(specs)
-            .chain(self.edited_specs.clone())
+            .chain(crds)
+            .chain(self.edited_crds.clone())
             .collect()
     }
 
@@ -305,9 +305,9 @@ impl OpenProject {
             let Subject::Kind(KindId(index)) = subject else {
                 return false;
             };
-            let spec = format!("{SPECS}{}.yaml", self.apis[index].name());
+            let crd = format!("{CRDS}{}.yaml", self.apis[index].name());
             let types = format!("src/api/{}/", self.config.kinds[index].module_name());
-            let is_of = |path: &str| path == spec || path.starts_with(&types);
+            let is_of = |path: &str| path == crd || path.starts_with(&types);
             !plan.changes.iter().any(|change| is_of(&change.path))
         };
         let (standing, new) = diagnostics

@@ -43,7 +43,7 @@ impl OpenProject {
         Ok(kind)
     }
 
-    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else, and git has it or it is an unedited starter.
+    /// Removes the one kind that `name` means, and its CRD, if the file contains nothing else, and git has it or it is an unedited starter.
     /// A name that differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.config.kinds;
@@ -77,18 +77,18 @@ impl OpenProject {
             let name = controller.name.clone();
             return Err(KindError::Reconciled(kind.full_name(), name).into());
         }
-        let spec = self.config.remove_kind(index).spec;
-        let is_shared = self.config.kinds.iter().any(|kind| kind.spec == spec);
-        let text = disk::read(&self.root, &spec)?.unwrap_or_default();
+        let crd = self.config.remove_kind(index).crd;
+        let is_shared = self.config.kinds.iter().any(|kind| kind.crd == crd);
+        let text = disk::read(&self.root, &crd)?.unwrap_or_default();
         let api = &self.apis[index];
         let is_restorable =
-            starter::is_unedited(api) || disk::is_committed(&self.root, &spec, &text);
+            starter::is_unedited(api) || disk::is_committed(&self.root, &crd, &text);
         let is_recorded = disk::read(&self.root, &record(api))?.is_some();
         let is_edited = !is_recorded || !is_restorable || self.is_edited(api)?;
         if !is_shared && !is_edited && !crd::holds_more(&text) {
-            self.old_specs.push(spec);
+            self.old_crds.push(crd);
         } else if !is_shared {
-            self.kept_specs.push(spec);
+            self.kept_crds.push(crd);
         }
         Ok(self.apis.remove(index))
     }

@@ -134,7 +134,7 @@ const CHANGED: Scene = Scene {
         },
         Advice {
             name: "comparison",
-            message: "is missing, so the spec was not compared",
+            message: "is missing, so the CRD was not compared",
             commands: &["add-crd", "regenerate", "check"],
             repeats: false,
         },
@@ -255,7 +255,7 @@ fn changed() -> TempDir {
     edit(&p.join(CRD), |text| {
         with_v2(text).replacen("format: int32", "format: int64", 1)
     });
-    fs::remove_file(p.join(".operator/specs/gadgets.example.com.yaml")).unwrap();
+    fs::remove_file(p.join(".operator/crds/gadgets.example.com.yaml")).unwrap();
     edit(&p.join("crds/gadgets.example.com.yaml"), |text| {
         text.replacen("How big it is.", "How large it is.", 1)
     });

@@ -246,7 +246,7 @@ fn a_conversion_in_the_spec_is_replaced_and_reported() {
         "warning[conversion-not-served]",
         "crds/widgets.example.com.yaml:11:3",
         "the CRD that is installed has the operator's webhook instead",
-        "remove `conversion` from the spec",
+        "remove `conversion` from the CRD",
     ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }

@@ -23,7 +23,7 @@ fn persistent_warnings_are_counted() {
         ("regenerate --check", "up to date"),
     ] {
         let run = run(&project, args);
-        let line = "note: the specs have warnings (1); `cargo operator inspect` shows them";
+        let line = "note: the CRDs have warnings (1); `cargo operator inspect` shows them";
         let expected = format!("{line}\n{expected}\n");
         assert_eq!(run.code, 0, "{args}");
         assert!(run.stderr.ends_with(&expected), "{args}: {}", run.stderr);

@@ -104,7 +104,7 @@ fn json_has_the_location_and_the_code() {
     let mut found = value["diagnostics"][0].clone();
     found.as_object_mut().unwrap().sort_keys();
     let expected = serde_json::json!({
-        "code": "untyped", "column": 15, "file": "odd.yaml", "help": "add a `type` if the spec is yours",
+        "code": "untyped", "column": 15, "file": "odd.yaml", "help": "add a `type` if the CRD is yours",
         "instead": "its type is `serde_json::Value`", "kind": "Widget.example.com", "line": line_of(&odd(), "extra:"),
         "message": "the schema does not say which type a value has (2 such places)",
         "pointer": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra", "severity": "note",

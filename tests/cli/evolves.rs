@@ -109,7 +109,7 @@ fn an_edited_spec_is_not_replaced_silently() {
         ),
         (
             "add-crd --kind Widget --group example.com",
-            "a starter would replace its spec",
+            "a starter would replace its CRD",
         ),
     ] {
         let refused = run(&p, args);
@@ -171,7 +171,7 @@ fn the_headline_of_a_refused_version_names_it() {
 fn a_change_that_cannot_be_compared_is_reported() {
     let folder = project();
     let p = folder.path().join("p");
-    let record = p.join(".operator/specs/widgets.example.com.yaml");
+    let record = p.join(".operator/crds/widgets.example.com.yaml");
     std::fs::remove_file(&record).unwrap();
     // the spec is that of the record
     let same = ok(&p, "regenerate --dry-run");
@@ -179,7 +179,7 @@ fn a_change_that_cannot_be_compared_is_reported() {
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text.replace(REPLICAS, "")
     });
-    let expected = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is missing, so the spec was not compared with the previous one\n";
+    let expected = "warning[not-compared]: .operator/crds/widgets.example.com.yaml is missing, so the CRD was not compared with the previous one\n";
     let check = run(&p, "regenerate --check");
     assert!(check.stderr.contains(expected), "{}", check.stderr);
     let taken = ok(&p, "regenerate");

@@ -9,7 +9,7 @@ fn contradictory_states_are_refused() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
-    let inline = "kind = [{ kind = \"Widget\", group = \"example.com\", spec = \"crds/widgets.example.com.yaml\", versions = [\"v1\"] }]";
+    let inline = "kind = [{ kind = \"Widget\", group = \"example.com\", crd = \"crds/widgets.example.com.yaml\", versions = [\"v1\"] }]";
     let without_kinds = &state[..state.find("[[kind]]").unwrap()];
     for (text, expected) in [
         (

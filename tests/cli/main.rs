@@ -459,7 +459,7 @@ fn unusual_names_are_refused_or_mapped() {
     for (args, expected) in [
         (
             "add-crd ../case.yaml",
-            "the spec crds/widgets.example.com.yaml is listed twice",
+            "the CRD crds/widgets.example.com.yaml is listed twice",
         ),
         ("add-crd ../quote.yaml", "is not a valid plural name"),
         (

@@ -4,7 +4,7 @@ use cargo_operator::config::ConfigFile;
 
 const PAGE: &str = include_str!("../../docs/operator-toml.md");
 const REQUIRED: [&str; 8] = [
-    "format", "name", "runtime", "tool", "kind", "group", "spec", "versions",
+    "format", "name", "runtime", "tool", "kind", "group", "crd", "versions",
 ];
 
 /// The `toml` block of a section.

@@ -51,7 +51,7 @@ fn edited_files_are_kept_and_reported() {
         "src/api/widget/v1.rs",
         "crds/widgets.example.com.yaml",
         ".operator/types/widget/v1",
-        ".operator/specs/widgets.example.com.yaml",
+        ".operator/crds/widgets.example.com.yaml",
     ] {
         assert!(!p.join(path).exists(), "{path}");
     }
@@ -133,7 +133,7 @@ fn a_spec_with_edits_that_nothing_else_has_is_kept() {
         match edits {
             "uncommitted" => drop(ok(&p, "regenerate")),
             "not recorded" => {
-                fs::remove_file(p.join(format!(".operator/specs/{}", &SPEC[5..]))).unwrap();
+                fs::remove_file(p.join(format!(".operator/crds/{}", &SPEC[5..]))).unwrap();
             }
             "committed" => {
                 ok(&p, "regenerate");

@@ -37,7 +37,7 @@ fn an_edited_crd_is_regenerated_before_its_manifests() {
     let parts = [
         "error: nothing was written, because the code was generated from another operator.toml or CRD",
         "stale types: update src/api/widget/v1.rs\n",
-        "stale record: update .operator/specs/widgets.example.com.yaml\n",
+        "stale record: update .operator/crds/widgets.example.com.yaml\n",
         "help: run `cargo operator regenerate`",
     ];
     refused(&p, 1, &parts);

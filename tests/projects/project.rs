@@ -43,7 +43,7 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
         let (scaffold, cleanup) = chosen(at);
         let scaffold = Scaffold::named(scaffold).unwrap();
         config += &format!(
-            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = {:?}\n",
+            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\ncrd = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = {:?}\n",
             api.names.kind,
             api.group,
             api.name(),

@@ -59,7 +59,7 @@ pub struct Project {
     /// The name of the operator.
     pub name: String,
     /// The paths of the CRDs, relative to the root.
-    pub specs: Vec<String>,
+    pub crds: Vec<String>,
     /// The kinds to watch, starting with those of the project.
     pub kinds: Vec<Resource>,
     /// The number of kinds of the project.

@@ -7,20 +7,25 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use operator_schema::pointer;
 use serde_json::{Value, json};
 
-/// Returns a line for each difference between `crd` and the CustomResourceDefinition `spec` in this version: in names, scope, subresources,
+/// Returns a line for each difference between `crd` and the CustomResourceDefinition `definition` in this version: in names, scope, subresources,
 /// printer columns, selectable fields or the schema.
 ///
 /// # Panics
 ///
 /// If one of them lacks the version or its schema.
-pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String> {
+pub fn crd_differences(definition: &Value, crd: &Value, version: &str) -> Vec<String> {
     let mut lines = vec![];
-    differences("/spec/names", &names(spec), &names(crd), &mut lines);
+    differences("/spec/names", &names(definition), &names(crd), &mut lines);
     for part in ["group", "scope"] {
         let path = format!("/spec/{part}");
-        differences(&path, &spec["spec"][part], &crd["spec"][part], &mut lines);
+        differences(
+            &path,
+            &definition["spec"][part],
+            &crd["spec"][part],
+            &mut lines,
+        );
     }
-    let (theirs, ours) = (of_version(spec, version), of_version(crd, version));
+    let (theirs, ours) = (of_version(definition, version), of_version(crd, version));
     for part in [
         "served",
         "storage",
@@ -94,16 +99,16 @@ fn without_nothing(value: &Value) -> Value {
 /// Returns a line for each difference between the schemas, with its JSON pointer.
 ///
 /// Ignored are `apiVersion`, `kind` and `metadata` without restrictions, the root's title, and keywords that CRDs do not have.
-fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
+fn schema_differences(definition: &Value, crd: &Value) -> Vec<String> {
     let mut lines = vec![];
     let known: JSONSchemaProps =
-        serde_json::from_value(spec.clone()).expect("the spec has a schema");
-    let spec = serde_json::to_value(known).expect("a schema is JSON");
+        serde_json::from_value(definition.clone()).expect("the CRD has a schema");
+    let definition = serde_json::to_value(known).expect("a schema is JSON");
     let settled = |mut schema: Value| {
         drop_empty(&mut schema);
         without_envelope(schema)
     };
-    differences("", &settled(spec), &settled(crd.clone()), &mut lines);
+    differences("", &settled(definition), &settled(crd.clone()), &mut lines);
     lines
 }
 
@@ -165,15 +170,15 @@ fn without_envelope(mut schema: Value) -> Value {
     schema
 }
 
-fn differences(path: &str, spec: &Value, crd: &Value, lines: &mut Vec<String>) {
-    match (spec, crd) {
+fn differences(path: &str, definition: &Value, crd: &Value, lines: &mut Vec<String>) {
+    match (definition, crd) {
         (Value::Object(a), Value::Object(b)) => {
             let more = b.keys().filter(|key| !a.contains_key(*key));
             for key in a.keys().chain(more) {
-                let is_same_set = key == "required" && set(&spec[key]) == set(&crd[key]);
+                let is_same_set = key == "required" && set(&definition[key]) == set(&crd[key]);
                 if !is_same_set {
                     let path = format!("{path}/{}", pointer::escape(key));
-                    differences(&path, &spec[key], &crd[key], lines);
+                    differences(&path, &definition[key], &crd[key], lines);
                 }
             }
         }
@@ -184,7 +189,7 @@ fn differences(path: &str, spec: &Value, crd: &Value, lines: &mut Vec<String>) {
         }
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
         (a, b) if a == b => {}
-        (a, b) => lines.push(format!("{path}: {a} in the spec, {b} in crd()")),
+        (a, b) => lines.push(format!("{path}: {a} in the CRD, {b} in crd()")),
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
 
     #[test]
     fn meaningless_differences_are_ignored() {
-        let spec = json!({
+        let definition = json!({
             "type": "object", "required": ["b", "a"], "properties": {
                 "kind": {"type": "string"}, "metadata": {"type": "object"},
                 "a": {"type": "integer", "minimum": 1}, "b": {"type": "string", "no-keyword": 1},
@@ -209,12 +214,12 @@ mod tests {
                 "b": {"type": "string"}, "a": {"minimum": 1.0, "type": "integer"},
             },
         });
-        assert_eq!(schema_differences(&spec, &crd), [""; 0]);
+        assert_eq!(schema_differences(&definition, &crd), [""; 0]);
     }
 
     #[test]
     fn empty_values_that_the_api_server_drops_are_not_a_difference() {
-        let spec = json!({
+        let definition = json!({
             "type": "object", "required": [], "properties": {}, "anyOf": [], "description": "", "nullable": false,
             "additionalProperties": {
                 "type": "string", "enum": [], "not": {"pattern": ""}, "items": null, "default": "", "externalDocs": {"url": ""},
@@ -227,17 +232,17 @@ mod tests {
                 "type": "string", "not": {}, "default": "", "externalDocs": {}, "x-kubernetes-validations": [{"rule": "true"}],
             },
         });
-        assert_eq!(schema_differences(&spec, &crd), [""; 0]);
+        assert_eq!(schema_differences(&definition, &crd), [""; 0]);
         let bare = json!({"type": "object", "additionalProperties": {"type": "string"}});
-        let kept = schema_differences(&spec, &bare);
+        let kept = schema_differences(&definition, &bare);
         assert_eq!(kept.len(), 4, "{kept:#?}");
     }
 
     #[test]
     fn meaningful_differences_are_reported_with_their_pointers() {
-        let spec = json!({"properties": {"metadata": {"properties": {"name": {"maxLength": 5}}}, "a/b": {"default": {}, "enum": [1, 2]}}});
+        let definition = json!({"properties": {"metadata": {"properties": {"name": {"maxLength": 5}}}, "a/b": {"default": {}, "enum": [1, 2]}}});
         let crd = json!({"properties": {"a/b": {"enum": [2, 1], "nullable": true}}});
-        let lines = schema_differences(&spec, &crd);
+        let lines = schema_differences(&definition, &crd);
         let places: Vec<_> = lines
             .iter()
             .filter_map(|line| line.split(": ").next())

@@ -88,7 +88,7 @@ pub use operator_apiserver::{ApiServer, Body, Refusal, refusals};
 pub use operator_schema;
 pub use outcome::Outcomes;
 pub use project::{
-    assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
+    assert_is_crd, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
 pub use provider::ProviderFaults;
 pub use request_log::Request;

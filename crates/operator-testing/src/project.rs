@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::Result;
-use crate::difference::{of_version, spec_differences};
+use crate::difference::{crd_differences, of_version};
 use crate::fixture::sample_text;
 
 /// Reads an object from YAML, for example a sample in `manifests/samples/`. Fails if the text does not contain exactly one object, or if
@@ -57,13 +57,13 @@ pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
 /// # Panics
 ///
 /// Panics with all differences, if there are any.
-pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &str) {
-    let definition = definition(spec, &K::kind(&()));
-    let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
-    let differences = spec_differences(&definition, &crd, &K::version(&()));
+pub fn assert_is_crd<K: CustomResourceExt + Resource<DynamicType = ()>>(crd: &str) {
+    let definition = definition(crd, &K::kind(&()));
+    let derived = serde_json::to_value(K::crd()).expect("a definition is JSON");
+    let differences = crd_differences(&definition, &derived, &K::version(&()));
     assert!(
         differences.is_empty(),
-        "crd() is not its spec: {differences:#?}"
+        "crd() is not its CRD: {differences:#?}"
     );
 }
 
@@ -101,17 +101,17 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
         .expect("the version has a schema")
 }
 
-/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, with the feature `cel` also its rules, and that
+/// Checks that a sample is valid according to the schema of its version in `crd`, with the feature `cel` also its rules, and that
 /// the type `K` reads and writes it without loss.
 ///
 /// # Panics
 ///
 /// Panics with all problems, if the sample is invalid, has unknown fields, or is not the same after the type has read and written it.
-pub fn assert_is_valid<K>(spec: &str, sample: &str)
+pub fn assert_is_valid<K>(crd: &str, sample: &str)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
-    let faults = faults::<K>(spec, sample);
+    let faults = faults::<K>(crd, sample);
     assert!(
         faults.is_empty(),
         "the sample is not valid:\n{}",
@@ -124,13 +124,13 @@ where
 /// # Panics
 ///
 /// Also panics, with the path, if the file cannot be read or does not contain exactly one object.
-pub fn assert_sample_is_valid<K>(spec: &str, path: impl AsRef<Path>)
+pub fn assert_sample_is_valid<K>(crd: &str, path: impl AsRef<Path>)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
     let path = path.as_ref();
     let sample = sample_text(path).unwrap_or_else(|error| panic!("{error}"));
-    let faults: Vec<String> = faults::<K>(spec, &sample)
+    let faults: Vec<String> = faults::<K>(crd, &sample)
         .into_iter()
         .map(|fault| format!("{}: {fault}", path.display()))
         .collect();
@@ -138,7 +138,7 @@ where
 }
 
 /// The problems of a sample.
-fn faults<K>(spec: &str, sample: &str) -> Vec<String>
+fn faults<K>(crd: &str, sample: &str) -> Vec<String>
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
@@ -153,9 +153,9 @@ where
             faults.push(format!("{field} is {}, not {expected:?}", value[field]));
         }
     }
-    let definition = definition(spec, &K::kind(&()));
+    let definition = definition(crd, &K::kind(&()));
     let schema = &of_version(&definition, &K::version(&()))["schema"]["openAPIV3Schema"];
-    let schema = Schema::deserialize(schema).expect("the spec has a schema");
+    let schema = Schema::deserialize(schema).expect("the CRD has a schema");
     faults.extend(schema_faults(&schema, &value));
     if !faults.is_empty() {
         return faults;
@@ -195,16 +195,16 @@ pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
 }
 
 /// The CustomResourceDefinition of a kind in the documents of a CRD file.
-fn definition(spec: &str, kind: &str) -> Value {
-    serde_yaml::Deserializer::from_str(spec)
+fn definition(crd: &str, kind: &str) -> Value {
+    serde_yaml::Deserializer::from_str(crd)
         .map(|document| {
             Value::deserialize(document)
-                .unwrap_or_else(|error| panic!("the spec is not YAML: {error}"))
+                .unwrap_or_else(|error| panic!("the CRD is not YAML: {error}"))
         })
         .find(|value| {
             value["kind"] == "CustomResourceDefinition" && value["spec"]["names"]["kind"] == kind
         })
-        .unwrap_or_else(|| panic!("the spec does not define {kind}"))
+        .unwrap_or_else(|| panic!("the CRD does not define {kind}"))
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ spec:
     }
 
     #[test]
-    #[should_panic(expected = "the spec is not YAML")]
+    #[should_panic(expected = "the CRD is not YAML")]
     fn an_invalid_crd_file_is_the_only_problem() {
         definition("kind: [a\nspec: {x: y", "Widget");
     }

@@ -1,4 +1,4 @@
-//! `add-crd`: adds kinds to a project, or updates the specs of its kinds.
+//! `add-crd`: adds kinds to a project, or updates the CRDs of its kinds.
 
 use super::resolve::Resolve;
 use crate::{
@@ -43,9 +43,9 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
-    let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
-    let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
-    let added = open.add(specs, &args.chosen)?;
+    let crds = kinds::crds(&args.paths, &args.chosen, terminal)?;
+    let names = kinds::list(crds.iter().map(|api| api.names.kind.as_str()));
+    let added = open.add(crds, &args.chosen)?;
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
@@ -69,7 +69,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports,
         plan,
         summary: match added {
-            0 => format!("{}: the spec of {names} is updated", open.config.name),
+            0 => format!("{}: the CRD of {names} is updated", open.config.name),
             _ => format!("{}: {names} added", open.config.name),
         },
         next: "cargo test".into(),

@@ -74,7 +74,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         ),
         next: format!(
             "edit {} in {}, then cargo operator regenerate",
-            args.version, kind.spec
+            args.version, kind.crd
         ),
         fix: FixCommand::SameCommand,
         warnings: 0,
@@ -123,7 +123,7 @@ impl OpenProject {
                 }
             },
         };
-        let text = self.inputs.get(&kind.spec).map_or("", String::as_str);
+        let text = self.inputs.get(&kind.crd).map_or("", String::as_str);
         let new = NewVersion {
             name: version,
             from,
@@ -133,7 +133,7 @@ impl OpenProject {
         let source = from.name.clone();
         let edited = crd::add_version(api, text, new)
             .map_err(|error| at(api, "/spec/versions", &KindError::AddVersion(error)))?;
-        let path = disk::shown(&self.root.join(&kind.spec));
+        let path = disk::shown(&self.root.join(&kind.crd));
         let api = crate::workspace::kinds::find(crd::read(&path, &edited)?, &kind)?;
         let mut versions = kind.versions.clone();
         for version in &api.versions {
@@ -142,7 +142,7 @@ impl OpenProject {
             }
         }
         self.apis[index] = api;
-        self.edited_specs.insert(kind.spec.clone(), edited);
+        self.edited_crds.insert(kind.crd.clone(), edited);
         self.config.set_versions(index, versions);
         if kind.hub.is_none() {
             self.config.set_hub(index, &hub);

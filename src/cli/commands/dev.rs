@@ -279,14 +279,14 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             }
         }
     }
-    let mut specs: Vec<String> = config.kinds.iter().map(|kind| kind.spec.clone()).collect();
-    specs.dedup();
+    let mut crds: Vec<String> = config.kinds.iter().map(|kind| kind.crd.clone()).collect();
+    crds.dedup();
     Ok(Project {
         // the server has another folder, perhaps
         root: std::path::absolute(open.root.path()).unwrap_or_else(|_| open.root.path().to_owned()),
         served: protocol::Project {
             name: config.name.clone(),
-            specs,
+            crds,
             kinds: kinds.iter().map(resource).collect(),
             own,
             namespaces: match &config.namespaces {

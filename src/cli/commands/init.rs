@@ -84,10 +84,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         inputs: BTreeMap::new(),
         config: ConfigFile::new(&name, env!("CARGO_PKG_VERSION"), &runtime, path.as_deref())?,
         apis: vec![],
-        new_specs: vec![],
-        edited_specs: Default::default(),
-        old_specs: vec![],
-        kept_specs: vec![],
+        new_crds: vec![],
+        edited_crds: Default::default(),
+        old_crds: vec![],
+        kept_crds: vec![],
         resolution: Resolution::default(),
         _guard: Some(guard),
     };
@@ -104,7 +104,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     if !is_empty {
         open.add(
-            kinds::specs(&args.crds, &args.chosen, terminal)?,
+            kinds::crds(&args.crds, &args.chosen, terminal)?,
             &args.chosen,
         )?;
     }

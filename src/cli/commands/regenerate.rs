@@ -1,4 +1,4 @@
-//! `regenerate`: generates all files from the config and the specs.
+//! `regenerate`: generates all files from the config and the CRDs.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let locked = LockedProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     let mut open = OpenProject::read(locked, terminal)?;
     open.resolution = Resolution::from(args.resolve);
-    open.follow_specs()?;
+    open.follow_crds()?;
     open.config
         .set_tool(env!("CARGO_PKG_VERSION"), origin::of_program().as_ref());
     let rendered = open.render(terminal)?;

@@ -58,10 +58,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         (None, None) => {
             let api = open.remove(&args.name)?;
             let kind = &api.names.kind;
-            let removed = match (open.old_specs.first(), open.kept_specs.first()) {
-                (Some(spec), _) => format!("{kind} and its CRD {spec} removed"),
-                (None, Some(spec)) if !crd::holds_more(&open.inputs[spec]) => {
-                    let path = disk::shown(&open.root.join(spec));
+            let removed = match (open.old_crds.first(), open.kept_crds.first()) {
+                (Some(crd), _) => format!("{kind} and its CRD {crd} removed"),
+                (None, Some(crd)) if !crd::holds_more(&open.inputs[crd]) => {
+                    let path = disk::shown(&open.root.join(crd));
                     format!("{kind} removed, but not its CRD, which `rm {path}` removes")
                 }
                 (None, _) => format!("{kind} removed"),

@@ -52,7 +52,7 @@ impl Inspection<'_> {
                     }: &&DefinedKind<'_>| {
             json!({
                 "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
-                "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
+                "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "crd": kind.crd,
                 "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                 "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
                 "rules": kind.rules, "controllers": self.reconciling(*id), "webhooks": kind.webhooks,
@@ -114,11 +114,11 @@ impl Inspection<'_> {
             ..
         } = kind;
         let mut text = format!(
-            "\n{}\n  scope     {}\n  versions  {}\n  spec      {}\n  types     src/api/{}/\n",
+            "\n{}\n  scope     {}\n  versions  {}\n  crd       {}\n  types     src/api/{}/\n",
             kind.full_name(),
             scope(api.scope),
             list(&kind.versions),
-            kind.spec,
+            kind.crd,
             kind.module_name()
         );
         if let Some(hub) = &kind.hub {

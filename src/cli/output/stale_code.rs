@@ -6,7 +6,7 @@ use crate::{
     diagnostic::{Exit, Failure, Report},
     disk,
     plan::{self, LOCK, Plan, Resolution, Tree},
-    render::{RECORD, SPECS},
+    render::{CRDS, RECORD},
     workspace::{
         evolve::{Allow, Evolution},
         open::{CONFIG, OpenProject},
@@ -66,7 +66,7 @@ impl OpenProject {
         Err(Failure { reports, exit })
     }
 
-    /// The changes of the code that the operator is built from, and of the records of its specs and types.
+    /// The changes of the code that the operator is built from, and of the records of its CRDs and types.
     fn code_plan(&self, tree: &Tree) -> Result<Plan, Failure> {
         let files = tree.0.iter().filter(|(path, _)| is_code(path));
         let files = files.map(|(path, file)| (path.clone(), file.clone()));
@@ -82,6 +82,6 @@ impl OpenProject {
 }
 
 fn is_code(path: &str) -> bool {
-    let folders = ["src/", SPECS, RECORD];
+    let folders = ["src/", CRDS, RECORD];
     folders.iter().any(|folder| path.starts_with(folder))
 }

@@ -43,7 +43,7 @@ pub struct Outcome<'a> {
     pub plan: Plan,
     /// Reports about this plan.
     pub reports: Vec<Report>,
-    /// The diagnostics of unchanged specs: reported when these were added, and shown by `inspect`.
+    /// The diagnostics of unchanged CRDs: reported when these were added, and shown by `inspect`.
     pub standing: Vec<Report>,
     /// The changes that the user must make; reported until they are made.
     pub pending: Vec<Report>,
@@ -53,7 +53,7 @@ pub struct Outcome<'a> {
     /// The command to type next.
     pub next: String,
     pub fix: FixCommand,
-    /// The number of warnings about the specs.
+    /// The number of warnings about the CRDs.
     pub warnings: usize,
 }
 
@@ -134,7 +134,7 @@ impl View {
         let warnings = outcome.warnings;
         if warnings > 0 {
             terminal.status(&format!(
-                "note: the specs have warnings ({warnings}); `cargo operator inspect` shows them"
+                "note: the CRDs have warnings ({warnings}); `cargo operator inspect` shows them"
             ));
         }
         terminal.status(self.up_to_date_line(outcome));

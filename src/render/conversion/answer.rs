@@ -26,7 +26,7 @@ pub struct Answer {
 pub struct Versions<'a> {
     pub api: &'a Api,
     /// The path of the CRD's file in the project.
-    pub spec: &'a str,
+    pub crd: &'a str,
     pub spoke: &'a Version,
     pub hub: &'a Version,
     pub facts: [&'a KindFacts; 2],
@@ -242,7 +242,7 @@ impl Versions<'_> {
         let pointer = version.schema_pointer() + &path.pointer();
         let lines = self.api.locations(&[&pointer]);
         let line = lines.first().map_or(1, |location| location.line);
-        format!("{} `{path}` ({}:{line})", version.name, self.spec)
+        format!("{} `{path}` ({}:{line})", version.name, self.crd)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
 pub struct Converted {
     pub module: String,
     /// The path of the CRD's file.
-    pub spec: String,
+    pub crd: String,
     /// The user's file.
     pub path: String,
     pub kind: String,
@@ -120,7 +120,7 @@ pub fn conversion_files(
         let version = spoke.version;
         let versions = Versions {
             api,
-            spec: &kind.spec,
+            crd: &kind.crd,
             spoke: version,
             hub,
             facts: [facts(&version.name), facts(&hub.name)],
@@ -141,7 +141,7 @@ pub fn conversion_files(
     let module = kind.module_name();
     let converted = Converted {
         path: format!("src/api/{module}/conversion.rs"),
-        spec: kind.spec.clone(),
+        crd: kind.crd.clone(),
         kind: kind.kind.clone(),
         full_name: kind.full_name(),
         hub: hub.name.clone(),
@@ -266,12 +266,12 @@ pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<St
     struct Test<'a> {
         module: &'a str,
         path: String,
-        spec: String,
+        crd: String,
     }
-    let tests = converted.iter().map(|Converted { module, spec, .. }| Test {
+    let tests = converted.iter().map(|Converted { module, crd, .. }| Test {
         module,
         path: format!("{crate_name}::api::{module}::conversion()"),
-        spec: literal(spec),
+        crd: literal(crd),
     });
     let context = Context {
         tests: tests.collect(),

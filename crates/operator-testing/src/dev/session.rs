@@ -120,8 +120,8 @@ impl Session {
             });
         }
         let conversions = self.conversions().await;
-        for spec in &self.project.specs {
-            self.apply_spec(spec, &conversions).await;
+        for crd in &self.project.crds {
+            self.apply_crd(crd, &conversions).await;
         }
         self.follow();
         if self.cluster.is_own {
@@ -189,7 +189,7 @@ impl Session {
         }
     }
 
-    async fn apply_spec(&self, path: &str, conversions: &Conversions) {
+    async fn apply_crd(&self, path: &str, conversions: &Conversions) {
         let file = self.root.join(path);
         let change = |object: &mut DynamicObject| conversions.add_to(object);
         self.cluster
@@ -339,8 +339,8 @@ impl Session {
             }
             Instruction::Changed(paths) => {
                 for path in paths.iter().filter(|path| self.is_applied(path)) {
-                    if self.project.specs.contains(path) {
-                        self.apply_spec(path, &self.conversions().await).await
+                    if self.project.crds.contains(path) {
+                        self.apply_crd(path, &self.conversions().await).await
                     } else {
                         self.apply(path, &self.root.join(path)).await
                     }
@@ -354,7 +354,7 @@ impl Session {
     /// Whether the session applies this file.
     fn is_applied(&self, path: &str) -> bool {
         let is_wanted = match path.split_once('/') {
-            Some(("crds", _)) => self.project.specs.iter().any(|spec| spec == path),
+            Some(("crds", _)) => self.project.crds.iter().any(|crd| crd == path),
             _ => {
                 self.options.samples
                     || ![FIXTURES, SAMPLES]

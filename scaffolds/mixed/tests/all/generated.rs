@@ -8,180 +8,180 @@
 fn basket_v1_matches_its_crd() {
     use mixed::api::basket::v1::Basket;
 
-    let spec = include_str!("../../crds/baskets.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Basket>(spec);
+    let crd = include_str!("../../crds/baskets.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Basket>(crd);
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Basket>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Basket>(crd, sample);
 }
 
 #[test]
 fn chronicle_v1_matches_its_crd() {
     use mixed::api::chronicle::v1::Chronicle;
 
-    let spec = include_str!("../../crds/chronicles.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Chronicle>(spec);
+    let crd = include_str!("../../crds/chronicles.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Chronicle>(crd);
     let sample = "manifests/samples/chronicles.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Chronicle>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Chronicle>(crd, sample);
 }
 
 #[test]
 fn errand_v1_matches_its_crd() {
     use mixed::api::errand::v1::Errand;
 
-    let spec = include_str!("../../crds/errands.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Errand>(spec);
+    let crd = include_str!("../../crds/errands.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Errand>(crd);
     let sample = "manifests/samples/errands.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Errand>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Errand>(crd, sample);
 }
 
 #[test]
 fn parcel_v1_matches_its_crd() {
     use mixed::api::parcel::v1::Parcel;
 
-    let spec = include_str!("../../crds/parcels.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Parcel>(spec);
+    let crd = include_str!("../../crds/parcels.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Parcel>(crd);
     let sample = "manifests/samples/parcels.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Parcel>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Parcel>(crd, sample);
 }
 
 #[test]
 fn poster_v1_matches_its_crd() {
     use mixed::api::poster::v1::Poster;
 
-    let spec = include_str!("../../crds/posters.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Poster>(spec);
+    let crd = include_str!("../../crds/posters.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Poster>(crd);
     let sample = "manifests/samples/posters.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Poster>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Poster>(crd, sample);
 }
 
 #[test]
 fn bell_v1_matches_its_crd() {
     use mixed::api::bell::v1::Bell;
 
-    let spec = include_str!("../../crds/bells.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Bell>(spec);
+    let crd = include_str!("../../crds/bells.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Bell>(crd);
     let sample = "manifests/samples/bells.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Bell>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Bell>(crd, sample);
 }
 
 #[test]
 fn kettle_v1_matches_its_crd() {
     use mixed::api::kettle::v1::Kettle;
 
-    let spec = include_str!("../../crds/kettles.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Kettle>(spec);
+    let crd = include_str!("../../crds/kettles.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Kettle>(crd);
     let sample = "manifests/samples/kettles.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Kettle>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Kettle>(crd, sample);
 }
 
 #[test]
 fn garden_v1_matches_its_crd() {
     use mixed::api::garden::v1::Garden;
 
-    let spec = include_str!("../../crds/gardens.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Garden>(spec);
+    let crd = include_str!("../../crds/gardens.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Garden>(crd);
     let sample = "manifests/samples/gardens.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Garden>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Garden>(crd, sample);
 }
 
 #[test]
 fn bundle_v1_matches_its_crd() {
     use mixed::api::bundle::v1::Bundle;
 
-    let spec = include_str!("../../crds/bundles.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Bundle>(spec);
+    let crd = include_str!("../../crds/bundles.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Bundle>(crd);
     let sample = "manifests/samples/bundles.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Bundle>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Bundle>(crd, sample);
 }
 
 #[test]
 fn echo_server_v1_matches_its_crd() {
     use mixed::api::echo_server::v1::EchoServer;
 
-    let spec = include_str!("../../crds/echoservers.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<EchoServer>(spec);
+    let crd = include_str!("../../crds/echoservers.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<EchoServer>(crd);
     let sample = "manifests/samples/echoservers.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<EchoServer>(spec, sample);
+    operator_testing::assert_sample_is_valid::<EchoServer>(crd, sample);
 }
 
 #[test]
 fn flaky_job_v1_matches_its_crd() {
     use mixed::api::flaky_job::v1::FlakyJob;
 
-    let spec = include_str!("../../crds/flakyjobs.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<FlakyJob>(spec);
+    let crd = include_str!("../../crds/flakyjobs.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<FlakyJob>(crd);
     let sample = "manifests/samples/flakyjobs.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<FlakyJob>(spec, sample);
+    operator_testing::assert_sample_is_valid::<FlakyJob>(crd, sample);
 }
 
 #[test]
 fn greeting_v1_matches_its_crd() {
     use mixed::api::greeting::v1::Greeting;
 
-    let spec = include_str!("../../crds/greetings.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Greeting>(spec);
+    let crd = include_str!("../../crds/greetings.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Greeting>(crd);
     let sample = "manifests/samples/greetings.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Greeting>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Greeting>(crd, sample);
 }
 
 #[test]
 fn hold_v1_matches_its_crd() {
     use mixed::api::hold::v1::Hold;
 
-    let spec = include_str!("../../crds/holds.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Hold>(spec);
+    let crd = include_str!("../../crds/holds.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Hold>(crd);
     let sample = "manifests/samples/holds.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Hold>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Hold>(crd, sample);
 }
 
 #[test]
 fn temp_namespace_v1_matches_its_crd() {
     use mixed::api::temp_namespace::v1::TempNamespace;
 
-    let spec = include_str!("../../crds/tempnamespaces.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<TempNamespace>(spec);
+    let crd = include_str!("../../crds/tempnamespaces.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<TempNamespace>(crd);
     let sample = "manifests/samples/tempnamespaces.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<TempNamespace>(spec, sample);
+    operator_testing::assert_sample_is_valid::<TempNamespace>(crd, sample);
 }
 
 #[test]
 fn ticker_v1_matches_its_crd() {
     use mixed::api::ticker::v1::Ticker;
 
-    let spec = include_str!("../../crds/tickers.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Ticker>(spec);
+    let crd = include_str!("../../crds/tickers.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Ticker>(crd);
     let sample = "manifests/samples/tickers.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Ticker>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Ticker>(crd, sample);
 }
 
 #[test]
 fn bucket_v1_matches_its_crd() {
     use mixed::api::bucket::v1::Bucket;
 
-    let spec = include_str!("../../crds/buckets.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Bucket>(spec);
+    let crd = include_str!("../../crds/buckets.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Bucket>(crd);
     let sample = "manifests/samples/buckets.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Bucket>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Bucket>(crd, sample);
 }
 
 #[test]
 fn machine_v1_matches_its_crd() {
     use mixed::api::machine::v1::Machine;
 
-    let spec = include_str!("../../crds/machines.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Machine>(spec);
+    let crd = include_str!("../../crds/machines.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Machine>(crd);
     let sample = "manifests/samples/machines.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Machine>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Machine>(crd, sample);
 }
 
 #[test]
 fn pod_terminator_v1_matches_its_crd() {
     use mixed::api::pod_terminator::v1::PodTerminator;
 
-    let spec = include_str!("../../crds/podterminators.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<PodTerminator>(spec);
+    let crd = include_str!("../../crds/podterminators.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<PodTerminator>(crd);
     let sample = "manifests/samples/podterminators.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<PodTerminator>(spec, sample);
+    operator_testing::assert_sample_is_valid::<PodTerminator>(crd, sample);
 }
 
 #[test]

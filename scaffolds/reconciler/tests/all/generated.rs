@@ -8,70 +8,70 @@
 fn memcached_v1alpha1_matches_its_crd() {
     use reconciler::api::memcached::v1alpha1::Memcached;
 
-    let spec = include_str!("../../crds/memcacheds.cache.example.com.yaml");
-    operator_testing::assert_is_spec::<Memcached>(spec);
+    let crd = include_str!("../../crds/memcacheds.cache.example.com.yaml");
+    operator_testing::assert_is_crd::<Memcached>(crd);
     let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Memcached>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Memcached>(crd, sample);
 }
 
 #[test]
 fn cache_policy_v1_matches_its_crd() {
     use reconciler::api::cache_policy::v1::CachePolicy;
 
-    let spec = include_str!("../../crds/cachepolicies.cache.example.com.yaml");
-    operator_testing::assert_is_spec::<CachePolicy>(spec);
+    let crd = include_str!("../../crds/cachepolicies.cache.example.com.yaml");
+    operator_testing::assert_is_crd::<CachePolicy>(crd);
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<CachePolicy>(spec, sample);
+    operator_testing::assert_sample_is_valid::<CachePolicy>(crd, sample);
 }
 
 #[test]
 fn pod_set_v1_matches_its_crd() {
     use reconciler::api::pod_set::v1::PodSet;
 
-    let spec = include_str!("../../crds/podsets.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<PodSet>(spec);
+    let crd = include_str!("../../crds/podsets.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<PodSet>(crd);
     let sample = "manifests/samples/podsets.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<PodSet>(spec, sample);
+    operator_testing::assert_sample_is_valid::<PodSet>(crd, sample);
 }
 
 #[test]
 fn subscriber_v1_matches_its_crd() {
     use reconciler::api::subscriber::v1::Subscriber;
 
-    let spec = include_str!("../../crds/subscribers.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Subscriber>(spec);
+    let crd = include_str!("../../crds/subscribers.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Subscriber>(crd);
     let sample = "manifests/samples/subscribers.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Subscriber>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Subscriber>(crd, sample);
 }
 
 #[test]
 fn namespace_label_v1_matches_its_crd() {
     use reconciler::api::namespace_label::v1::NamespaceLabel;
 
-    let spec = include_str!("../../crds/namespacelabels.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<NamespaceLabel>(spec);
+    let crd = include_str!("../../crds/namespacelabels.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<NamespaceLabel>(crd);
     let sample = "manifests/samples/namespacelabels.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<NamespaceLabel>(spec, sample);
+    operator_testing::assert_sample_is_valid::<NamespaceLabel>(crd, sample);
 }
 
 #[test]
 fn site_v1_matches_its_crd() {
     use reconciler::api::site::v1::Site;
 
-    let spec = include_str!("../../crds/sites.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Site>(spec);
+    let crd = include_str!("../../crds/sites.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Site>(crd);
     let sample = "manifests/samples/sites.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Site>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Site>(crd, sample);
 }
 
 #[test]
 fn page_v1_matches_its_crd() {
     use reconciler::api::page::v1::Page;
 
-    let spec = include_str!("../../crds/pages.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Page>(spec);
+    let crd = include_str!("../../crds/pages.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Page>(crd);
     let sample = "manifests/samples/pages.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Page>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Page>(crd, sample);
 }
 
 #[test]

@@ -13,8 +13,8 @@ fn database_loses_nothing() {
         let converted = conversion.convert(object, to);
         converted.map_err(|error| error.to_string())
     };
-    let spec = "crds/databases.programs.example.com.yaml";
-    let mut proof = ConversionProof::new(spec, conversion.crd(), convert);
+    let crd = "crds/databases.programs.example.com.yaml";
+    let mut proof = ConversionProof::new(crd, conversion.crd(), convert);
     for declared in conversion.declared() {
         let (field, example) = (declared.field(), declared.example());
         proof = proof.declared(declared.kind(), field, example);

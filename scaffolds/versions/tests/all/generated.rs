@@ -8,26 +8,26 @@
 fn database_v1alpha1_matches_its_crd() {
     use versions::api::database::v1alpha1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
 }
 
 #[test]
 fn database_v1beta1_matches_its_crd() {
     use versions::api::database::v1beta1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
 }
 
 #[test]
 fn database_v1_matches_its_crd() {
     use versions::api::database::v1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
     let sample = "manifests/samples/databases.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Database>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Database>(crd, sample);
 }
 
 #[test]

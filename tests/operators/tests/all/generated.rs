@@ -8,20 +8,20 @@
 fn page_v1_matches_its_crd() {
     use operators::api::page::v1::Page;
 
-    let spec = include_str!("../../crds/pages.web.example.com.yaml");
-    operator_testing::assert_is_spec::<Page>(spec);
+    let crd = include_str!("../../crds/pages.web.example.com.yaml");
+    operator_testing::assert_is_crd::<Page>(crd);
     let sample = "manifests/samples/pages.web.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Page>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Page>(crd, sample);
 }
 
 #[test]
 fn site_v1_matches_its_crd() {
     use operators::api::site::v1::Site;
 
-    let spec = include_str!("../../crds/sites.web.example.com.yaml");
-    operator_testing::assert_is_spec::<Site>(spec);
+    let crd = include_str!("../../crds/sites.web.example.com.yaml");
+    operator_testing::assert_is_crd::<Site>(crd);
     let sample = "manifests/samples/sites.web.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Site>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Site>(crd, sample);
 }
 
 #[test]

@@ -8,66 +8,66 @@
 fn database_v1alpha1_matches_its_crd() {
     use versions::api::database::v1alpha1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
 }
 
 #[test]
 fn database_v1beta1_matches_its_crd() {
     use versions::api::database::v1beta1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
 }
 
 #[test]
 fn database_v1_matches_its_crd() {
     use versions::api::database::v1::Database;
 
-    let spec = include_str!("../../crds/databases.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Database>(spec);
+    let crd = include_str!("../../crds/databases.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Database>(crd);
     let sample = "manifests/samples/databases.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Database>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Database>(crd, sample);
 }
 
 #[test]
 fn bundle_v1_matches_its_crd() {
     use versions::api::bundle::v1::Bundle;
 
-    let spec = include_str!("../../crds/bundles.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Bundle>(spec);
+    let crd = include_str!("../../crds/bundles.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Bundle>(crd);
     let sample = "manifests/samples/bundles.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Bundle>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Bundle>(crd, sample);
 }
 
 #[test]
 fn bucket_v1_matches_its_crd() {
     use versions::api::bucket::v1::Bucket;
 
-    let spec = include_str!("../../crds/buckets.programs.example.com.yaml");
-    operator_testing::assert_is_spec::<Bucket>(spec);
+    let crd = include_str!("../../crds/buckets.programs.example.com.yaml");
+    operator_testing::assert_is_crd::<Bucket>(crd);
     let sample = "manifests/samples/buckets.programs.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Bucket>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Bucket>(crd, sample);
 }
 
 #[test]
 fn account_v1_matches_its_crd() {
     use versions::api::account::v1::Account;
 
-    let spec = include_str!("../../crds/accounts.example.com.yaml");
-    operator_testing::assert_is_spec::<Account>(spec);
+    let crd = include_str!("../../crds/accounts.example.com.yaml");
+    operator_testing::assert_is_crd::<Account>(crd);
     let sample = "manifests/samples/accounts.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Account>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Account>(crd, sample);
 }
 
 #[test]
 fn order_v1_matches_its_crd() {
     use versions::api::order::v1::Order;
 
-    let spec = include_str!("../../crds/orders.example.com.yaml");
-    operator_testing::assert_is_spec::<Order>(spec);
+    let crd = include_str!("../../crds/orders.example.com.yaml");
+    operator_testing::assert_is_crd::<Order>(crd);
     let sample = "manifests/samples/orders.example.com.yaml";
-    operator_testing::assert_sample_is_valid::<Order>(spec, sample);
+    operator_testing::assert_sample_is_valid::<Order>(crd, sample);
 }
 
 #[test]
