@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::install::documents;
+use crate::kustomization::read;
 use crate::project::schema_faults;
 use crate::{Error, Result, Server, sample};
 
@@ -148,11 +149,4 @@ fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
     let schema = Schema::deserialize(&version_entry["schema"]["openAPIV3Schema"]);
     let schema = schema.map_err(|error| format!("its schema: {error}"))?;
     Ok(schema_faults(&schema, object))
-}
-
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http::Request;
+use http::{Request, request};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -70,13 +70,7 @@ impl Server {
     pub(crate) async fn uninstall(&self, yaml: &str) -> Result<()> {
         for mut object in documents(yaml)? {
             let path = self.path_of(&mut object).await?;
-            let request = Request::delete(path)
-                .body(Vec::new())
-                .map_err(|error| Error::Document("usable name", error.to_string()))?;
-            match self.own_client().request::<Value>(request).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                answer => drop(answer?),
-            }
+            self.send_if_found(Request::delete(path)).await?;
         }
         Ok(())
     }
@@ -89,11 +83,9 @@ impl Server {
     /// Removes a field of an object's metadata.
     pub(crate) async fn strip(&self, mut object: Value, field: &str) -> Result<()> {
         let path = self.path_of(&mut object).await?;
-        let request = Request::patch(path)
-            .header("content-type", "application/merge-patch+json")
-            .body(json!({"metadata": {field: null}}).to_string().into_bytes())
-            .map_err(|error| Error::Document("usable name", error.to_string()))?;
-        self.own_client().request::<Value>(request).await?;
+        let request = Request::patch(path).header("content-type", "application/merge-patch+json");
+        self.send(request, &json!({"metadata": {field: null}}).to_string())
+            .await?;
         Ok(())
     }
 
@@ -150,10 +142,8 @@ impl Server {
             real.claim(&path, self.fetch(&path)).await?;
         }
         let request = Request::patch(format!("{path}?{MANAGER}"))
-            .header("content-type", "application/apply-patch+yaml")
-            .body(object.to_string().into_bytes())
-            .map_err(|error| Error::Document("usable name", error.to_string()))?;
-        self.own_client().request::<Value>(request).await?;
+            .header("content-type", "application/apply-patch+yaml");
+        self.send(request, &object.to_string()).await?;
         if object["kind"] == "CustomResourceDefinition" {
             self.await_established(&path, &object).await?;
         }
@@ -195,14 +185,23 @@ impl Server {
 
     /// Reads the object at a URL path, if it exists.
     async fn fetch(&self, path: &str) -> Result<Option<Value>> {
-        let request = Request::get(path)
-            .body(Vec::new())
-            .map_err(|error| Error::Document("usable name", error.to_string()))?;
-        match self.own_client().request::<Value>(request).await {
+        self.send_if_found(Request::get(path)).await
+    }
+
+    /// Sends a request without a body; `None` if there is no object at its path.
+    async fn send_if_found(&self, request: request::Builder) -> Result<Option<Value>> {
+        match self.send(request, "").await {
             Ok(object) => Ok(Some(object)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(Error::Kube(kube::Error::Api(status))) if status.code == 404 => Ok(None),
+            Err(error) => Err(error),
         }
+    }
+
+    async fn send(&self, request: request::Builder, body: &str) -> Result<Value> {
+        let request = request
+            .body(body.as_bytes().to_vec())
+            .map_err(|error| Error::Document("usable name", error.to_string()))?;
+        Ok(self.own_client().request(request).await?)
     }
 }
 

@@ -71,6 +71,7 @@ mod project;
 mod provider;
 mod real;
 mod request_log;
+mod schedule;
 mod served;
 mod server;
 mod trial;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::pending;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::lock;
+use crate::schedule::{NamedFault, Schedule};
 
 /// How late an answer is.
 const LATE: Duration = Duration::from_secs(20);
@@ -36,8 +36,8 @@ pub(crate) enum ProviderFault {
     CrashAfter,
 }
 
-impl ProviderFault {
-    pub const ALL: [(Self, &str); 7] = [
+impl NamedFault for ProviderFault {
+    const ALL: &'static [(Self, &'static str)] = &[
         (Self::FailBefore, "fail-before"),
         (Self::FailAfter, "fail-after"),
         (Self::HangBefore, "hang-before"),
@@ -48,45 +48,6 @@ impl ProviderFault {
     ];
 }
 
-impl fmt::Display for ProviderFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names = Self::ALL.iter().filter(|(fault, _)| fault == self);
-        f.write_str(names.next().map_or("", |(_, name)| name))
-    }
-}
-
-/// Faults by the number of the call, from 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ProviderSchedule(pub BTreeMap<usize, ProviderFault>);
-
-impl fmt::Display for ProviderSchedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults: Vec<String> = self
-            .0
-            .iter()
-            .map(|(number, fault)| format!("{number}:{fault}"))
-            .collect();
-        f.write_str(&faults.join(" "))
-    }
-}
-
-impl FromStr for ProviderSchedule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let faults = text.split_whitespace().map(|word| {
-            word.split_once(':')
-                .and_then(|(number, name)| {
-                    let mut known = ProviderFault::ALL.iter();
-                    let (fault, _) = known.find(|(_, known)| *known == name)?;
-                    Some((number.parse().ok()?, *fault))
-                })
-                .ok_or_else(|| format!("{word} is not NUMBER:FAULT"))
-        });
-        Ok(Self(faults.collect::<Result<_, _>>()?))
-    }
-}
-
 /// Injects faults into the calls of a provider. [`Trial::assert_survives_provider_faults`] creates one for each run; clones share it.
 ///
 /// [`Trial::assert_survives_provider_faults`]: crate::Trial::assert_survives_provider_faults
@@ -95,7 +56,7 @@ pub struct ProviderFaults(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    schedule: ProviderSchedule,
+    schedule: Schedule<ProviderFault>,
     state: Mutex<State>,
     crash: Notify,
 }
@@ -111,7 +72,7 @@ struct State {
 }
 
 impl ProviderFaults {
-    pub(crate) fn new(schedule: ProviderSchedule) -> Self {
+    pub(crate) fn new(schedule: Schedule<ProviderFault>) -> Self {
         Self(Arc::new(Inner {
             schedule,
             ..Inner::default()
@@ -219,21 +180,5 @@ impl fmt::Debug for ProviderFaults {
         f.debug_struct("ProviderFaults")
             .field("schedule", &self.0.schedule)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_schedule_is_read_as_it_is_printed() {
-        for (index, (fault, name)) in ProviderFault::ALL.into_iter().enumerate() {
-            let text = format!("{index}:{name}");
-            let schedule: ProviderSchedule = text.parse().unwrap();
-            assert_eq!(schedule.0[&index], fault);
-            assert_eq!(schedule.to_string(), text);
-        }
-        assert!("create".parse::<ProviderSchedule>().is_err());
     }
 }

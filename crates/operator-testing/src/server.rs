@@ -171,17 +171,7 @@ impl Server {
 
     /// A server in memory, with its default namespace.
     pub(crate) fn of(server: ApiServer, namespace: &str) -> Self {
-        let backend = Backend::Memory(server);
-        let inner = Inner {
-            backend,
-            record: Record::default(),
-            namespace: namespace.to_owned(),
-            ended: Arc::default(),
-            outcomes: Outcomes::default(),
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
+        Self::with(Backend::Memory(server), namespace)
     }
 
     fn real_one(real: Real) -> Self {
@@ -191,11 +181,14 @@ impl Server {
 
     /// A real server, with its own record of requests.
     pub(crate) fn on(real: Arc<Real>, namespace: &str) -> Self {
-        let namespace = namespace.to_owned();
+        Self::with(Backend::Real(real), namespace)
+    }
+
+    fn with(backend: Backend, namespace: &str) -> Self {
         let inner = Inner {
-            backend: Backend::Real(real),
+            backend,
             record: Record::default(),
-            namespace,
+            namespace: namespace.to_owned(),
             ended: Arc::default(),
             outcomes: Outcomes::default(),
         };

@@ -30,17 +30,26 @@ fn with_exponent(float: f64) -> String {
 
 /// Formats a string as in the JSON of managed fields, which escapes HTML characters.
 pub(crate) fn text_in_json(text: &str) -> String {
+    quoted_with(text, |letter, quoted| match letter {
+        '\n' => *quoted += "\\n",
+        '\r' => *quoted += "\\r",
+        '\t' => *quoted += "\\t",
+        '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+            *quoted += &format!("\\u{:04x}", u32::from(letter));
+        }
+        letter => quoted.push(letter),
+    })
+}
+
+/// Quotes a string. `write` adds a character that is neither a quote nor a backslash.
+pub(super) fn quoted_with(text: &str, write: impl Fn(char, &mut String)) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            '\n' => quoted += "\\n",
-            '\r' => quoted += "\\r",
-            '\t' => quoted += "\\t",
-            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                quoted += &format!("\\u{:04x}", u32::from(letter));
-            }
-            letter => quoted.push(letter),
+        if matches!(letter, '"' | '\\') {
+            quoted.push('\\');
+            quoted.push(letter);
+        } else {
+            write(letter, &mut quoted);
         }
     }
     quoted.push('"');
@@ -74,25 +83,19 @@ pub(crate) fn printed(value: &Value) -> String {
 
 /// Quotes a string as Go does.
 pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            '\x07' => quoted += "\\a",
-            '\x08' => quoted += "\\b",
-            '\x0c' => quoted += "\\f",
-            '\n' => quoted += "\\n",
-            '\r' => quoted += "\\r",
-            '\t' => quoted += "\\t",
-            '\x0b' => quoted += "\\v",
-            _ if is_printed(letter) => quoted.push(letter),
-            '\0'..'\x7f' | '\x7f' => quoted += &format!("\\x{:02x}", u32::from(letter)),
-            '\u{10000}'.. => quoted += &format!("\\U{:08x}", u32::from(letter)),
-            _ => quoted += &format!("\\u{:04x}", u32::from(letter)),
-        }
-    }
-    quoted.push('"');
-    quoted
+    quoted_with(text, |letter, quoted| match letter {
+        '\x07' => *quoted += "\\a",
+        '\x08' => *quoted += "\\b",
+        '\x0c' => *quoted += "\\f",
+        '\n' => *quoted += "\\n",
+        '\r' => *quoted += "\\r",
+        '\t' => *quoted += "\\t",
+        '\x0b' => *quoted += "\\v",
+        _ if is_printed(letter) => quoted.push(letter),
+        '\0'..='\x7f' => *quoted += &format!("\\x{:02x}", u32::from(letter)),
+        '\u{10000}'.. => *quoted += &format!("\\U{:08x}", u32::from(letter)),
+        _ => *quoted += &format!("\\u{:04x}", u32::from(letter)),
+    })
 }
 
 /// Whether a character is printable.

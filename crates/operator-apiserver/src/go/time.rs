@@ -5,6 +5,8 @@
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
+use super::text::quoted_with;
+
 /// The precision of a time type.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Precision {
@@ -53,21 +55,14 @@ pub(crate) fn canonical(text: &str, precision: Precision) -> Result<Option<Strin
 
 /// Quotes a string as in Go's messages about times.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            ' '..'\u{80}' => quoted.push(letter),
-            _ => {
-                let mut bytes = [0; 4];
-                for byte in letter.encode_utf8(&mut bytes).bytes() {
-                    quoted += &format!("\\x{byte:02x}");
-                }
+    quoted_with(text, |letter, quoted| match letter {
+        ' '..'\u{80}' => quoted.push(letter),
+        _ => {
+            for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+                *quoted += &format!("\\x{byte:02x}");
             }
         }
-    }
-    quoted.push('"');
-    quoted
+    })
 }
 
 struct Reader<'a> {

@@ -4,6 +4,7 @@ pub(crate) mod builtin;
 pub(crate) mod clock;
 #[cfg(feature = "faces")]
 pub(crate) mod column;
+pub(crate) mod condition;
 pub(crate) mod failure;
 pub(crate) mod json;
 pub(crate) mod key;

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::body::{body_kind, subresource_body};
 use super::route::serve_own;
 use crate::kinds::resource::DISRUPTION_BUDGETS;
-use crate::model::json::items;
+use crate::model::condition::{condition, is_true, set_condition};
+use crate::model::json::number;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name};
 use crate::model::{Cause, Failure, Kind, Result};
@@ -150,15 +151,6 @@ fn delete_evicted(
     Ok(())
 }
 
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_default()
-}
-
-fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
-    let mut conditions = items(&object["status"]["conditions"]);
-    conditions.find(|condition| condition["type"] == type_)
-}
-
 /// Whether a budget permits the eviction of a pod that is not ready without using a disruption.
 fn spares(budget: &Value, pod: &Value) -> bool {
     let status = &budget["status"];
@@ -166,9 +158,8 @@ fn spares(budget: &Value, pod: &Value) -> bool {
         number(&status["currentHealthy"]),
         number(&status["desiredHealthy"]),
     );
-    let is_ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
     let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
-    !is_ready && (always || needs > 0 && has >= needs)
+    !is_true(pod, "Ready") && (always || needs > 0 && has >= needs)
 }
 
 /// The failure for a disruption that a budget does not permit.
@@ -244,28 +235,4 @@ fn mark(pod: &mut Value) {
         "message": "Eviction API: evicting",
     });
     set_condition(pod, condition);
-}
-
-/// Sets a condition, with the time of its last transition.
-fn set_condition(object: &mut Value, mut condition: Value) {
-    let conditions = &mut object["status"]["conditions"];
-    if conditions.is_null() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else {
-        return;
-    };
-    let at = conditions
-        .iter()
-        .position(|known| known["type"] == condition["type"]);
-    let known = at.map_or(&Value::Null, |at| &conditions[at]);
-    condition["lastTransitionTime"] = if known["status"] == condition["status"] {
-        known["lastTransitionTime"].clone()
-    } else {
-        metadata::now().into()
-    };
-    match at {
-        Some(at) => conditions[at] = condition,
-        None => conditions.push(condition),
-    }
 }

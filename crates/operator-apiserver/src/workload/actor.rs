@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::controllers::Controllers;
-use super::field::items;
 use crate::kinds::resource::{EVENTS, PODS, Resource};
+use crate::model::json::list;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Failure, Key, Result};
 use crate::read::Reply;
@@ -171,14 +171,14 @@ impl<'a> EventText<'a> {
 
 /// Adds a controller reference to an object.
 pub(super) fn own(object: &mut Value, reference: Value) {
-    let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
+    let mut owners = list(&object["metadata"], "ownerReferences").to_vec();
     owners.push(reference);
     metadata::set(object, "ownerReferences", owners);
 }
 
 /// Removes an owner reference.
 pub(super) fn disown(object: &mut Value, owner: &Value) {
-    let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
+    let mut owners = list(&object["metadata"], "ownerReferences").to_vec();
     owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
     let owners = if owners.is_empty() {
         Value::Null

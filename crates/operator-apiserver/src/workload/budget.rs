@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
 use super::enqueue::workload_of;
-use super::field::{self, condition, controller, is_ready, number, seconds};
+use super::field::{self, controller, is_ready, seconds};
 use super::{Controllers, deployment};
 use crate::kinds::resource::{PODS, REPLICA_SETS};
 use crate::model::Key;
+use crate::model::condition::condition;
 use crate::model::json::entries;
+use crate::model::json::number;
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, name, now, text};
 

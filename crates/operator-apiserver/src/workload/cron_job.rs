@@ -9,10 +9,12 @@ use tokio::time::Instant;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::controllers::Controllers;
-use super::field::{condition, items, number, reference};
+use super::field::reference;
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
 use crate::kinds::resource::JOBS;
+use crate::model::condition::condition;
+use crate::model::json::{list, number};
 use crate::model::metadata::{is_deleting, name, text};
 use crate::model::{Key, Result, clock};
 
@@ -50,7 +52,7 @@ impl Controllers<'_> {
     /// Updates the active Jobs and the time of the last success in the status.
     fn note_jobs(&mut self, cron: &mut Value, jobs: &[Value]) {
         let mut active = Vec::new();
-        for known in items(&cron["status"], "active").to_vec() {
+        for known in list(&cron["status"], "active").to_vec() {
             let job = jobs
                 .iter()
                 .find(|job| job["metadata"]["uid"] == known["uid"]);
@@ -127,7 +129,7 @@ impl Controllers<'_> {
             self.record_event(COMPONENT, cron, EventText::warning("MissSchedule", &said));
             return Ok(());
         }
-        let active = items(&cron["status"], "active").to_vec();
+        let active = list(&cron["status"], "active").to_vec();
         if spec["concurrencyPolicy"] == "Forbid" && !active.is_empty() {
             let said = "Not starting job because prior execution is running and concurrency policy is Forbid";
             self.record_event(COMPONENT, cron, EventText::normal("JobAlreadyActive", said));
@@ -152,7 +154,7 @@ impl Controllers<'_> {
             cron,
             EventText::normal("SuccessfulCreate", &format!("Created job {}", name(&job))),
         );
-        let mut active = items(&cron["status"], "active").to_vec();
+        let mut active = list(&cron["status"], "active").to_vec();
         active.push(json!({
             "apiVersion": "batch/v1",
             "kind": "Job",

@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
 use super::child::copies;
-use super::field::{
-    annotation, available_in, by_age, counts, is_over, is_ready, items, number, until_available,
-};
+use super::field::{annotation, available_in, by_age, counts, is_over, is_ready, until_available};
 use super::history::{REVISION, hash, revision_of};
 use super::pod::{fits, target};
 use super::{Controllers, template};
 use crate::kinds::resource::{NODES, PODS};
+use crate::model::json::{list, number};
 use crate::model::metadata::is_deleting;
 use crate::model::{Key, Result};
 
@@ -108,7 +107,7 @@ fn pod(set: &Value, mut pod: Value, node: &str, update: &str) -> Value {
             .for_each(|term| term["matchFields"] = json!([field])),
         None => *required = json!({"nodeSelectorTerms": [{"matchFields": [field]}]}),
     }
-    let mut tolerations = items(spec, "tolerations").to_vec();
+    let mut tolerations = list(spec, "tolerations").to_vec();
     let mut tolerated = vec![
         ("node.kubernetes.io/not-ready", "NoExecute"),
         ("node.kubernetes.io/unreachable", "NoExecute"),

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::actor::{CONTROLLERS, key};
 use super::controllers::Controllers;
-use super::field::{is_over, is_ready, items, reference};
+use super::field::{is_over, is_ready, reference};
 use crate::kinds::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS};
+use crate::model::json::list;
 use crate::model::label::selects;
 use crate::model::metadata::{self, is_deleting, name, text};
 use crate::model::{Key, Result};
@@ -141,15 +142,15 @@ fn target(pod: &Value) -> Value {
 
 /// The ports of a Service on its pods, resolving the names of container ports.
 fn ports(service: &Value, pods: &[Value]) -> Value {
-    let ports = items(&service["spec"], "ports").iter().filter_map(|port| {
+    let ports = list(&service["spec"], "ports").iter().filter_map(|port| {
         let wanted = &port["targetPort"];
         let number = match wanted.as_str() {
             None => wanted.clone(),
             Some(_) => {
                 let found = pods
                     .iter()
-                    .flat_map(|pod| items(&pod["spec"], "containers"))
-                    .flat_map(|container| items(container, "ports"))
+                    .flat_map(|pod| list(&pod["spec"], "containers"))
+                    .flat_map(|container| list(container, "ports"))
                     .find(|found| found["name"] == *wanted)?;
                 found["containerPort"].clone()
             }

@@ -6,16 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::model::clock;
+use crate::model::condition::{condition, is_true};
+use crate::model::json::list;
 use crate::model::metadata::{is_deleting, text};
-
-/// A number; 0 if it is absent.
-pub(super) fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_default()
-}
-
-pub(super) fn items<'a>(object: &'a Value, list: &str) -> &'a [Value] {
-    object[list].as_array().map_or(&[], Vec::as_slice)
-}
 
 pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
     object["metadata"]["annotations"][name]
@@ -25,7 +18,7 @@ pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
 
 /// The reference to the controller of this object.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
-    let owners = items(&object["metadata"], "ownerReferences");
+    let owners = list(&object["metadata"], "ownerReferences");
     owners.iter().find(|owner| owner["controller"] == true)
 }
 
@@ -54,12 +47,6 @@ pub(super) fn counts(counts: &[(&str, i64)]) -> Map<String, Value> {
         .collect()
 }
 
-pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
-    items(&object["status"], "conditions")
-        .iter()
-        .find(|condition| condition["type"] == type_)
-}
-
 /// Whether a pod is neither finished nor being deleted.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_over(pod) && !is_deleting(pod)
@@ -73,7 +60,7 @@ pub(super) fn is_over(pod: &Value) -> bool {
 }
 
 pub(super) fn is_ready(pod: &Value) -> bool {
-    condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
+    is_true(pod, "Ready")
 }
 
 /// The number of seconds until a ready pod has been ready for a given time.

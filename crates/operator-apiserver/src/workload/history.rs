@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
 use super::child::copies;
-use super::field::{number, reference};
+use super::field::reference;
 use super::{Controllers, template};
 use crate::kinds::resource::CONTROLLER_REVISIONS;
 use crate::model::Result;
+use crate::model::json::number;
 use crate::model::metadata::{name, text};
 
 /// The label of a pod with the revision of its template.

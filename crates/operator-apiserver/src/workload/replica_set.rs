@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
 use super::field::{
-    annotation, available_in, by_age, condition, counts, is_active, is_over, is_ready, items,
-    number, until_available,
+    annotation, available_in, by_age, counts, is_active, is_over, is_ready, until_available,
 };
 use super::{Controllers, template};
 use crate::kinds::resource::PODS;
+use crate::model::condition::condition;
+use crate::model::json::{list, number};
 use crate::model::label::selects;
 use crate::model::metadata::{is_deleting, now, text};
 use crate::model::{Failure, Key};
@@ -100,7 +101,7 @@ fn status(
     status.insert("replicas".into(), pods.len().into());
     status.insert("terminatingReplicas".into(), terminating.into());
     let known = condition(set, "ReplicaFailure");
-    let mut conditions = items(&set["status"], "conditions").to_vec();
+    let mut conditions = list(&set["status"], "conditions").to_vec();
     match (failure, known) {
         (Some(failure), None) => conditions.push(json!({
             "type": "ReplicaFailure",

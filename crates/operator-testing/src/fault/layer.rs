@@ -17,11 +17,12 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
+use super::Fault;
 use super::answer::{
     Answer, BoxError, drain, duplicate, error, late, refusal, reset, status, undecodable,
     until_cut, watched, with_message,
 };
-use super::{Fault, Schedule};
+use crate::schedule::Schedule;
 use crate::{Request, Server, lock};
 
 /// How long the server refuses connections while it restarts.
@@ -51,7 +52,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    schedule: Schedule,
+    schedule: Schedule<Fault>,
     requests: Vec<Request>,
     /// When the operator last tried to write something other than events and leases.
     last_write: Option<Instant>,
@@ -73,7 +74,7 @@ struct State {
 
 impl Faults {
     /// The faults of the requests of a user to a server.
-    pub fn new(schedule: Schedule, user: &str, server: &Server) -> Self {
+    pub fn new(schedule: Schedule<Fault>, user: &str, server: &Server) -> Self {
         let state = State {
             schedule,
             ..State::default()
@@ -97,7 +98,7 @@ impl Faults {
     }
 
     /// The faults that have not applied to a request yet.
-    pub fn remaining(&self) -> Schedule {
+    pub fn remaining(&self) -> Schedule<Fault> {
         self.lock().schedule.clone()
     }
 

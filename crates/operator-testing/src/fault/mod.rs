@@ -4,12 +4,10 @@ mod answer;
 mod layer;
 mod schedule;
 
-use std::fmt;
-use std::str::FromStr;
-
 pub(crate) use self::layer::{Faults, LEASE, is_of_webhook, lease};
-pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
+pub(crate) use self::schedule::{bounded, sampled, schedules, seed};
 use crate::Request;
+use crate::schedule::NamedFault;
 
 /// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,27 +52,29 @@ pub(crate) enum Fault {
     Undecodable,
 }
 
-const ALL: [(Fault, &str); 19] = [
-    (Fault::TooManyRequests, "429"),
-    (Fault::Conflict, "409"),
-    (Fault::ServerError, "500"),
-    (Fault::TimeoutAfter, "504"),
-    (Fault::ResetBefore, "reset-before"),
-    (Fault::ResetAfter, "reset-after"),
-    (Fault::Delay, "delay"),
-    (Fault::Duplicate, "duplicate"),
-    (Fault::Cut, "cut"),
-    (Fault::ResetWatch, "reset-watch"),
-    (Fault::Stall, "stall"),
-    (Fault::StallAfterFirst, "stall-after-first"),
-    (Fault::Late, "late"),
-    (Fault::Expire, "410"),
-    (Fault::Outage, "outage"),
-    (Fault::Restart, "restart"),
-    (Fault::Compact, "compact"),
-    (Fault::LoseLease, "lose-lease"),
-    (Fault::Undecodable, "undecodable"),
-];
+impl NamedFault for Fault {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::TooManyRequests, "429"),
+        (Self::Conflict, "409"),
+        (Self::ServerError, "500"),
+        (Self::TimeoutAfter, "504"),
+        (Self::ResetBefore, "reset-before"),
+        (Self::ResetAfter, "reset-after"),
+        (Self::Delay, "delay"),
+        (Self::Duplicate, "duplicate"),
+        (Self::Cut, "cut"),
+        (Self::ResetWatch, "reset-watch"),
+        (Self::Stall, "stall"),
+        (Self::StallAfterFirst, "stall-after-first"),
+        (Self::Late, "late"),
+        (Self::Expire, "410"),
+        (Self::Outage, "outage"),
+        (Self::Restart, "restart"),
+        (Self::Compact, "compact"),
+        (Self::LoseLease, "lose-lease"),
+        (Self::Undecodable, "undecodable"),
+    ];
+}
 
 impl Fault {
     /// Whether the client detects the fault only by a timeout, because no more data arrives.
@@ -143,39 +143,5 @@ impl Fault {
                 Self::Restart,
             ],
         }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ALL.iter().find(|(fault, _)| fault == self);
-        f.write_str(name.map_or("", |(_, name)| name))
-    }
-}
-
-impl FromStr for Fault {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        ALL.iter()
-            .find(|(_, name)| *name == text)
-            .map(|(fault, _)| *fault)
-            .ok_or_else(|| format!("`{text}` is not a fault"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faults_are_read_by_their_names() {
-        for (fault, name) in ALL {
-            assert_eq!(
-                (fault.to_string().as_str(), name.parse()),
-                (name, Ok(fault))
-            );
-        }
-        assert!("frozen".parse::<Fault>().is_err());
     }
 }

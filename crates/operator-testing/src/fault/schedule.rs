@@ -1,11 +1,10 @@
 //! Generates the schedules of faults: which requests get which fault.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
+use std::collections::BTreeSet;
 
 use super::Fault;
 use crate::Request;
+use crate::schedule::Schedule;
 
 /// The number of pairs of faults to try.
 const PAIRS: usize = 24;
@@ -13,45 +12,13 @@ const PAIRS: usize = 24;
 /// The maximum number of single faults to try. One kind of a new project has about 250; an operator with many kinds makes more requests.
 const MAX_SCHEDULES: usize = 600;
 
-/// The faults of a client's requests, by the number of the request, from 0.
-///
-/// The text form is `12:504 17:cut`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Schedule(pub BTreeMap<usize, Fault>);
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (number, fault)) in self.0.iter().enumerate() {
-            let space = if index == 0 { "" } else { " " };
-            write!(f, "{space}{number}:{fault}")?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Schedule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let one = |part: &str| {
-            let (number, fault) = part
-                .split_once(':')
-                .ok_or_else(|| format!("`{part}` is not NUMBER:FAULT"))?;
-            let number = number
-                .parse()
-                .map_err(|_| format!("`{number}` is not a number"))?;
-            Ok((number, fault.parse()?))
-        };
-        text.split_whitespace()
-            .map(one)
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
 /// All single faults of each request, and some pairs. If there are too many, or more than `FAULT_COUNT`, a selection. Faults that stall a
 /// watch are injected only into requests of a longer run.
-pub(crate) fn schedules(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+pub(crate) fn schedules(
+    requests: &[Request],
+    for_long: &[Request],
+    seed: u64,
+) -> Vec<Schedule<Fault>> {
     bounded(every(requests, for_long, seed), seed)
 }
 
@@ -84,7 +51,7 @@ fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
     }
 }
 
-fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule<Fault>> {
     let faults = |requests: &[Request]| -> Vec<(usize, Fault)> {
         let faults = requests.iter().enumerate().flat_map(|(number, request)| {
             Fault::of(request).iter().map(move |fault| (number, *fault))
@@ -96,7 +63,7 @@ fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule>
     let silence = faults(for_long).into_iter();
     single.extend(silence.filter(|(_, fault)| fault.is_silence()));
     let mut below = random(seed);
-    let mut pairs: BTreeSet<Schedule> = BTreeSet::new();
+    let mut pairs: BTreeSet<Schedule<Fault>> = BTreeSet::new();
     if requests.len() > 1 {
         while pairs.len() < PAIRS {
             let pair = [single[below(single.len())], single[below(single.len())]];
@@ -125,7 +92,7 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
 /// Some single faults for a real server, on which each run takes real time: three, or `FAULT_COUNT`. Excluded are faults that stall a
 /// watch, which take minutes to be detected, responses that arrive after the end of the run, and faults that only the server in memory
 /// supports.
-pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule> {
+pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule<Fault>> {
     let mut all = every(requests, &[], seed);
     all.retain(|schedule| {
         let mut faults = schedule.0.values();
@@ -137,17 +104,4 @@ pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule> {
 
 pub(crate) fn seed() -> u64 {
     number("FAULT_SEED").filter(|seed| *seed != 0).unwrap_or(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_schedule_survives_a_round_trip() {
-        let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
-        assert_eq!(schedule.to_string(), "3:504 17:cut");
-        assert_eq!(schedule.to_string().parse(), Ok(schedule));
-        assert!("3:boom".parse::<Schedule>().is_err());
-    }
 }

@@ -4,7 +4,8 @@ use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
 use crate::Request;
-use crate::fault::{Fault, Schedule, bounded, seed};
+use crate::fault::{Fault, bounded, seed};
+use crate::schedule::Schedule;
 
 /// How many similar requests get a fault, because the lease is renewed forever.
 const LIKE: usize = 2;
@@ -49,7 +50,7 @@ fn is_election(request: &Request) -> bool {
 }
 
 /// The lease is lost at each request, and each fault is injected into the requests for it; of similar requests, into the first few.
-fn losses(requests: &[Request]) -> Vec<Schedule> {
+fn losses(requests: &[Request]) -> Vec<Schedule<Fault>> {
     let mut losses = vec![];
     for (number, request) in requests.iter().enumerate() {
         let earlier = requests[..number].iter();

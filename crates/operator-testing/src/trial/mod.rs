@@ -23,8 +23,9 @@ use self::start::Operator;
 use self::state::differences;
 use self::undesired::parsed;
 use crate::declared::Declared;
-use crate::fault::{Schedule, sampled, schedules, seed};
+use crate::fault::{Fault, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
+use crate::schedule::Schedule;
 
 pub use self::start::{Start, StartWithProvider};
 
@@ -296,7 +297,7 @@ impl Trial {
         stage: &Stage,
         sample: &'a Sample,
         scenario: Scenario,
-        schedule: Schedule,
+        schedule: Schedule<Fault>,
     ) -> RunOptions<'a> {
         let is_silent = schedule.0.values().any(|fault| fault.is_silence());
         RunOptions {
@@ -315,7 +316,7 @@ impl Trial {
         operator: &Operator<'_>,
         baseline: &Run,
         (sample, scenario): (&Sample, Scenario),
-        schedules: &dyn Fn(&Run) -> Vec<Schedule>,
+        schedules: &dyn Fn(&Run) -> Vec<Schedule<Fault>>,
     ) {
         // long enough for periodic work, and for renewals of watches, each of which may stall
         let mut options = self.options(stage, sample, Scenario::Plain, Schedule::default());
@@ -327,7 +328,7 @@ impl Trial {
             panic!("without a fault, for long: {why}");
         }
         let nondeterministic = differences(baseline, &again);
-        let run_with = |schedule: &Schedule| {
+        let run_with = |schedule: &Schedule<Fault>| {
             let run = self.run(
                 stage,
                 operator,
@@ -339,10 +340,7 @@ impl Trial {
                 run.remaining,
             )
         };
-        if let Ok(text) = std::env::var("FAULTS") {
-            let schedule: Schedule = text
-                .parse()
-                .unwrap_or_else(|error| panic!("FAULTS: {error}"));
+        if let Some(schedule) = Schedule::from_env("FAULTS") {
             let (failure, remaining) = run_with(&schedule);
             assert_eq!(
                 remaining,
@@ -356,7 +354,7 @@ impl Trial {
         }
         let schedules = schedules(&again);
         let threads = if stage.is_real() { 1 } else { threads::all() };
-        let run = |schedule: &Schedule| run_with(schedule).0.into_iter().collect();
+        let run = |schedule: &Schedule<Fault>| run_with(schedule).0.into_iter().collect();
         let mut failures = threads::failures(threads, &schedules, &run);
         failures.dedup();
         let mut shown: Vec<String> = failures.iter().take(5).cloned().collect();

@@ -10,11 +10,12 @@ use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
 use crate::Request;
 use crate::declared::{Declared, Table, edits};
-use crate::fault::{Fault, Schedule};
+use crate::fault::Fault;
 use crate::fixture::one_object;
 use crate::install::documents;
 use crate::kustomization::kustomization;
 use crate::permission::{Permission, UnusedPermissions};
+use crate::schedule::Schedule;
 
 /// Runs that use the remaining permissions: the operator reports an object that cannot be decoded in an event, repeats a failed write, and
 /// checks whether an object exists after a write to a deleted object.

@@ -14,9 +14,10 @@ use super::start::StartWithProvider;
 use super::state::settled_state;
 use super::success::Phase;
 use super::{Sample, Trial, threads};
-use crate::fault::{Faults, Schedule};
+use crate::fault::Faults;
 use crate::install::documents;
-use crate::provider::{ProviderFault, ProviderSchedule};
+use crate::provider::ProviderFault;
+use crate::schedule::{NamedFault, Schedule};
 use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
@@ -83,11 +84,11 @@ impl Trial {
         let stage = Stage::in_memory(self);
         let samples = self.samples.iter().filter(|sample| sample.fails.is_none());
         for sample in samples {
-            let run = |schedule: &ProviderSchedule, scenario| {
+            let run = |schedule: &Schedule<ProviderFault>, scenario| {
                 self.run_provider(&stage, starting, sample, schedule, scenario)
             };
             let baselines = [Scenario::Plain, Scenario::DeleteEarly].map(|scenario| {
-                let baseline = run(&ProviderSchedule::default(), scenario);
+                let baseline = run(&Schedule::default(), scenario);
                 if let Some(why) = &baseline.failure {
                     panic!("without a fault: {why}");
                 }
@@ -101,7 +102,7 @@ impl Trial {
                     .is_some_and(|(_, things)| things.values().sum::<usize>() == 1),
                 "without a fault: there is not one thing for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
             );
-            let run_with = |schedule: &ProviderSchedule| {
+            let run_with = |schedule: &Schedule<ProviderFault>| {
                 baselines
                     .iter()
                     .filter_map(|(scenario, baseline)| {
@@ -112,9 +113,7 @@ impl Trial {
                     })
                     .collect::<Vec<_>>()
             };
-            if let Ok(text) = std::env::var("PROVIDER_FAULTS") {
-                let schedule = text.parse();
-                let schedule = schedule.unwrap_or_else(|error| panic!("PROVIDER_FAULTS: {error}"));
+            if let Some(schedule) = Schedule::from_env("PROVIDER_FAULTS") {
                 let failures = run_with(&schedule);
                 assert!(failures.is_empty(), "{}", failures.join("\n\n"));
                 continue;
@@ -128,7 +127,7 @@ impl Trial {
         stage: &Stage,
         starting: &Starting<'_>,
         sample: &Sample,
-        schedule: &ProviderSchedule,
+        schedule: &Schedule<ProviderFault>,
         scenario: Scenario,
     ) -> ProviderRun {
         stage.runtime().block_on(async {
@@ -214,7 +213,7 @@ fn counts(faults: &ProviderFaults) -> BTreeMap<String, usize> {
 }
 
 /// Each fault in each of the first calls, and a crash after each of them followed by each fault in the next call.
-fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
+fn schedules(calls: &[String]) -> Vec<Schedule<ProviderFault>> {
     let is_new = |number: &usize| {
         let equal = calls[..*number]
             .iter()
@@ -225,10 +224,10 @@ fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
     (0..calls.len())
         .filter(is_new)
         .flat_map(|number| {
-            ProviderFault::ALL.into_iter().flat_map(move |(fault, _)| {
+            ProviderFault::ALL.iter().flat_map(move |(fault, _)| {
                 let crash = (number, ProviderFault::CrashAfter);
-                let one = ProviderSchedule([(number, fault)].into());
-                let two = ProviderSchedule([crash, (number + 1, fault)].into());
+                let one = Schedule([(number, *fault)].into());
+                let two = Schedule([crash, (number + 1, *fault)].into());
                 [one, two]
             })
         })
@@ -351,21 +350,16 @@ fn objects(state: &Value) -> BTreeMap<String, String> {
     objects.collect()
 }
 
-fn report(schedule: &ProviderSchedule, scenario: Scenario, run: &ProviderRun, why: &str) -> String {
-    let injected = schedule.0.iter().map(|(number, fault)| {
-        let call = run
-            .calls
-            .get(*number)
-            .map_or("which was not made", String::as_str);
-        format!("{fault} at call {number}, {call}")
-    });
-    let injected: Vec<String> = injected.collect();
+fn report(
+    schedule: &Schedule<ProviderFault>,
+    scenario: Scenario,
+    run: &ProviderRun,
+    why: &str,
+) -> String {
     let early = match scenario {
         Scenario::DeleteEarly => ", with a sample that is deleted early",
         _ => "",
     };
-    format!(
-        "PROVIDER_FAULTS=\"{schedule}\": {}{early}\n  {why}",
-        injected.join("; ")
-    )
+    let headline = schedule.headline("PROVIDER_FAULTS", "at call", &run.calls);
+    format!("{headline}{early}\n  {why}")
 }

@@ -12,8 +12,9 @@ use super::state::{Objects, created_children, settled_state};
 use super::success::{Phase, failures};
 use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
-use crate::fault::{Faults, LEASE, Schedule, lease};
+use crate::fault::{Fault, Faults, LEASE, lease};
 use crate::install::documents;
+use crate::schedule::Schedule;
 use crate::{Request, Server};
 
 /// How often the operator may resume its requests before it counts as not settling.
@@ -41,7 +42,7 @@ pub(super) enum Scenario {
 /// The options of a run.
 pub(super) struct RunOptions<'a> {
     pub sample: &'a Sample,
-    pub schedule: Schedule,
+    pub schedule: Schedule<Fault>,
     pub scenario: Scenario,
     /// How long the operator must not write anything to count as settled.
     pub rest: Duration,
@@ -58,7 +59,7 @@ pub(super) struct Run {
     pub states: Vec<Value>,
     pub failure: Option<String>,
     /// The faults that applied to no request.
-    pub remaining: Schedule,
+    pub remaining: Schedule<Fault>,
     /// How many requests were made before the sample was deleted.
     pub requests_before_deletion: usize,
 }
@@ -412,16 +413,21 @@ pub(super) async fn settle(
     ))
 }
 
+/// The most frequent write, and how often it was requested.
+pub(super) fn most_frequent_write(requests: &[Request]) -> Option<(String, usize)> {
+    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
+    for request in requests.iter().filter(|request| request.is_work()) {
+        *writes.entry(request.to_string()).or_default() += 1;
+    }
+    writes.into_iter().max_by_key(|(_, times)| *times)
+}
+
 /// Describes the repeated requests at the end of a run: the most frequent write, which may trigger the operator, followed by a question
 /// about it; or the last requests.
 fn repeated(requests: &[Request], question: &str) -> String {
     const LAST: usize = 200;
     let last = &requests[requests.len().saturating_sub(LAST)..];
-    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
-    for request in last.iter().filter(|request| request.is_work()) {
-        *writes.entry(request.to_string()).or_default() += 1;
-    }
-    match writes.into_iter().max_by_key(|(_, times)| *times) {
+    match most_frequent_write(last) {
         Some((write, times)) if times > 1 => format!(
             "and {times} of the last {} are {write}{question}",
             last.len()
@@ -433,14 +439,7 @@ fn repeated(requests: &[Request], question: &str) -> String {
     }
 }
 
-pub(super) fn failure_report(schedule: &Schedule, run: &Run, why: &str) -> String {
-    let injected: Vec<String> = schedule
-        .0
-        .iter()
-        .map(|(number, fault)| match run.requests.get(*number) {
-            Some(request) => format!("{fault} at request {number}, {request}"),
-            None => format!("{fault} at request {number}, which was not made"),
-        })
-        .collect();
-    format!("FAULTS=\"{schedule}\": {}\n  {why}", injected.join("; "))
+pub(super) fn failure_report(schedule: &Schedule<Fault>, run: &Run, why: &str) -> String {
+    let headline = schedule.headline("FAULTS", "at request", &run.requests);
+    format!("{headline}\n  {why}")
 }

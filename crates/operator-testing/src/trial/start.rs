@@ -9,6 +9,9 @@ use kube::Client;
 
 use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
 
+/// An operator, which completes when it ends.
+type Running = BoxFuture<'static, Result<(), String>>;
+
 /// A function that starts an operator. It takes a [`Client`], the [`Outcomes`] to which the operator reports, and the [`WebhookCalls`] with
 /// which it registers its webhooks; or only the first, or the first two of these.
 ///
@@ -18,12 +21,7 @@ pub trait Start<Arguments>: Sync {
     const REPORTS: bool;
 
     /// Starts the operator. The future completes when the operator ends.
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        calls: WebhookCalls,
-    ) -> BoxFuture<'static, Result<(), String>>;
+    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookCalls) -> Running;
 }
 
 impl<F, R, E> Start<(Client, Outcomes, WebhookCalls)> for F
@@ -34,12 +32,7 @@ where
 {
     const REPORTS: bool = true;
 
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        calls: WebhookCalls,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookCalls) -> Running {
         Box::pin(self(client, outcomes, calls).map_err(|error| format!("{error:#}")))
     }
 }
@@ -52,12 +45,7 @@ where
 {
     const REPORTS: bool = true;
 
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        _calls: WebhookCalls,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    fn start(&self, client: Client, outcomes: Outcomes, _calls: WebhookCalls) -> Running {
         Box::pin(self(client, outcomes).map_err(|error| format!("{error:#}")))
     }
 }
@@ -70,12 +58,7 @@ where
 {
     const REPORTS: bool = false;
 
-    fn start(
-        &self,
-        client: Client,
-        _outcomes: Outcomes,
-        _calls: WebhookCalls,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    fn start(&self, client: Client, _outcomes: Outcomes, _calls: WebhookCalls) -> Running {
         Box::pin(self(client).map_err(|error| format!("{error:#}")))
     }
 }
@@ -91,7 +74,7 @@ pub trait StartWithProvider<World, Arguments>: Sync {
         calls: WebhookCalls,
         world: World,
         faults: ProviderFaults,
-    ) -> BoxFuture<'static, Result<(), String>>;
+    ) -> Running;
 }
 
 impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes)> for F
@@ -107,7 +90,7 @@ where
         _calls: WebhookCalls,
         world: W,
         faults: ProviderFaults,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    ) -> Running {
         let running = self(client, outcomes, world, faults);
         Box::pin(running.map_err(|error| format!("{error:#}")))
     }
@@ -126,7 +109,7 @@ where
         calls: WebhookCalls,
         world: W,
         faults: ProviderFaults,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    ) -> Running {
         let running = self(client, outcomes, calls, world, faults);
         Box::pin(running.map_err(|error| format!("{error:#}")))
     }
@@ -138,8 +121,7 @@ pub(super) struct Operator<'a> {
     pub reports: bool,
 }
 
-type Starting<'a> =
-    dyn Fn(Client, Outcomes, WebhookCalls) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
+type Starting<'a> = dyn Fn(Client, Outcomes, WebhookCalls) -> Running + Sync + 'a;
 
 impl Operator<'_> {
     /// Calls `act` with the operator that `start` starts.
@@ -151,17 +133,12 @@ impl Operator<'_> {
     }
 
     /// Starts the operator, with a client that makes its requests to `server`.
-    pub fn start(&self, client: Client, server: &Server) -> BoxFuture<'static, Result<(), String>> {
+    pub fn start(&self, client: Client, server: &Server) -> Running {
         self.start_answering(client, server, server.webhook_calls())
     }
 
     /// As [`start`](Self::start), with the calls of its webhooks.
-    pub fn start_answering(
-        &self,
-        client: Client,
-        server: &Server,
-        calls: WebhookCalls,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    pub fn start_answering(&self, client: Client, server: &Server, calls: WebhookCalls) -> Running {
         (self.start)(client, server.outcomes(), calls)
     }
 }

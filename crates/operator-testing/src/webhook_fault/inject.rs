@@ -11,8 +11,9 @@ use tokio::time::{Instant, sleep};
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
-use super::{WebhookFault, WebhookSchedule};
+use super::WebhookFault;
 use crate::lock;
+use crate::schedule::Schedule;
 
 type Webhook = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;
 
@@ -34,7 +35,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// The faults that have not begun.
-    schedule: WebhookSchedule,
+    schedule: Schedule<WebhookFault>,
     calls: Vec<String>,
     /// The fault of all calls until a time, and how many had it.
     lasting: Option<(WebhookFault, Instant, usize)>,
@@ -45,7 +46,7 @@ struct State {
 }
 
 impl WebhookFaults {
-    pub fn new(schedule: WebhookSchedule, ignored: BTreeSet<String>) -> Self {
+    pub fn new(schedule: Schedule<WebhookFault>, ignored: BTreeSet<String>) -> Self {
         let state = State {
             schedule,
             ..State::default()
@@ -62,7 +63,7 @@ impl WebhookFaults {
     }
 
     /// The faults that have not begun, because there were not enough calls.
-    pub fn remaining(&self) -> WebhookSchedule {
+    pub fn remaining(&self) -> Schedule<WebhookFault> {
         self.state().schedule.clone()
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::equivalent::Equivalent;
-use super::list;
 use super::review::Attributes;
+use crate::model::json::list;
 use crate::model::label::selects;
 use crate::model::{Failure, Result};
 use crate::store::endpoint::Endpoints;

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::equivalent::Equivalent;
 use super::hook::Hook;
-use super::list;
 use super::rule::{fits, has};
 use crate::kinds::resource::{
     ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, MUTATING_WEBHOOKS, NAMESPACES,
     Resource, VALIDATING_WEBHOOKS,
 };
+use crate::model::json::list;
 use crate::model::label::selects;
 use crate::model::metadata::name;
 use crate::model::{Failure, Key, Kind, Result};

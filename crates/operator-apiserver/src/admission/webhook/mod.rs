@@ -18,8 +18,6 @@ pub(crate) mod review;
 mod rule;
 mod validate;
 
-use serde_json::Value;
-
 use crate::model::{Failure, Result};
 use crate::request::{Request, ResourcePath};
 
@@ -59,8 +57,4 @@ impl Admission {
     pub fn refused(self) -> Failure {
         Failure::not_implemented(format!("{} for requests of controllers", self.webhook))
     }
-}
-
-fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
-    object[field].as_array().map_or(&[], Vec::as_slice)
 }

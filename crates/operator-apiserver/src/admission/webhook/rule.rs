@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::list;
 use crate::model::Kind;
+use crate::model::json::list;
 use crate::request::Request;
 
 /// Whether a rule matches one of the operations on the resource of the request, as if the request were in the version of `kind`.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::age;
+use crate::model::condition::{condition, is_true};
 use crate::model::json::items;
 use crate::model::metadata::{is_deleting, text};
 
@@ -41,19 +42,19 @@ pub(crate) fn pod(object: &Value) -> Vec<Value> {
         or_none(&status["podIPs"][0]["ip"]).into(),
         or_none(&spec["nodeName"]).into(),
         or_none(&status["nominatedNodeName"]).into(),
-        gates(spec, status).into(),
+        gates(object).into(),
     ]
 }
 
 /// The number of readiness gates that are true.
-fn gates(spec: &Value, status: &Value) -> String {
-    let gates: Vec<&Value> = items(&spec["readinessGates"]).collect();
+fn gates(pod: &Value) -> String {
+    let gates: Vec<&Value> = items(&pod["spec"]["readinessGates"]).collect();
     if gates.is_empty() {
         return "<none>".to_owned();
     }
     let open = gates.iter().filter(|gate| {
         let type_ = gate["conditionType"].as_str().unwrap_or_default();
-        condition(status, type_).is_some_and(|condition| condition["status"] == "True")
+        is_true(pod, type_)
     });
     format!("{}/{}", open.count(), gates.len())
 }
@@ -72,9 +73,8 @@ impl State {
     fn of(pod: &Value) -> Self {
         let (spec, status) = (&pod["spec"], &pod["status"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let gated = items(&status["conditions"]).any(|condition| {
-            condition["type"] == "PodScheduled" && condition["reason"] == "SchedulingGated"
-        });
+        let gated = condition(pod, "PodScheduled")
+            .is_some_and(|condition| condition["reason"] == "SchedulingGated");
         let word = match (gated, text(&status["reason"])) {
             (true, _) => "SchedulingGated".to_owned(),
             (false, reason) if reason.is_empty() => text(&status["phase"]),
@@ -90,10 +90,8 @@ impl State {
             last_restart: None,
             word,
         };
-        let is_initialized =
-            condition(status, "Initialized").is_some_and(|condition| condition["status"] == "True");
-        if state.initialize(spec, status) || is_initialized {
-            state.run(spec, status);
+        if state.initialize(spec, status) || is_true(pod, "Initialized") {
+            state.run(pod);
         }
         if is_deleting(pod) {
             if status["reason"] == "NodeLost" {
@@ -132,7 +130,8 @@ impl State {
     }
 
     /// Adds the containers of an initialized pod. Of the init containers, only sidecars count.
-    fn run(&mut self, spec: &Value, status: &Value) {
+    fn run(&mut self, pod: &Value) {
+        let (spec, status) = (&pod["spec"], &pod["status"]);
         (self.restarts, self.last_restart) = (0, None);
         let sidecars = items(&status["initContainerStatuses"]);
         for sidecar in sidecars.filter(|container| is_sidecar(init(spec, container))) {
@@ -158,8 +157,7 @@ impl State {
             }
         }
         if self.word == "Completed" {
-            let is_ready = items(&status["conditions"])
-                .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+            let is_ready = is_true(pod, "Ready");
             match error {
                 _ if is_running && is_ready => self.word = "Running".to_owned(),
                 Some(error) => self.word = error,
@@ -199,8 +197,4 @@ fn reason(ended: &Value) -> String {
             ended["exitCode"].as_i64().unwrap_or_default()
         ),
     }
-}
-
-fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
-    items(&status["conditions"]).find(|condition| condition["type"] == type_)
 }

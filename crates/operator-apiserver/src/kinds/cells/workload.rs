@@ -4,13 +4,10 @@ use serde_json::{Value, json};
 
 use super::age;
 use crate::model::clock;
-use crate::model::json::items;
+use crate::model::condition::is_true;
+use crate::model::json::{items, number};
 use crate::model::label_text::{labels, or_none, selector};
 use crate::model::metadata::{is_deleting, text};
-
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_default()
-}
 
 /// The names and images of the containers.
 fn containers(template: &Value) -> (String, String) {
@@ -24,17 +21,19 @@ fn containers(template: &Value) -> (String, String) {
     (join("name"), join("image"))
 }
 
+/// How many of the wanted pods are ready.
+fn ready(object: &Value) -> String {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (ready, wanted) = (&status["readyReplicas"], &spec["replicas"]);
+    format!("{}/{}", number(ready), number(wanted))
+}
+
 pub(crate) fn deployment(object: &Value) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let (names, images) = containers(&spec["template"]);
-    let ready = format!(
-        "{}/{}",
-        number(&status["readyReplicas"]),
-        number(&spec["replicas"])
-    );
     vec![
         text(object, "name").into(),
-        ready.into(),
+        ready(object).into(),
         number(&status["updatedReplicas"]).into(),
         number(&status["availableReplicas"]).into(),
         age(object),
@@ -60,16 +59,10 @@ pub(crate) fn replica_set(object: &Value) -> Vec<Value> {
 }
 
 pub(crate) fn stateful_set(object: &Value) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let (names, images) = containers(&spec["template"]);
-    let ready = format!(
-        "{}/{}",
-        number(&status["readyReplicas"]),
-        number(&spec["replicas"])
-    );
+    let (names, images) = containers(&object["spec"]["template"]);
     vec![
         text(object, "name").into(),
-        ready.into(),
+        ready(object).into(),
         age(object),
         names.into(),
         images.into(),
@@ -122,23 +115,20 @@ pub(crate) fn job(object: &Value) -> Vec<Value> {
 
 /// The state of a Job in a word.
 fn state(job: &Value) -> &'static str {
-    let conditions = job["status"]["conditions"].as_array();
-    let is = |type_: &str| {
-        conditions
-            .into_iter()
-            .flatten()
-            .find(|condition| condition["type"] == type_)
-            .is_some_and(|condition| condition["status"] == "True")
-    };
-    match () {
-        () if is("Complete") => "Complete",
-        () if is("Failed") => "Failed",
-        () if is_deleting(job) => "Terminating",
-        () if is("Suspended") => "Suspended",
-        () if is("FailureTarget") => "FailureTarget",
-        () if is("SuccessCriteriaMet") => "SuccessCriteriaMet",
-        () => "Running",
-    }
+    [
+        "Complete",
+        "Failed",
+        "Terminating",
+        "Suspended",
+        "FailureTarget",
+        "SuccessCriteriaMet",
+    ]
+    .into_iter()
+    .find(|state| match *state {
+        "Terminating" => is_deleting(job),
+        state => is_true(job, state),
+    })
+    .unwrap_or("Running")
 }
 
 pub(crate) fn cron_job(object: &Value) -> Vec<Value> {

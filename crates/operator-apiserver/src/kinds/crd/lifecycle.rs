@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::model::condition::set_condition;
 use crate::model::metadata::{self, finalizers, is_deleting};
 
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -85,25 +86,19 @@ pub(crate) fn terminate(object: &mut Value) {
 }
 
 pub(crate) fn set_terminating(definition: &mut Value, status: &str, reason: &str, message: &str) {
-    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else {
-        return;
-    };
-    let before = conditions
-        .iter_mut()
-        .find(|condition| condition["type"] == "Terminating");
-    let since = match &before {
-        Some(before) if before["status"] == status => before["lastTransitionTime"].clone(),
-        _ => metadata::now().into(),
-    };
-    let condition = json!({
-        "type": "Terminating",
+    set_condition(
+        definition,
+        condition("Terminating", status, reason, message),
+    );
+}
+
+/// A condition of a CRD; its time is set with it.
+pub(super) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": type_,
         "status": status,
-        "lastTransitionTime": since,
+        "lastTransitionTime": null,
         "reason": reason,
         "message": message,
-    });
-    match before {
-        Some(before) => *before = condition,
-        None => conditions.push(condition),
-    }
+    })
 }

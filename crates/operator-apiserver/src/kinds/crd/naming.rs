@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::lifecycle::condition;
+use crate::model::condition::{is_true, set_condition};
 use crate::model::json::items;
-use crate::model::metadata;
 
 /// The accepted names of other CRDs in a group.
 #[derive(Default)]
@@ -80,41 +81,15 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
     } else {
         ("False", "NotAccepted", "not all names are accepted")
     };
-    set_condition(object, "NamesAccepted", names);
-    set_condition(object, "Established", established);
+    for (type_, (status, reason, message)) in
+        [("NamesAccepted", names), ("Established", established)]
+    {
+        set_condition(object, condition(type_, status, reason, message));
+    }
     object["status"]["acceptedNames"] = accepted;
 }
 
 /// Whether the kind of a CRD is served.
 pub(crate) fn is_established(definition: &Value) -> bool {
-    let mut conditions = items(&definition["status"]["conditions"]);
-    conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
-}
-
-fn set_condition(object: &mut Value, type_: &str, (status, reason, message): (&str, &str, &str)) {
-    let conditions = &mut object["status"]["conditions"];
-    if conditions.is_null() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else {
-        return;
-    };
-    let place = conditions.iter().position(|known| known["type"] == type_);
-    let since = place
-        .filter(|place| conditions[*place]["status"] == status)
-        .map_or_else(
-            || metadata::now().into(),
-            |place| conditions[place]["lastTransitionTime"].clone(),
-        );
-    let condition = json!({
-        "type": type_,
-        "status": status,
-        "lastTransitionTime": since,
-        "reason": reason,
-        "message": message,
-    });
-    match place {
-        Some(place) => conditions[place] = condition,
-        None => conditions.push(condition),
-    }
+    is_true(definition, "Established")
 }

@@ -6,9 +6,10 @@ use super::{policy as job_policy, status as job_status};
 use crate::go::sorted;
 use crate::kinds::pod;
 use crate::kinds::rule::field::{
-    immutable, invalid, is_empty, is_same, list, non_negative, number, unsupported, without,
+    immutable, invalid, is_empty, is_same, non_negative, number, unsupported, without,
 };
 use crate::kinds::rule::selector::{self, Unreadable, Words};
+use crate::model::condition::is_true;
 use crate::model::label::selects;
 use crate::model::{Cause, metadata, name};
 
@@ -198,9 +199,7 @@ fn check_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
 fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"]["template"], &object["spec"]["template"]);
     let status = &live["status"];
-    let is_paused = list(status, "conditions")
-        .iter()
-        .any(|it| it["type"] == "Suspended" && it["status"] == "True");
+    let is_paused = is_true(live, "Suspended");
     let may_be_resized = live["spec"]["suspend"] == true
         && (is_empty(&status["startTime"]) || is_paused)
         && number(status, "active") == 0;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::go::sorted;
 use crate::model::json::entries;
+pub(crate) use crate::model::json::list;
 use crate::model::{Cause, name};
 
 pub(crate) fn is_empty(value: &Value) -> bool {
@@ -16,10 +17,6 @@ pub(crate) fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         _ => false,
     }
-}
-
-pub(crate) fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
-    object[field].as_array().map_or(&[], Vec::as_slice)
 }
 
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {

@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::controllers::Controllers;
-use super::field::{annotation, number};
+use super::field::annotation;
 use super::replica_set::{age, replicas};
 use super::template::is_same;
 use crate::kinds::resource::REPLICA_SETS;
+use crate::model::json::number;
 use crate::model::metadata::{is_deleting, name};
 use crate::model::{Key, Result};
 

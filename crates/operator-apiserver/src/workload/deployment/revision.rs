@@ -5,11 +5,13 @@ use serde_json::{Map, Value, json};
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
 use crate::model::Result;
+use crate::model::condition::condition;
 use crate::model::json::entries;
+use crate::model::json::number;
 use crate::model::metadata::{name, text};
 use crate::workload::actor::{CONTROLLERS, EventText};
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{annotation, condition, number, reference};
+use crate::workload::field::{annotation, reference};
 use crate::workload::template::{HASH, hash};
 
 /// The annotation with the revisions of a ReplicaSet before a rollback.

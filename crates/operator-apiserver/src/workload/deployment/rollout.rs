@@ -7,10 +7,11 @@ use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
 use crate::kinds::resource::PODS;
 use crate::model::Result;
+use crate::model::json::number;
 use crate::model::metadata::is_deleting;
 use crate::workload::actor::CONTROLLERS;
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{annotation, is_over, number};
+use crate::workload::field::{annotation, is_over};
 use crate::workload::replica_set::{age, replicas};
 
 impl Controllers<'_> {

@@ -6,9 +6,10 @@ use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
 use crate::kinds::resource::REPLICA_SETS;
 use crate::model::Result;
+use crate::model::json::number;
 use crate::workload::child::copies;
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{annotation, number};
+use crate::workload::field::annotation;
 use crate::workload::replica_set::{age, replicas};
 
 impl Controllers<'_> {

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use super::{Rollout, bounds, desired};
 use crate::kinds::resource::DEPLOYMENTS;
 use crate::model::Result;
+use crate::model::condition::condition;
+use crate::model::json::{list, number};
 use crate::model::metadata::{name, now};
 use crate::workload::actor::{CONTROLLERS, key};
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{self, condition, counts, items, number, seconds};
+use crate::workload::field::{self, counts, seconds};
 
 /// The type, status, reason and message of a condition.
 type Known<'a> = (&'a str, &'a str, &'a str, &'a str);
@@ -230,7 +232,7 @@ pub(super) fn set_condition(object: &mut Value, (type_, status, reason, message)
             time.clone_into(&mut since);
         }
     }
-    let mut conditions = items(&object["status"], "conditions").to_vec();
+    let mut conditions = list(&object["status"], "conditions").to_vec();
     conditions.retain(|condition| condition["type"] != type_);
     conditions.push(json!({
         "type": type_,

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{COMPONENT, Pass, TRACKING};
 use crate::kinds::resource::{JOBS, PODS};
 use crate::model::Result;
+use crate::model::json::{list, number};
 use crate::model::metadata::{finalizers, now};
 use crate::workload::actor::{CONTROLLERS, EventText, key};
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{items, number};
 
 impl Controllers<'_> {
     /// Counts finished pods and removes their finalizers. If the Job must end and no pod runs any more, finishes it.
@@ -26,7 +26,7 @@ impl Controllers<'_> {
                 failed = known + i64::try_from(stopped.count()).unwrap_or(i64::MAX);
             }
             let is_known = |known: &Value| known["type"] == target["type"];
-            let conditions = items(&job["status"], "conditions");
+            let conditions = list(&job["status"], "conditions");
             if !conditions.iter().any(is_known) {
                 let mut conditions = conditions.to_vec();
                 conditions.push(target.clone());
@@ -77,7 +77,7 @@ impl Controllers<'_> {
         if !has_failed {
             job["status"]["completionTime"] = end["lastTransitionTime"].clone();
         }
-        let mut conditions = items(&job["status"], "conditions").to_vec();
+        let mut conditions = list(&job["status"], "conditions").to_vec();
         conditions.push(end);
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::workload::field::{annotation, is_active, number};
+use crate::model::json::number;
+use crate::workload::field::{annotation, is_active};
 
 /// The annotation and label with the index of a pod.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -12,8 +12,10 @@ use self::index::Indexes;
 use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::controllers::Controllers;
-use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
+use super::field::{self, is_active, is_over, is_ready, seconds};
 use crate::kinds::resource::PODS;
+use crate::model::condition::{condition, is_true};
+use crate::model::json::{list, number};
 use crate::model::metadata::{is_deleting, now};
 use crate::model::{Key, Result};
 
@@ -116,7 +118,7 @@ impl Controllers<'_> {
 
     fn note_suspension(&mut self, job: &mut Value) {
         let is_suspended = job["spec"]["suspend"] == true;
-        let is_known = condition(job, "Suspended").is_some_and(|known| known["status"] == "True");
+        let is_known = is_true(job, "Suspended");
         let (status, reason, message) = match (is_suspended, is_known) {
             (true, false) => ("True", "JobSuspended", "Job suspended"),
             (false, true) => ("False", "JobResumed", "Job resumed"),
@@ -127,7 +129,7 @@ impl Controllers<'_> {
         } else {
             now().into()
         };
-        let mut conditions: Vec<Value> = items(&job["status"], "conditions")
+        let mut conditions: Vec<Value> = list(&job["status"], "conditions")
             .iter()
             .filter(|condition| condition["type"] != "Suspended")
             .cloned()
@@ -162,8 +164,7 @@ impl Pass {
     fn new(job: Value, pods: &[Value]) -> Self {
         let replaces = job["spec"]["podReplacementPolicy"] != "Failed";
         let has_ended = |pod: &&Value| is_over(pod) || replaces && is_deleting(pod);
-        let is_new =
-            |pod: &&Value| items(&pod["metadata"], "finalizers").contains(&TRACKING.into());
+        let is_new = |pod: &&Value| list(&pod["metadata"], "finalizers").contains(&TRACKING.into());
         let ended: Vec<Value> = pods
             .iter()
             .filter(has_ended)
@@ -206,7 +207,7 @@ impl Pass {
         }
         pods.iter()
             .filter(|pod| !is_over(pod))
-            .flat_map(|pod| items(&pod["status"], "containerStatuses"))
+            .flat_map(|pod| list(&pod["status"], "containerStatuses"))
             .map(|container| number(&container["restartCount"]))
             .sum()
     }
@@ -231,5 +232,5 @@ pub(super) fn is_finished(job: &Value) -> bool {
 }
 
 pub(super) fn has_ended(job: &Value, how: &str) -> bool {
-    condition(job, how).is_some_and(|condition| condition["status"] == "True")
+    is_true(job, how)
 }

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
+use crate::model::json::{list, number};
 use crate::model::metadata::{self, is_deleting, name, text};
 use crate::model::{Key, Result};
 use crate::workload::actor::MOST_PODS;
-use crate::workload::field::{is_ready, items, number};
+use crate::workload::field::is_ready;
 use crate::workload::pod::backoff;
 use crate::workload::{Controllers, template};
 
@@ -89,7 +90,7 @@ fn wanted(pass: &Pass, active: i64) -> i64 {
 
 fn pod(job: &Value) -> Value {
     let mut pod = template::pod(&job["spec"]["template"], job);
-    let mut finalizers = items(&pod["metadata"], "finalizers").to_vec();
+    let mut finalizers = list(&pod["metadata"], "finalizers").to_vec();
     finalizers.push(TRACKING.into());
     metadata::set(&mut pod, "finalizers", finalizers);
     pod
@@ -104,10 +105,12 @@ fn indexed(job: &Value, index: i64) -> Value {
     pod["metadata"]["labels"][INDEX] = text.as_str().into();
     pod["spec"]["hostname"] = format!("{}-{index}", name(job)).into();
     let path = format!("metadata.labels['{INDEX}']");
-    for list in ["initContainers", "containers"] {
-        let containers = pod["spec"].get_mut(list).and_then(Value::as_array_mut);
+    for containers in ["initContainers", "containers"] {
+        let containers = pod["spec"]
+            .get_mut(containers)
+            .and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten() {
-            let mut variables = items(container, "env").to_vec();
+            let mut variables = list(container, "env").to_vec();
             let source = json!({"fieldRef": {"fieldPath": path}});
             variables.push(json!({"name": "JOB_COMPLETION_INDEX", "valueFrom": source}));
             container["env"] = variables.into();

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::status::Containers;
+use crate::model::condition::condition;
+use crate::model::json::list;
 use crate::model::metadata::now;
-use crate::workload::field::{condition, items};
 
 pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
-    let names: Vec<&str> = items(&pod["spec"], "containers")
+    let names: Vec<&str> = list(&pod["spec"], "containers")
         .iter()
         .filter_map(|spec| spec["name"].as_str())
         .collect();
@@ -22,7 +23,7 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         Containers::Ended { .. } => ("False", "PodFailed", ""),
         _ => ("False", "ContainersNotReady", unready.as_str()),
     };
-    let closed: Vec<String> = items(&pod["spec"], "readinessGates")
+    let closed: Vec<String> = list(&pod["spec"], "readinessGates")
         .iter()
         .filter(|gate| {
             let type_ = gate["conditionType"].as_str().unwrap_or_default();
@@ -42,7 +43,7 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         Containers::Creating | Containers::Ended { .. } => "False",
         _ => "True",
     };
-    let initialized = if is_started || items(&pod["spec"], "initContainers").is_empty() {
+    let initialized = if is_started || list(&pod["spec"], "initContainers").is_empty() {
         ("True", "", "")
     } else {
         (
@@ -59,7 +60,7 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         ("PodScheduled", ("True", "", "")),
     ];
     let is_own = |condition: &&Value| own.iter().any(|(type_, _)| condition["type"] == *type_);
-    let others = items(&pod["status"], "conditions")
+    let others = list(&pod["status"], "conditions")
         .iter()
         .filter(|condition| !is_own(condition))
         .cloned();

@@ -20,8 +20,9 @@ use self::outcome::{Fate, Outcome};
 use self::status::Report;
 use super::actor::{EventText, KUBELET, SCHEDULER};
 use super::controllers::Controllers;
-use super::field::{is_over, is_ready, items, number};
+use super::field::{is_over, is_ready};
 use crate::model::Key;
+use crate::model::json::{list, number};
 use crate::model::metadata::{is_deleting, name, text};
 
 /// The maximum delay between two attempts.
@@ -159,7 +160,7 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     if is_over(pod) {
         return None;
     }
-    let restarts = items(&pod["status"], "containerStatuses")
+    let restarts = list(&pod["status"], "containerStatuses")
         .first()
         .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";

@@ -7,9 +7,9 @@ use super::step::MissingReference;
 use crate::kinds::pod::claims;
 use crate::kinds::resource::{CONFIG_MAPS, Resource, SECRETS, VOLUME_CLAIMS};
 use crate::model::Key;
+use crate::model::json::list;
 use crate::model::metadata::{is_deleting, text};
 use crate::workload::controllers::Controllers;
-use crate::workload::field::items;
 
 /// A reference to a ConfigMap or a Secret.
 struct Reference<'a> {
@@ -35,7 +35,7 @@ impl<'a> Reference<'a> {
     }
 
     fn with_items(mut self, source: &'a Value) -> Self {
-        let keys = items(source, "items").iter();
+        let keys = list(source, "items").iter();
         self.keys
             .extend(keys.filter_map(|item| item["key"].as_str()));
         self
@@ -50,7 +50,7 @@ fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
         secret(&volume["secret"], "secretName").map(|it| it.with_items(&volume["secret"])),
         config_map(&volume["configMap"]).map(|it| it.with_items(&volume["configMap"])),
     ];
-    let projected = items(&volume["projected"], "sources")
+    let projected = list(&volume["projected"], "sources")
         .iter()
         .flat_map(|source| {
             [
@@ -63,13 +63,13 @@ fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
 
 /// The sources of a container's variables, in the order in which a kubelet reads them.
 fn of_container(container: &Value) -> Vec<Reference<'_>> {
-    let all = items(container, "envFrom").iter().flat_map(|from| {
+    let all = list(container, "envFrom").iter().flat_map(|from| {
         [
             Reference::new(CONFIG_MAPS, &from["configMapRef"], "name"),
             Reference::new(SECRETS, &from["secretRef"], "name"),
         ]
     });
-    let single = items(container, "env").iter().flat_map(|variable| {
+    let single = list(container, "env").iter().flat_map(|variable| {
         let from = &variable["valueFrom"];
         let (config_map, secret) = (&from["configMapKeyRef"], &from["secretKeyRef"]);
         [
@@ -83,7 +83,7 @@ fn of_container(container: &Value) -> Vec<Reference<'_>> {
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     ["initContainers", "containers"]
         .into_iter()
-        .flat_map(|list| items(&pod["spec"], list))
+        .flat_map(|field| list(&pod["spec"], field))
 }
 
 /// Whether a pod waits for an object, or for a key in it.
@@ -91,7 +91,7 @@ pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
     if pod["status"]["phase"] != "Pending" {
         return false;
     }
-    let mut references = items(&pod["spec"], "volumes")
+    let mut references = list(&pod["spec"], "volumes")
         .iter()
         .flat_map(of_volume)
         .chain(containers(pod).flat_map(of_container));
@@ -102,7 +102,7 @@ pub(in crate::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
 impl Controllers<'_> {
     /// The missing objects that keep a pod on a node from starting.
     pub(super) fn missing_reference(&self, pod: &Value) -> Option<MissingReference> {
-        for volume in items(&pod["spec"], "volumes") {
+        for volume in list(&pod["spec"], "volumes") {
             let why = |it: &Reference<'_>| {
                 self.missing(pod, it, |reference, key| {
                     let kind = match reference.resource {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::status::{ADDRESS, scheduled};
 use crate::kinds::resource::{NODES, PODS};
+use crate::model::condition::condition;
 use crate::model::metadata::{is_deleting, name, now};
 use crate::workload::actor::{CONTROLLERS, KUBELET, key};
 use crate::workload::controllers::Controllers;
-use crate::workload::field::condition;
 
 const NAME: &str = "node";
 

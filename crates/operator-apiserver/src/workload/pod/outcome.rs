@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::step::MissingReference;
 use crate::kinds::resource::NAMESPACES;
 use crate::model::Key;
+use crate::model::json::list;
 use crate::model::metadata::text;
 use crate::workload::controllers::Controllers;
-use crate::workload::field::{annotation, items};
+use crate::workload::field::annotation;
 use crate::workload::settings::duration;
 
 const OUTCOME: &str = "operator-testing/outcome";
@@ -50,7 +51,7 @@ impl Controllers<'_> {
         };
         let mut images = ["initContainers", "containers"]
             .into_iter()
-            .flat_map(|list| items(&pod["spec"], list));
+            .flat_map(|field| list(&pod["spec"], field));
         let outcome = match said(OUTCOME).as_str() {
             _ if images.any(|container| is_invalid(&container["image"])) => Outcome::Unpullable,
             "ready" => Outcome::Ready,

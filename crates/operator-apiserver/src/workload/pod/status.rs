@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::condition::{condition_of, conditions};
 use super::outcome::{Fate, Outcome};
+use crate::model::condition::is_true;
+use crate::model::json::{list, number};
 use crate::model::metadata::{now, text};
-use crate::workload::field::{condition, is_over, items, number};
+use crate::workload::field::is_over;
 
 /// The address of the node.
 pub(super) const ADDRESS: &str = "10.1.0.1";
@@ -41,7 +43,7 @@ pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
     if is_over(pod) || !pod["spec"]["nodeName"].is_string() {
         return None;
     }
-    let containers = items(&pod["status"], "containerStatuses");
+    let containers = list(&pod["status"], "containerStatuses");
     let report = match fate.outcome {
         _ if containers.is_empty() && pod["status"]["phase"] == "Pending" => {
             report(pod, &Containers::Creating)
@@ -55,7 +57,7 @@ pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
 
 /// The containers start, according to the outcome.
 pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
-    let restarts = items(&pod["status"], "containerStatuses")
+    let restarts = list(&pod["status"], "containerStatuses")
         .first()
         .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";
@@ -105,7 +107,7 @@ pub(super) fn finished(pod: &Value, fate: &Fate) -> Report {
 
 /// The containers of a pod that is being deleted have stopped; `None` if the status has this already.
 pub(super) fn stopped(pod: &Value) -> Option<Report> {
-    let is_held = !items(&pod["metadata"], "finalizers").is_empty();
+    let is_held = !list(&pod["metadata"], "finalizers").is_empty();
     (is_held && !is_over(pod)).then(|| report(pod, &Containers::Ended { code: 0 }))
 }
 
@@ -126,13 +128,13 @@ pub(super) fn unschedulable(pod: &Value, why: &str) -> Value {
 }
 
 pub(super) fn is_unpullable(pod: &Value) -> bool {
-    items(&pod["status"], "containerStatuses")
+    list(&pod["status"], "containerStatuses")
         .iter()
         .any(|container| container["state"]["waiting"]["reason"] == "ImagePullBackOff")
 }
 
 pub(super) fn has_ready_containers(pod: &Value) -> bool {
-    condition(pod, "ContainersReady").is_some_and(|ready| ready["status"] == "True")
+    is_true(pod, "ContainersReady")
 }
 
 fn told(
@@ -174,27 +176,27 @@ fn report(pod: &Value, containers: &Containers) -> Report {
     }
     status["observedGeneration"] = pod["metadata"]["generation"].clone();
     let ended = Containers::Ended { code: 0 };
-    for (specs, list) in [
+    for (specs, statuses) in [
         ("initContainers", "initContainerStatuses"),
         ("containers", "containerStatuses"),
     ] {
-        let specs = items(&pod["spec"], specs);
+        let specs = list(&pod["spec"], specs);
         if specs.is_empty() {
             continue;
         }
-        let state = match (list, containers) {
+        let state = match (statuses, containers) {
             ("containerStatuses", _)
             | (_, Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_)) => {
                 containers
             }
             _ => &ended,
         };
-        let known = items(known, list);
-        let statuses = specs.iter().map(|spec| {
+        let known = list(known, statuses);
+        let reported = specs.iter().map(|spec| {
             let known = known.iter().find(|known| known["name"] == spec["name"]);
             container(spec, known.unwrap_or(&Value::Null), state)
         });
-        status[list] = statuses.collect();
+        status[statuses] = reported.collect();
     }
     Report {
         status,

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use crate::kinds::resource::VOLUME_CLAIMS;
 use crate::model::json::entries;
+use crate::model::json::list;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Key, Result};
 use crate::workload::actor::CONTROLLERS;
-use crate::workload::field::{items, reference};
+use crate::workload::field::reference;
 use crate::workload::history::REVISION;
 use crate::workload::{Controllers, template};
 
@@ -33,7 +34,7 @@ pub(super) fn pod(set: &Value, number: i64, revision: &str) -> Value {
     if service.as_str().is_some_and(|service| !service.is_empty()) {
         spec["subdomain"] = service.clone();
     }
-    let templates = items(&set["spec"], "volumeClaimTemplates");
+    let templates = list(&set["spec"], "volumeClaimTemplates");
     if !templates.is_empty() {
         let mut volumes: Vec<Value> = templates
             .iter()
@@ -43,7 +44,7 @@ pub(super) fn pod(set: &Value, number: i64, revision: &str) -> Value {
                 json!({"name": name, "persistentVolumeClaim": source})
             })
             .collect();
-        let own = items(spec, "volumes").iter();
+        let own = list(spec, "volumes").iter();
         let is_claimed = |volume: &Value| {
             templates
                 .iter()
@@ -66,7 +67,7 @@ fn claim_name(set: &Value, claim: &Value, number: i64) -> String {
 impl Controllers<'_> {
     /// Creates the missing claims of a pod.
     pub(super) fn keep_claims(&mut self, set: &Value, pod: &Value, number: i64) -> Result<()> {
-        for template in items(&set["spec"], "volumeClaimTemplates") {
+        for template in list(&set["spec"], "volumeClaimTemplates") {
             let name = claim_name(set, template, number);
             let key = claim_key(pod, &name);
             if self.state.store.find(&key).is_some() {
@@ -97,7 +98,7 @@ impl Controllers<'_> {
         if policy["whenScaled"] != "Delete" {
             return;
         }
-        for template in items(&set["spec"], "volumeClaimTemplates") {
+        for template in list(&set["spec"], "volumeClaimTemplates") {
             let key = claim_key(pod, &claim_name(set, template, number));
             let Some(claim) = self.state.store.find(&key) else {
                 continue;

@@ -8,9 +8,10 @@ use self::identity::{ordinal, pod};
 use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
 use super::controllers::Controllers;
-use super::field::{available_in, counts, is_over, is_ready, number, until_available};
+use super::field::{available_in, counts, is_over, is_ready, until_available};
 use super::history::{restored, revision_of};
 use crate::kinds::resource::PODS;
+use crate::model::json::number;
 use crate::model::metadata::{is_deleting, name};
 use crate::model::{Key, Result};
 

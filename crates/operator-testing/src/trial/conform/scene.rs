@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::run::{RunOptions, Scenario, settle};
+use super::super::run::{RunOptions, Scenario, most_frequent_write, settle};
 use super::super::stage::Stage;
 use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
-use crate::fault::{Faults, Schedule};
+use crate::fault::Faults;
 use crate::request_log::MESSAGES;
+use crate::schedule::Schedule;
 use crate::{Request, Server};
 
 pub(super) struct Scene<'a> {
@@ -183,11 +184,7 @@ const WRITES: usize = 50;
 
 /// An operator that writes a different value each time can settle by chance, if it writes the same value twice.
 fn repeated(requests: &[Request]) -> Result<(), String> {
-    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
-    for request in requests.iter().filter(|request| request.is_work()) {
-        *writes.entry(request.to_string()).or_default() += 1;
-    }
-    match writes.into_iter().max_by_key(|(_, times)| *times) {
+    match most_frequent_write(requests) {
         Some((write, times)) if times > WRITES => Err(format!(
             "it requests {times} times: {write}: does it write a different value each time?"
         )),

@@ -18,8 +18,9 @@ use super::state::{differences, settled_state};
 use super::success::Phase;
 use super::{Operator, Sample, Start, Trial, difference_to_baseline};
 use crate::Server;
-use crate::fault::{Faults, Schedule, bounded, seed};
-use crate::webhook_fault::{WebhookFault, WebhookFaults, WebhookSchedule};
+use crate::fault::{Faults, bounded, seed};
+use crate::schedule::{NamedFault, Schedule};
+use crate::webhook_fault::{WebhookFault, WebhookFaults};
 
 /// How long a run observes the operator, with the sample and after its deletion: longer than its pauses between retries.
 const DURATION: Duration = Duration::from_secs(120);
@@ -34,7 +35,7 @@ const CALLS: usize = 12;
 struct WebhookRun {
     run: Run,
     calls: Vec<String>,
-    remaining: WebhookSchedule,
+    remaining: Schedule<WebhookFault>,
     missed: BTreeSet<String>,
     /// The requests of the user, and of the operator.
     user: BTreeMap<String, Answers>,
@@ -86,14 +87,14 @@ impl Trial {
     fn survive_with(&self, stage: &Stage, operator: &Operator<'_>, sample: &Sample) {
         let run = |schedule| self.run_webhooks(stage, operator, sample, schedule);
         let [baseline, again] = [(); 2].map(|()| {
-            let baseline = run(WebhookSchedule::default());
+            let baseline = run(Schedule::default());
             if let Some(why) = &baseline.run.failure {
                 panic!("without a fault: {why}");
             }
             baseline
         });
         let nondeterministic = differences(&baseline.run, &again.run);
-        let run_with = |schedule: &WebhookSchedule| {
+        let run_with = |schedule: &Schedule<WebhookFault>| {
             let faulty = run(schedule.clone());
             let why = difference_to_baseline(&baseline.run, &faulty.run, &nondeterministic);
             let failure = why.map(|why| report::failed(schedule, &faulty, &why));
@@ -102,16 +103,14 @@ impl Trial {
             }
             (failure, faulty.remaining)
         };
-        if let Ok(text) = std::env::var("WEBHOOK_FAULTS") {
-            let schedule = text.parse();
-            let schedule = schedule.unwrap_or_else(|error| panic!("WEBHOOK_FAULTS: {error}"));
+        if let Some(schedule) = Schedule::from_env("WEBHOOK_FAULTS") {
             let (failure, remaining) = run_with(&schedule);
             if let Some(failure) = failure {
                 panic!("{failure}");
             }
             assert_eq!(
                 remaining,
-                WebhookSchedule::default(),
+                Schedule::default(),
                 "WEBHOOK_FAULTS: these faults applied to no call"
             );
             return;
@@ -131,7 +130,7 @@ impl Trial {
         stage: &Stage,
         operator: &Operator<'_>,
         sample: &Sample,
-        schedule: WebhookSchedule,
+        schedule: Schedule<WebhookFault>,
     ) -> WebhookRun {
         stage.runtime().block_on(async {
             let server = stage.server(self);
@@ -234,7 +233,7 @@ impl Trial {
 }
 
 /// Each fault in the first of equal calls; if there are many, in some of them, from the first to the last.
-fn schedules(calls: &[String]) -> Vec<WebhookSchedule> {
+fn schedules(calls: &[String]) -> Vec<Schedule<WebhookFault>> {
     let mut known = BTreeSet::new();
     let numbers: Vec<usize> = calls
         .iter()
@@ -250,8 +249,8 @@ fn schedules(calls: &[String]) -> Vec<WebhookSchedule> {
         })
         .flat_map(|number| {
             WebhookFault::ALL
-                .into_iter()
-                .map(move |(fault, _)| WebhookSchedule([(number, fault)].into()))
+                .iter()
+                .map(move |(fault, _)| Schedule([(number, *fault)].into()))
         });
     bounded(schedules.collect(), seed())
 }

@@ -4,44 +4,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::WebhookRun;
 use super::user::Answers;
-use crate::webhook_fault::WebhookSchedule;
+use crate::schedule::Schedule;
+use crate::webhook_fault::WebhookFault;
 
 /// How many of the operator's requests are shown.
 const SHOWN: usize = 8;
 
 /// A run that fails, and why.
-pub(super) fn failed(schedule: &WebhookSchedule, run: &WebhookRun, why: &str) -> String {
+pub(super) fn failed(schedule: &Schedule<WebhookFault>, run: &WebhookRun, why: &str) -> String {
     let why = format!("{why}{}", missed(&run.missed));
     let answered = answered(run).join("\n    ");
-    format!(
-        "{}\n  {why}\n  the API server answered:\n    {answered}",
-        headline(schedule, run)
-    )
+    let headline = schedule.headline("WEBHOOK_FAULTS", "from call", &run.calls);
+    format!("{headline}\n  {why}\n  the API server answered:\n    {answered}")
 }
 
 /// A run that does not fail.
-pub(super) fn survived(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
+pub(super) fn survived(schedule: &Schedule<WebhookFault>, run: &WebhookRun) -> String {
     let refused: Vec<String> = answered(run)
         .into_iter()
         .filter(|line| line.contains("refused"))
         .collect();
-    if refused.is_empty() {
-        format!("{}\n  no request was refused", headline(schedule, run))
+    let refused = if refused.is_empty() {
+        "no request was refused".to_owned()
     } else {
-        format!("{}\n  {}", headline(schedule, run), refused.join("\n  "))
-    }
-}
-
-fn headline(schedule: &WebhookSchedule, run: &WebhookRun) -> String {
-    let begun = schedule.0.iter().map(|(number, fault)| {
-        let call = run
-            .calls
-            .get(*number)
-            .map_or("which was not made", String::as_str);
-        format!("{fault} from call {number}, {call}")
-    });
-    let begun: Vec<String> = begun.collect();
-    format!("WEBHOOK_FAULTS=\"{schedule}\": {}", begun.join("; "))
+        refused.join("\n  ")
+    };
+    let headline = schedule.headline("WEBHOOK_FAULTS", "from call", &run.calls);
+    format!("{headline}\n  {refused}")
 }
 
 /// A line for each kind of request: first those of the user, then the refused ones of the operator.
