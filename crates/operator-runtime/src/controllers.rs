@@ -19,7 +19,7 @@ use crate::{
     style::Reconciler,
 };
 
-type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
+pub(crate) type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
 
 /// Creates the controller's task each time this replica becomes active.
 pub(crate) type Build = Box<dyn Fn(Identity, Wiring) -> Running + Send + Sync>;

@@ -1,52 +1,42 @@
 //! The process: sets up, runs the controllers while it is the leader, and shuts down gracefully.
 
+mod background;
 mod lead;
 mod signals;
 
-use std::{
-    collections::HashMap,
-    future::Future,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{collections::HashMap, future::Future, sync::Arc};
 
 use futures::future::BoxFuture;
 use kube::{Client, Config};
 use rustls::crypto::CryptoProvider;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::Instant};
+use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
 
-#[cfg(feature = "protected-metrics")]
-use crate::protected;
 #[cfg(feature = "webhook")]
 use crate::webhook::{self, WebhookService};
 use crate::{
-    controllers::Controllers,
-    crd::Migration,
+    controllers::{Controllers, Start},
     engine::{
         controller::Wiring,
         fan_out::FanOut,
+        identity::Identity,
         progress::Progress,
         reconciled::{Observers, Reconciled},
         shared_cache::SharedCaches,
         tasks::BackgroundTasks,
     },
     error::Fatal,
-    health::{Health, Role},
-    hook::{self, Hook},
+    health::Health,
+    hook::Hook,
     log,
     metrics::Metrics,
     probe::{Probe, Probes},
-    server,
     settings::Settings,
     setup::{Setup, value},
     shared::Shared,
 };
+use background::{Background, Listeners, Stopping};
 use lead::{Crds, lead};
-
-/// How long stop hooks may take at least.
-const SHORTEST_STOP: Duration = Duration::from_secs(1);
 
 /// An operator: runs controllers, in one replica at a time.
 ///
@@ -341,65 +331,21 @@ impl Operator {
         #[cfg(feature = "webhook")]
         let webhooks = std::mem::take(&mut controllers.webhooks);
         let controllers = controllers.identified(&name)?;
-        let listener = match listener {
-            Some(listener) => listener,
-            None => server::listen(settings.http_address).await?,
-        };
-        #[cfg(feature = "protected-metrics")]
-        let protected = match settings.metrics_address {
-            Some(address) => Some(server::listen(address).await?),
-            None => None,
-        };
+        let listeners = Listeners::open(listener, &settings).await?;
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
         let client = progress.observe(client);
         let health = Health::new(progress, settings.lease_duration, works);
-        let shutdown_timeout = settings.shutdown_timeout;
         let settings = Arc::new(settings);
 
-        let stopping: Arc<OnceLock<Instant>> = Arc::default();
-        let mut background = JoinSet::new();
-        background.spawn({
-            let health = health.clone();
-            async move { match health.beat().await {} }
-        });
-        let open_metrics = Some(metrics.clone());
-        #[cfg(feature = "protected-metrics")]
-        let open_metrics = open_metrics.filter(|_| protected.is_none());
-        let pages = server::Pages {
-            health: health.clone(),
-            probes,
-            metrics: open_metrics,
-        };
-        background.spawn(async move { match server::serve(listener, pages).await {} });
-        #[cfg(feature = "protected-metrics")]
-        if let Some(listener) = protected {
-            let gate = protected::Gate::new(client.clone());
-            let metrics = metrics.clone();
-            background
-                .spawn(async move { match protected::serve(listener, gate, metrics).await {} });
+        let stopping = Stopping::of(stop.clone());
+        let mut background = Background {
+            client: &client,
+            health: &health,
+            metrics: &metrics,
+            settings: &settings,
+            stopping: &stopping,
         }
-        background.spawn({
-            let (health, stop, stopping) = (health.clone(), stop.clone(), stopping.clone());
-            async move {
-                stop.cancelled().await;
-                info!("stopping");
-                stopping.get_or_init(Instant::now);
-                health.set_role(Role::Stopping);
-                std::future::pending().await
-            }
-        });
-        let interrupted = CancellationToken::new();
-        if settings.handle_signals {
-            let signals = signals::signals(stop.clone(), interrupted.clone());
-            background.spawn(async move { match signals.await {} });
-        }
-
-        #[cfg(unix)]
-        if let Some(parent) = settings.parent_process {
-            let stop = stop.clone();
-            background.spawn(async move { match signals::end_with(parent, stop).await {} });
-        }
-
+        .spawn(listeners, probes);
         let setup = Setup {
             client: client.clone(),
             operator: name.clone(),
@@ -408,33 +354,9 @@ impl Operator {
             values: Arc::new(values),
             metrics: metrics.clone(),
         };
-        let started = async {
-            for hook in &start_hooks {
-                hook.run(&setup).await?;
-            }
-            Ok(())
-        };
-        tokio::select! {
-            // without hooks, nothing is cut off
-            biased;
-            started = started => started?,
-            () = stop.cancelled() => return Ok(()),
-            () = interrupted.cancelled() => return Err(Fatal::Interrupted),
+        if !stopping.begin(&start_hooks, &setup).await? {
+            return Ok(());
         }
-        let finish = async |ended: Result<(), Fatal>| {
-            let begun = stopping.get().copied().unwrap_or_else(Instant::now);
-            let deadline = (begun + shutdown_timeout).max(Instant::now() + SHORTEST_STOP);
-            tokio::select! {
-                stopped = hook::stop_with(&stop_hooks, &setup, deadline) => ended.and(stopped),
-                () = interrupted.cancelled() => Err(Fatal::Interrupted),
-            }
-        };
-        let migration = (!migrated.is_empty()).then(|| Migration {
-            client: client.clone(),
-            operator: name.clone(),
-            crds: migrated,
-            rate: settings.migration_rate,
-        });
         #[cfg(feature = "webhook")]
         let webhooks = webhook::Launch {
             setup: setup.clone(),
@@ -449,7 +371,7 @@ impl Operator {
         #[cfg(feature = "webhook")]
         let webhooks = match webhooks {
             Ok(webhooks) => webhooks,
-            Err(error) => return finish(Err(error)).await,
+            Err(error) => return stopping.end(&stop_hooks, &setup, Err(error)).await,
         };
         let wiring = Wiring {
             client,
@@ -462,31 +384,8 @@ impl Operator {
             observers,
             tasks: BackgroundTasks::default(),
         };
-        let controlled = async {
-            let mut builds = vec![];
-            for (identity, start) in controllers {
-                let setup = Setup {
-                    controller: identity.name.clone(),
-                    ..setup.clone()
-                };
-                let build = tokio::select! {
-                    build = start(setup) => build,
-                    () = wiring.stop.cancelled() => return Ok(()),
-                };
-                let build = build.map_err(|error| Fatal::Setup(error.into()))?;
-                builds.push((identity, build));
-            }
-            lead(
-                wiring,
-                &name,
-                Crds {
-                    ensured: &crds,
-                    migration,
-                },
-                builds,
-            )
-            .await
-        };
+        let crds = Crds::of(&crds, migrated, &setup);
+        let controlled = control(controllers, &setup, wiring, crds);
         let work = async {
             let ended = controlled.await;
             // Last, because the API server needs them for requests of the controllers.
@@ -501,8 +400,31 @@ impl Operator {
             Some(ended) = background.join_next() => {
                 Err(ended.unwrap_or_else(|error| Fatal::Task(error.to_string())))
             }
-            () = interrupted.cancelled() => return Err(Fatal::Interrupted),
+            () = stopping.interrupted.cancelled() => return Err(Fatal::Interrupted),
         };
-        finish(ended).await
+        stopping.end(&stop_hooks, &setup, ended).await
     }
+}
+
+/// Sets the controllers up, and runs them while this replica leads.
+async fn control(
+    controllers: Vec<(Identity, Start)>,
+    setup: &Setup,
+    wiring: Wiring,
+    crds: Crds<'_>,
+) -> Result<(), Fatal> {
+    let mut builds = vec![];
+    for (identity, start) in controllers {
+        let setup = Setup {
+            controller: identity.name.clone(),
+            ..setup.clone()
+        };
+        let build = tokio::select! {
+            build = start(setup) => build,
+            () = wiring.stop.cancelled() => return Ok(()),
+        };
+        let build = build.map_err(|error| Fatal::Setup(error.into()))?;
+        builds.push((identity, build));
+    }
+    lead(wiring, &setup.operator, crds, builds).await
 }

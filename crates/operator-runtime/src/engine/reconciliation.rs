@@ -103,12 +103,23 @@ pub(crate) async fn reconcile<R: Reconciler>(
         let attempt = shared.objects.failures(&key) + 1;
         trace::describe(&span, &shared.controller_context.identity, &key, attempt);
     }
-    let reconciliation = async {
-        let reconciles = &shared.metrics.reconciles;
-        queue.start(&key);
+    let action = shared.attempt_measured(&key, object).instrument(span).await;
+    Ok(action.into())
+}
+
+impl<R: Reconciler> Reconciliations<R> {
+    /// Reconciles an object once, and records, reports and logs how that ended. Returns when to do so again.
+    async fn attempt_measured(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        object: Arc<R::Resource>,
+    ) -> Action {
+        let queue = &self.metrics.queue;
+        let reconciles = &self.metrics.reconciles;
+        queue.start(key);
         reconciles.active.inc();
         let started = Instant::now();
-        let done = AssertUnwindSafe(shared.attempt(&key, object.clone()))
+        let done = AssertUnwindSafe(self.attempt(key, object.clone()))
             .catch_unwind()
             .await;
         let done = done.unwrap_or_else(|panic| {
@@ -130,18 +141,18 @@ pub(crate) async fn reconcile<R: Reconciler>(
             Ok(Outcome::Failed(error, _)) | Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
-            let identity = &shared.controller_context.identity;
-            let observers = &shared.observers;
+            let identity = &self.controller_context.identity;
+            let observers = &self.observers;
             observers.report(identity, &*object, result, duration);
         }
         let action = match done {
             Ok(Outcome::Reconciled(action)) => {
-                shared.objects.succeed(&key);
+                self.objects.succeed(key);
                 debug!(took = ?duration, "reconciled");
                 action
             }
             Ok(Outcome::Gone) => {
-                shared.objects.succeed(&key);
+                self.objects.succeed(key);
                 Action::await_change()
             }
             Ok(Outcome::Outdated) => {
@@ -152,26 +163,23 @@ pub(crate) async fn reconcile<R: Reconciler>(
                 #[cfg(feature = "otel")]
                 trace::failed(&error);
                 debug!(took = ?duration, "{error}");
-                shared.objects.fail(&key);
+                self.objects.fail(key);
                 action
             }
-            Err(error) => shared.handle_failure(&key, &object, &error).await,
+            Err(error) => self.handle_failure(key, &object, &error).await,
         };
-        queue.done(&key);
+        queue.done(key);
         if let Some(delay) = action.delay() {
-            queue.add_after(&key, delay);
+            queue.add_after(key, delay);
         }
-        if !shared.exists(&key) {
+        if !self.exists(key) {
             // It was deleted meanwhile, and nothing reports that again.
-            shared.forget(&key);
+            self.forget(key);
         }
-        shared.metrics.failing.set(shared.objects.failing() as i64);
+        self.metrics.failing.set(self.objects.failing() as i64);
         action
-    };
-    Ok(reconciliation.instrument(span).await.into())
-}
+    }
 
-impl<R: Reconciler> Reconciliations<R> {
     /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
     pub fn trigger(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
         self.metrics.queue.add(key, || self.exists(key));

@@ -23,12 +23,25 @@ use crate::{
     health::Role,
     leader::Election,
     metrics::Metrics,
+    setup::Setup,
 };
 
 /// What the leader does about CRDs.
 pub struct Crds<'a> {
-    pub ensured: &'a [OwnCrds],
-    pub migration: Option<Migration>,
+    ensured: &'a [OwnCrds],
+    migration: Option<Migration>,
+}
+
+impl<'a> Crds<'a> {
+    pub fn of(ensured: &'a [OwnCrds], migrated: Vec<String>, setup: &Setup) -> Self {
+        let migration = (!migrated.is_empty()).then(|| Migration {
+            client: setup.client.clone(),
+            operator: setup.operator.clone(),
+            crds: migrated,
+            rate: setup.settings.migration_rate,
+        });
+        Self { ensured, migration }
+    }
 }
 
 /// Runs the controllers while this replica holds the lease, or immediately without leader election.

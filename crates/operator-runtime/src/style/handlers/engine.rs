@@ -198,6 +198,33 @@ impl<H: Handlers> Engine<H> {
 }
 
 impl<H: Handlers> Work<'_, H> {
+    /// Records what all handlers of a cause have handled, and ends its progress.
+    async fn conclude(
+        &mut self,
+        handled: Option<&Handled>,
+        journal: &Journal,
+        next: Option<Duration>,
+    ) -> Result<Action> {
+        let mut changes = BTreeMap::from([(Entry::Progress, None)]);
+        if let Some(handled) = handled {
+            let failed = journal.progress().failed();
+            let outcome = Outcome { handled, failed };
+            changes.insert(Entry::Handled, Some(text(&outcome, &self.uid)?));
+        }
+        let engine = self.engine;
+        if !engine.place.write(&*self.object, self.cx, changes).await? || !self.renew()? {
+            return Ok(Action::await_change());
+        }
+        let newest = essence(&*self.object, &engine.operator, &engine.registry.redaction)?;
+        let is_handled = handled.is_none_or(|it| it.changes(&newest).is_empty());
+        Ok(match (is_handled, next) {
+            // a change that came meanwhile
+            (false, _) => Action::requeue(Duration::ZERO),
+            (true, Some(next)) => Action::requeue(next),
+            (true, None) => Action::await_change(),
+        })
+    }
+
     /// Whether a handler is called for a cause.
     fn is_for(
         &self,
@@ -369,6 +396,14 @@ enum Pass {
     Next(Option<Duration>),
 }
 
+async fn warn_of_lost(progress: &[String], object: &impl Resource<DynamicType = ()>, cx: &Context) {
+    for problem in progress {
+        warn!("{problem}");
+        let (type_, note) = (EventType::Warning, problem.clone());
+        cx.limited_event(object, type_, "ProgressLost", note).await;
+    }
+}
+
 impl<H: Handlers> Reconciler for Engine<H> {
     type Resource = H::Resource;
     const FINALIZER: Option<&'static str> = H::FINALIZER;
@@ -376,12 +411,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
     async fn reconcile(&self, object: Arc<H::Resource>, cx: &Context) -> Result<Action> {
         let uid = object.uid().unwrap_or_default();
         let record = Record::of(&*object, &self.place)?;
-        for problem in &record.problems {
-            warn!("{problem}");
-            let (type_, note) = (EventType::Warning, problem.clone());
-            cx.limited_event(&*object, type_, "ProgressLost", note)
-                .await;
-        }
+        warn_of_lost(&record.problems, &*object, cx).await;
         let essence = essence(&*object, &self.operator, &self.registry.redaction)?;
         let memo = self.memory.with(&uid, |known| known.memo.clone());
         let background = (&self.handlers, &self.background);
@@ -390,10 +420,8 @@ impl<H: Handlers> Reconciler for Engine<H> {
             Some(handled) => handled.changes(&essence),
             None => vec![Path::from(String::new())],
         };
-        let progress = record
-            .progress
-            .clone()
-            .filter(|it| it.cause != Cause::Delete);
+        let of_cleanup = |it: &Progress| it.cause == Cause::Delete;
+        let progress = record.progress.clone().filter(|it| !of_cleanup(it));
         let is_reverted = changes.is_empty() && progress.as_ref().is_some_and(Progress::has_target);
         let cause = match &progress {
             Some(progress) => Some(progress.cause),
@@ -474,30 +502,10 @@ impl<H: Handlers> Reconciler for Engine<H> {
         let Some(cause) = cause.filter(|cause| has_ended(*cause)) else {
             return Ok(next.map_or_else(Action::await_change, Action::requeue));
         };
-        // Nobody has seen what a change that was reverted led to, if no handler has ended.
-        let has_seen = !is_reverted || journal.progress().has_seen();
         debug!(%cause, "handled");
-        let outcome = Outcome {
-            handled: &target,
-            failed: journal.progress().failed(),
-        };
-        let handled = has_seen.then(|| text(&outcome, &work.uid)).transpose()?;
-        let mut changes = BTreeMap::from([(Entry::Progress, None)]);
-        if let Some(handled) = handled {
-            changes.insert(Entry::Handled, Some(handled));
-        }
-        if !self.place.write(&*work.object, cx, changes).await? || !work.renew()? {
-            return Ok(Action::await_change());
-        }
-        let newest =
-            super::essence::essence(&*work.object, &self.operator, &self.registry.redaction)?;
-        let is_handled = !has_seen || target.changes(&newest).is_empty();
-        Ok(match (is_handled, next) {
-            // a change that came meanwhile
-            (false, _) => Action::requeue(Duration::ZERO),
-            (true, Some(next)) => Action::requeue(next),
-            (true, None) => Action::await_change(),
-        })
+        // Nobody has seen what a change that was reverted led to, if no handler has ended.
+        let handled = Some(target).filter(|_| !is_reverted || journal.progress().has_seen());
+        work.conclude(handled.as_ref(), &journal, next).await
     }
 
     async fn cleanup(&self, object: Arc<H::Resource>, cx: &Context) -> Result<()> {
