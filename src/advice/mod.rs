@@ -3,7 +3,6 @@
 pub mod affected;
 pub mod check_code;
 pub mod finalizers;
-pub mod former;
 pub mod kept_fields;
 pub mod missing_file;
 pub mod pending;

@@ -1,4 +1,5 @@
-//! `operator.lock`: the hashes of the generated files, which distinguish edited files from unchanged ones.
+//! `operator.lock`: the hashes of the generated files, which distinguish edited files from unchanged ones, and the controllers, whose
+//! finalizers remain on objects.
 
 use std::{
     borrow::Cow,
@@ -20,6 +21,9 @@ pub struct Lock {
     /// The files, by path from the project's folder, always with `/`.
     #[serde(default)]
     pub files: BTreeMap<String, Entry>,
+    /// The controllers, by the modules of their files.
+    #[serde(default)]
+    pub controllers: BTreeMap<String, ControllerEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +42,20 @@ pub struct Entry {
     /// For an adopted file, the hash of its generated version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<String>,
+}
+
+/// A controller, as the plan left it that changed the lock last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerEntry {
+    /// The group and the kind of its objects.
+    pub group: String,
+    pub kind: String,
+    /// The finalizer that the runtime takes for its own.
+    pub conventional: String,
+    /// The finalizer of its code, if it has one; `FINALIZER` if the value of the constant is not a literal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalizer: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -93,6 +111,7 @@ impl Default for Lock {
         Self {
             format: FORMAT,
             files: BTreeMap::new(),
+            controllers: BTreeMap::new(),
         }
     }
 }
@@ -122,7 +141,8 @@ impl Lock {
         }
         let lock: Self = toml_edit::de::from_str(text).map_err(invalid)?;
         // Invariant: what a plan writes or removes lies in the project
-        if let Some(path) = lock.files.keys().find(|path| !is_inside(path)) {
+        let mut paths = lock.files.keys().chain(lock.controllers.keys());
+        if let Some(path) = paths.find(|path| !is_inside(path)) {
             return Err(LockError::Path(path.clone()));
         }
         let mut names = HashMap::new();
@@ -134,43 +154,21 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Formats one line for each file, so that merges of two branches seldom conflict.
+    /// Formats one line for each file and controller, so that merges of two branches seldom conflict.
     pub fn to_text(&self) -> String {
         let mut text = format!(
-            "# The files that `cargo operator` generated. Commit this file, and do not edit it.\nformat = {}\n\n[files]\n",
+            "# The files that `cargo operator` generated. Commit this file, and do not edit it.\nformat = {}\n",
             self.format
         );
+        if !self.controllers.is_empty() {
+            text += "\n[controllers]\n";
+        }
+        for (module, entry) in &self.controllers {
+            text += &line(module, entry);
+        }
+        text += "\n[files]\n";
         for (path, entry) in &self.files {
-            let owner = match entry.owner {
-                Owner::Tool => "tool",
-                Owner::Merged => "merged",
-                Owner::Keys => "keys",
-                Owner::User => "user",
-            };
-            let hash = entry
-                .hash
-                .as_ref()
-                .map(|hash| format!(", hash = \"{hash}\""))
-                .unwrap_or_default();
-            let declined = entry
-                .declined
-                .as_ref()
-                .map(|hash| format!(", declined = \"{hash}\""))
-                .unwrap_or_default();
-            let removed = if entry.removed {
-                ", removed = true"
-            } else {
-                ""
-            };
-            let orphaned = if entry.orphaned {
-                ", orphaned = true"
-            } else {
-                ""
-            };
-            text += &format!(
-                "{} = {{ owner = \"{owner}\"{hash}{removed}{orphaned}{declined} }}\n",
-                toml_edit::Value::from(path.as_str())
-            );
+            text += &line(path, entry);
         }
         text
     }
@@ -237,6 +235,12 @@ pub fn is_inside(path: &str) -> bool {
     !path.contains(is_odd) && path.split('/').all(is_name)
 }
 
+fn line(key: &str, entry: &impl Serialize) -> String {
+    let value = entry.serialize(toml_edit::ser::ValueSerializer::new());
+    let value = value.expect("an entry has only strings and booleans");
+    format!("{} = {value}\n", toml_edit::Value::from(key))
+}
+
 fn hash(text: &str) -> String {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))
@@ -261,6 +265,15 @@ mod tests {
         lock.files.insert("src/gone.rs".into(), removed);
         let orphaned = Entry::new(Owner::Merged, "x").orphaned();
         lock.files.insert("Chart.yaml".into(), orphaned);
+        for (module, finalizer) in [("pod", Some("p/\"pod".to_owned())), ("node", None)] {
+            let controller = ControllerEntry {
+                group: String::new(),
+                kind: "Pod".into(),
+                conventional: "p/pod".into(),
+                finalizer,
+            };
+            lock.controllers.insert(module.into(), controller);
+        }
         assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
         assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));
     }
@@ -276,11 +289,15 @@ mod tests {
             ".Git/HEAD",
             "a\\u001b",
         ] {
-            let text = format!("format = 1\n[files]\n\"{path}\" = {{ owner = \"tool\" }}\n");
-            assert!(
-                matches!(Lock::read(&text), Err(LockError::Path(_))),
-                "{path}"
-            );
+            for entry in [
+                "files]\nPATH = { owner = \"tool\" }",
+                "controllers]\nPATH = { group = \"\", kind = \"Pod\", conventional = \"p/pod\" }",
+            ] {
+                let entry = entry.replace("PATH", &format!("\"{path}\""));
+                let text = format!("format = 1\n[{entry}\n");
+                let read = Lock::read(&text);
+                assert!(matches!(read, Err(LockError::Path(_))), "{text}");
+            }
         }
     }
 

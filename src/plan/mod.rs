@@ -12,7 +12,7 @@ mod resolve;
 mod tree;
 
 pub use change::{Action, Cause, Change, Conflict, Note, Plan};
-pub use lock::{Entry, Lock, LockError, Owner, is_inside};
+pub use lock::{ControllerEntry, Entry, Lock, LockError, Owner, is_inside};
 pub use make::plan;
 pub use resolve::{Resolution, ResolutionError};
 pub use tree::{BASE, File, LOCK, Ours, Tree, paths};

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{
     crd::{Api, Scope},
     types::KindFacts,
-    user_code::Wanted,
+    user_code::{self, Controller, Wanted},
 };
 
 /// All scaffolds; the first one is the default.
@@ -128,6 +128,14 @@ impl Scaffold {
     /// The scaffold of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().find(|scaffold| scaffold.name == name)
+    }
+
+    /// The trait that the text of a controller implements, and what is in its `impl` block.
+    pub fn implemented(text: &str) -> Option<(&'static Interface, Controller)> {
+        Self::all().find_map(|Self { interface, .. }| {
+            let controller = user_code::controller(text, &interface.wanted)?;
+            Some((interface, controller))
+        })
     }
 }
 

@@ -44,6 +44,17 @@ pub struct Finalizer {
     pub value: Option<String>,
 }
 
+/// The constant with the finalizer. No finalizer has this name, because names without a slash are refused.
+pub const CONSTANT: &str = "FINALIZER";
+
+impl Controller {
+    /// The name of its finalizer, or that of the constant, if its value is not a literal.
+    pub fn finalizer_name(&self) -> Option<&str> {
+        let finalizer = self.finalizer.as_ref()?;
+        Some(finalizer.value.as_deref().unwrap_or(CONSTANT))
+    }
+}
+
 /// A trait for controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
@@ -72,7 +83,7 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
     };
     for item in &block.items {
         match item {
-            ImplItem::Const(item) if item.ident == "FINALIZER" && !is_none(&item.expr) => {
+            ImplItem::Const(item) if item.ident == CONSTANT && !is_none(&item.expr) => {
                 controller.finalizer = Some(Finalizer {
                     part: part(item, item.ident.span()),
                     value: literal(&item.expr),

@@ -3,6 +3,7 @@
 
 pub mod adding;
 pub mod bundle_limits;
+mod controllers;
 pub mod evolve;
 pub mod kind_error;
 pub mod kinds;

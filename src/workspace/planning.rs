@@ -189,7 +189,10 @@ impl OpenProject {
         }
         self.resolution.check(&self.lock, ours, &tree)?;
         let tree = self.seeds_formatted(tree, ours);
-        let mut plan = plan::plan(&self.lock, ours, tree, only, &self.resolution);
+        let mut plan = plan::plan(&self.lock, ours, tree, &only, &self.resolution);
+        if only("src/controllers/mod.rs") {
+            self.record_controllers(&mut plan, ours)?;
+        }
         plan.add_sources(ours, self.sources(), &self.old_crds);
         let kept = self.kept_crds.iter().cloned();
         plan.notes.extend(kept.map(Note::Orphan));

@@ -52,7 +52,7 @@ fn a_controller_that_is_renamed_or_removed_by_hand_leaves_its_finalizer() {
 }
 
 #[test]
-fn a_file_that_was_moved_keeps_its_finalizer_and_one_that_was_deleted_may_have_had_one() {
+fn a_file_that_was_moved_keeps_its_finalizer_and_that_of_one_that_was_deleted_is_known() {
     let folder = folder();
     ok(folder.path(), "init p --controller v1/Pod --cleanup");
     let p = folder.path().join("p");
@@ -65,7 +65,7 @@ fn a_file_that_was_moved_keeps_its_finalizer_and_one_that_was_deleted_may_have_h
     is_told(
         &p,
         "regenerate",
-        "note[abandoned-finalizers]: p: src/controllers/pods.rs was deleted and its controller is removed; if it had a FINALIZER",
+        "warning[abandoned-finalizers]: p: src/controllers/pods.rs was deleted and its controller is removed; objects that have its finalizer p/pod cannot",
     );
     is_silent(&p, "regenerate");
 }
@@ -136,6 +136,32 @@ fn a_project_with_another_name_keeps_its_finalizers() {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     is_silent(&p, "regenerate");
+}
+
+#[test]
+fn an_edited_finalizer_is_no_drift_but_is_known_after_the_next_change() {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Pod --cleanup");
+    let p = folder.path().join("p");
+    set_finalizer(&p, "pod", "p/pod", "x.io/f");
+    ok(&p, "regenerate --check");
+    is_told(
+        &p,
+        "remove pod --dry-run",
+        "src/controllers/pod.rs is removed; objects that have its finalizer x.io/f cannot",
+    );
+    // one without a finalizer leaves nothing, even if nobody can read it any more
+    ok(&p, "add-controller v1/Node");
+    for file in ["pod", "node"] {
+        fs::remove_file(p.join(format!("src/controllers/{file}.rs"))).unwrap();
+    }
+    ok(&p, "regenerate");
+    is_told(
+        &p,
+        "remove pod",
+        "src/controllers/pod.rs was deleted and its controller is removed; objects that have its finalizer x.io/f cannot",
+    );
+    is_silent(&p, "remove node");
 }
 
 const DEPLOY_WITHOUT: &str = "deploy the operator with this controller but without its FINALIZER";

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::{
-    advice::finalizers::finalizer_of,
     cli::output::{uninstall_lines::Output, view::Format},
     diagnostic::{Exit, Failure},
     disk::{self, RecoveryMode},
     manifests::Role,
     operator::ResourceType,
+    scaffold::Scaffold,
     terminal::Terminal,
     uninstall::{
         Choice, Cluster, Ending, Installation, InstalledKind, Step, UninstallError, remove, survey,
@@ -214,7 +214,8 @@ impl OpenProject {
         for controller in &operator.controllers {
             let path = controller.path();
             let text = disk::read(&self.root, &path)?;
-            let written = text.and_then(|text| finalizer_of(&path, text));
+            let written = text.as_deref().and_then(Scaffold::implemented);
+            let written = written.and_then(|(_, controller)| controller.finalizer?.value);
             let finalizers =
                 std::iter::once(controller.finalizer(&self.config.name)).chain(written);
             let resource = &controller.resource;
