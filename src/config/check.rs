@@ -299,7 +299,7 @@ impl Config {
             report(ConfigProblem::TwiceModule(module.clone()), module_key);
         }
         if earlier.iter().any(|it| it.crd == kind.crd) {
-            report(ConfigProblem::Twice("crd", kind.crd.clone()), "crd");
+            report(ConfigProblem::Twice("CRD", kind.crd.clone()), "crd");
         }
         if !is_module_name(&module) {
             report(ConfigProblem::Module(module), module_key);
