@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::{
     advice::{
+        bundle_limits,
         kept_fields::{self, Listing},
         pending, pending_answers,
     },
@@ -17,7 +18,6 @@ use crate::{
     scaffold::EXISTING,
     terminal::Terminal,
     workspace::{
-        bundle_limits,
         kind_error::KindError,
         kinds::is_named,
         open::{OpenProject, ProjectArgs},
