@@ -2,7 +2,6 @@
 //! compares its CRDs with those of the last plan.
 
 pub mod adding;
-pub mod bundle_limits;
 mod controllers;
 pub mod evolve;
 pub mod kind_error;
@@ -13,5 +12,4 @@ pub mod origin;
 pub mod planning;
 pub mod recover;
 pub mod removing;
-pub mod retype;
 pub mod starter;

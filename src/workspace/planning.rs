@@ -1,21 +1,18 @@
-//! Plans the files of an open project, and reports the diagnostics about them.
+//! Renders and plans the files of an open project.
 
 use std::collections::BTreeSet;
 
 use super::{
-    bundle_limits,
     kind_error::KindError,
     open::{CONFIG, OpenProject, mistakes},
-    retype,
 };
 use crate::{
-    config::{Kind, Packaging, Place, Source, is_marked},
-    crd::Api,
-    diagnostic::{Code, Diagnostic, Failure, Location, Report, Severity},
+    config::{Kind, Place, Source, is_marked},
+    diagnostic::{Failure, Location, Report, Severity},
     disk,
-    operator::{KindId, Operator, Subject, resolve},
-    plan::{self, Action, Change, Entry, File, Note, Ours, Owner, Plan, Tree},
-    render::{self, CRDS, Rendered, STYLES, UserFiles},
+    operator::{Operator, Subject, resolve},
+    plan::{self, Entry, File, Note, Ours, Owner, Plan, Tree},
+    render::{self, Rendered, STYLES, UserFiles},
     scaffold::Scaffold,
     terminal::Terminal,
     user_code,
@@ -94,30 +91,6 @@ impl OpenProject {
         let mut others = Scaffold::all();
         let seeded = others.find(|it| is_known(&format!("{STYLES}{}/{module}", it.name)));
         Some(seeded.unwrap_or(Scaffold::first()))
-    }
-
-    /// The children that controllers delete no longer after the plan: those of kinds that are removed from `owns`, and all of them if
-    /// another scaffold deletes none.
-    pub fn abandoned(&self, plan: &Plan) -> Vec<Report> {
-        let mut reports = vec![];
-        for kind in &self.config.kinds {
-            let Some(scaffold) = kind.scaffold else {
-                continue;
-            };
-            for former in Scaffold::all().filter(|former| former.prunes) {
-                let record = format!("{STYLES}{}/{}", former.name, kind.module_name());
-                let change = plan.changes.iter().find(|change| change.path == record);
-                let Some(before) = change.and_then(|change| change.before.as_deref()) else {
-                    continue;
-                };
-                if scaffold.prunes {
-                    reports.extend(no_longer_owned(kind, before))
-                } else {
-                    reports.extend(no_longer_pruned(kind, former, scaffold, before))
-                }
-            }
-        }
-        reports
     }
 
     /// The generated files that the user deleted and did not ask for again.
@@ -263,162 +236,5 @@ impl OpenProject {
             .iter()
             .filter(|(about, it)| it.severity == Severity::Warning && is_own(*about))
             .count()
-    }
-
-    /// Notes about missing manifests, for commands that generate manifests.
-    pub fn no_image(&self) -> Option<(Subject, Diagnostic)> {
-        let config = &self.config;
-        (config.image.is_none() && self.is_runnable()).then(|| {
-            let absent = config.packaging.iter().map(|packaging| match packaging {
-                Packaging::Kustomize => "manifests/ has no Deployment of the operator",
-                Packaging::Helm => "there is no chart",
-                Packaging::Olm => "there is no bundle",
-            });
-            let absent: Vec<_> = absent.collect();
-            let diagnostic = Diagnostic {
-                code: Code::NoImage,
-                severity: Severity::Note,
-                pointer: String::new(),
-                message: "no image is set yet".into(),
-                instead: Some(absent.join(", and ")),
-                help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
-            };
-            (Subject::Operator, diagnostic)
-        })
-    }
-
-    /// Whether a plan for a project without an image lacks a package that the user asked for, or removes the Deployment.
-    pub fn misses_image(&self, plan: &Plan) -> bool {
-        let is_removed = |change: &Change| {
-            change.action == Action::Remove && change.path == "manifests/operator/deployment.yaml"
-        };
-        let mut packaging = self.config.packaging.iter();
-        packaging.any(|packaging| *packaging != Packaging::Kustomize)
-            || plan.changes.iter().any(is_removed)
-    }
-
-    /// The diagnostics of the output, of the fields that the plan retypes and of the finalizers that it abandons, with their places. Those of kinds that the plan
-    /// does not change are returned separately.
-    pub fn reports(
-        &self,
-        diagnostics: Vec<(Subject, Diagnostic)>,
-        plan: &Plan,
-    ) -> (Vec<Report>, Vec<Report>) {
-        let stays = |subject: Subject| {
-            let Subject::Kind(KindId(index)) = subject else {
-                return false;
-            };
-            let crd = format!("{CRDS}{}.yaml", self.apis[index].name());
-            let types = format!("src/api/{}/", self.config.kinds[index].module_name());
-            let is_of = |path: &str| path == crd || path.starts_with(&types);
-            !plan.changes.iter().any(|change| is_of(&change.path))
-        };
-        let (standing, new) = diagnostics
-            .into_iter()
-            .partition(|(about, _)| stays(*about));
-        let mut fresh = retype::diagnostics(self, plan);
-        fresh.extend::<Vec<_>>(new);
-        let mut reports = self.placed(fresh);
-        reports.extend(self.finalizers(plan));
-        reports.extend(bundle_limits::reports(self));
-        (reports, self.placed(standing))
-    }
-
-    /// Sorts diagnostics by kind, those of the operator last, and adds their places.
-    fn placed(&self, diagnostics: Vec<(Subject, Diagnostic)>) -> Vec<Report> {
-        let mut of_kinds = vec![vec![]; self.apis.len()];
-        let mut whole = vec![];
-        for (about, diagnostic) in diagnostics {
-            match about {
-                Subject::Kind(KindId(index)) => of_kinds[index].push(diagnostic),
-                Subject::Operator => whole.push(Report::of(&self.config.name, diagnostic, None)),
-            }
-        }
-        self.apis
-            .iter()
-            .zip(of_kinds)
-            .flat_map(|(api, diagnostics)| placed(api, diagnostics))
-            .chain(whole)
-            .collect()
-    }
-}
-
-/// The diagnostics of a CRD, with their places.
-pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
-    let pointers: Vec<&str> = diagnostics
-        .iter()
-        .map(|diagnostic| diagnostic.pointer.as_str())
-        .collect();
-    let locations: Vec<Location> = match pointers.as_slice() {
-        [] => vec![],
-        pointers => api.locations(pointers),
-    };
-    let name = format!("{}.{}", api.names.kind, api.group);
-    diagnostics
-        .into_iter()
-        .zip(locations)
-        .map(|(diagnostic, location)| Report::of(&name, diagnostic, Some(location)))
-        .collect()
-}
-
-/// The kinds of children that were removed from `owns`. Another version of a kind has the same objects.
-fn no_longer_owned(kind: &Kind, before: &str) -> Vec<Report> {
-    let objects = |name: &str| {
-        let (api, kind) = name.rsplit_once('/').unwrap_or_default();
-        let group = api.rsplit_once('/').map_or("", |(group, _)| group);
-        let kind = kind.split(':').next().unwrap_or_default();
-        (group.to_owned(), kind.to_owned())
-    };
-    let is_owned = |name: &str| {
-        kind.owns
-            .iter()
-            .any(|owned| objects(&owned.kind) == objects(name))
-    };
-    let gone = before.lines().filter(|name| !is_owned(name));
-    let report = |name: &str| {
-        abandoned_children(
-            kind,
-            format!(
-                "{name} was removed from `owns`: the operator no longer deletes objects of this kind"
-            ),
-            format!(
-                "to delete them, first deploy an operator that still owns {name}, and whose `desired` returns none"
-            ),
-        )
-    };
-    gone.map(report).collect()
-}
-
-/// All children, of a kind whose scaffold is now another.
-fn no_longer_pruned(
-    kind: &Kind,
-    former: &Scaffold,
-    scaffold: &Scaffold,
-    before: &str,
-) -> Option<Report> {
-    let owned: Vec<&str> = before.lines().collect();
-    (!owned.is_empty()).then(|| {
-        abandoned_children(
-            kind,
-            format!(
-                "the scaffold is {:?} and no longer {:?}: the operator no longer deletes children that are not desired ({})",
-                scaffold.name,
-                former.name,
-                owned.join(", ")
-            ),
-            "delete them in the controller".into(),
-        )
-    })
-}
-
-fn abandoned_children(kind: &Kind, message: String, help: String) -> Report {
-    Report {
-        severity: Severity::Warning,
-        code: Some(Code::AbandonedChildren),
-        subject: Some(kind.full_name()),
-        message,
-        location: None,
-        instead: Some("existing children remain until their owner is deleted".into()),
-        help: Some(help),
     }
 }

@@ -155,7 +155,7 @@ fn an_edited_finalizer_is_no_drift_but_is_known_after_the_next_change() {
     for file in ["pod", "node"] {
         fs::remove_file(p.join(format!("src/controllers/{file}.rs"))).unwrap();
     }
-    ok(&p, "regenerate");
+    ok(&p, "add-controller v1/Secret");
     is_told(
         &p,
         "remove pod",

@@ -2,6 +2,7 @@
 
 use crate::{
     advice::{
+        bundle_limits,
         kept_fields::{self, Listing},
         pending, pending_answers,
     },
@@ -13,7 +14,6 @@ use crate::{
     plan::Plan,
     terminal::Terminal,
     workspace::{
-        bundle_limits,
         kind_error::KindError,
         kinds::is_named,
         open::{OpenProject, ProjectArgs},

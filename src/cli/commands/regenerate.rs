@@ -63,7 +63,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let (mut reports, mut standing) = open.reports(diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
-    reports.extend(open.abandoned(&plan));
+    reports.extend(open.abandoned_children(&plan));
     let (new, old) = kept_fields::by_plan(&converted, &plan);
     reports.extend(kept_fields::reports(&open, &plan, new, Listing::Short)?);
     standing.extend(kept_fields::reports(&open, &plan, old, Listing::Short)?);

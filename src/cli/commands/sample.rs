@@ -6,11 +6,12 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::{
+    advice::by_plan::placed,
     crd::{Api, Version},
     diagnostic::{Exit, Failure},
     render::{self, NoSample},
     terminal::Terminal,
-    workspace::{kind_error::KindError, kinds, planning::placed},
+    workspace::{kind_error::KindError, kinds},
 };
 
 /// Print a sample of each kind, or arbitrary valid objects that cover every field, enum value and limit

@@ -7,6 +7,7 @@ use std::{
 
 use super::resolve::Resolve;
 use crate::{
+    advice::by_plan::placed,
     cli::output::{
         lines::FixCommand,
         view::{Outcome, View},
@@ -21,9 +22,7 @@ use crate::{
     },
     terminal::Terminal,
     types::{self, SchemaMode},
-    workspace::{
-        evolve::Evolution, kind_error::KindError, kinds, planning::placed, recover::recover,
-    },
+    workspace::{evolve::Evolution, kind_error::KindError, kinds, recover::recover},
 };
 
 /// Print the Rust types of CRDs; they need only kube, k8s-openapi (with schemars), schemars, serde and serde_json

@@ -1,9 +1,9 @@
 //! Reports settings in `operator.toml` that a bundle of OLM cannot hold.
 
-use super::open::OpenProject;
 use crate::{
     config::{Packaging, Place, Webhook},
     diagnostic::{Code, Report, Severity},
+    workspace::open::OpenProject,
 };
 
 /// A setting of webhooks that OLM lacks: its key, whether a webhook has it, and the note.

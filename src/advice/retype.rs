@@ -2,7 +2,6 @@
 
 use operator_schema::{Schema, SchemaOrBool, pointer};
 
-use super::open::OpenProject;
 use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     operator::{KindId, Subject},
@@ -10,6 +9,7 @@ use crate::{
     render::RECORD,
     rust::version_module,
     types,
+    workspace::open::OpenProject,
 };
 
 /// The diagnostics, by kind.
