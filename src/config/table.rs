@@ -123,7 +123,7 @@ impl From<RawNamespaces> for Namespaces {
 }
 
 /// One kind of the project.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
     pub kind: String,
@@ -203,7 +203,7 @@ impl Kind {
 }
 
 /// A controller of a kind that exists without the operator: a built-in one, or one of which the project has only types.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedController {
     /// Distinguishes it in metrics, field managers and finalizers, because a kind may have several controllers.

@@ -212,7 +212,8 @@ impl Api {
             .collect()
     }
 
-    /// What to report of a CRD that something else installs, and of one that is installed although it is uncertain whether it can be.
+    /// What to report of a CRD besides what the API server refuses: of one that something else installs, and of one that is installed although
+    /// it is uncertain whether it can be. [`refusals`](Self::refusals) has the errors of the operator's own.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         self.refused
             .iter()

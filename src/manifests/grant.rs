@@ -71,9 +71,8 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
         let status = format!("{plural}/status");
         needs.push((objects.clone(), rule(group, &[&status], &["patch"])));
     }
-    let owned = controller.owns.iter().map(|it| (&it.related, &children));
-    let others = controller.watches.iter().chain(&controller.reads);
-    for (related, places) in owned.chain(others.map(|it| (it, &watched))) {
+    for (key, related) in controller.requested() {
+        let places = if key == "owns" { &children } else { &watched };
         let Related {
             resource, verbs, ..
         } = related;

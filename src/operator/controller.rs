@@ -88,6 +88,15 @@ impl Controller {
         }
     }
 
+    /// The kinds of whose objects it makes requests, each with the key that names it. Its permissions, what OLM requires and what the tests
+    /// check follow from them.
+    pub fn requested(&self) -> impl Iterator<Item = (&'static str, &Related)> {
+        let children = self.owns.iter().map(|child| ("owns", &child.related));
+        let watched = self.watches.iter().map(|watched| ("watches", watched));
+        let read = self.reads.iter().map(|read| ("reads", read));
+        children.chain(watched).chain(read)
+    }
+
     pub fn scope(&self) -> Scope {
         if self.resource.namespaced {
             Scope::Namespaced

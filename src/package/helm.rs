@@ -199,7 +199,7 @@ fn deployment(operator: &Operator<'_>, value: &mut Value, marks: &Placeholders) 
     metadata["labels"] = marks.name(Form::Labels("podLabels")).into();
     metadata["annotations"] = optional("podAnnotations");
     let pod = &mut spec["template"]["spec"];
-    for field in &values::POD {
+    for field in values::POD {
         pod[field.name] = marks.name(field.form()).into();
     }
 
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_is_in_a_template_and_on_the_page() {
+    fn each_value_of_the_deployment_is_in_a_template_and_on_the_page() {
         let operator = operator("");
         let files = files(&operator, |_| vec![json!({"metadata": {"name": "a"}})]);
         let is_template = |path: &str| path.contains("/templates/");

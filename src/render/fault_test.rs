@@ -8,7 +8,7 @@ use crate::{
     config::{Certificates, Namespaces, Source},
     crd::Api,
     manifests,
-    operator::{Admission, Controller, Operator, Related, ResourceType},
+    operator::{Admission, Controller, Operator, ResourceType},
     rust::code::{chain, indented, list, literal, untouched},
     template::fill,
 };
@@ -308,7 +308,7 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
     list(&head, ['[', ']'], &names, ";")
 }
 
-/// Each entry of `owns`, `watches` and `reads`, as a JSON literal.
+/// Each kind that a controller requests objects of, as a JSON literal.
 fn declared(operator: &Operator<'_>) -> Vec<String> {
     let mut declared = vec![];
     for controller in &operator.controllers {
@@ -316,22 +316,13 @@ fn declared(operator: &Operator<'_>) -> Vec<String> {
             None => ("kind", &controller.resource.kind),
             Some(name) => ("controller", name),
         };
-        let mut declare = |key: &str, related: &Related| {
+        for (key, related) in controller.requested() {
             let ResourceType { group, plural, .. } = &related.resource;
             let text = json!({
                 table: name, "key": key, "entry": related.entry,
                 "group": group, "resource": plural, "verbs": related.verbs,
             });
             declared.push(literal(&text.to_string()));
-        };
-        for child in &controller.owns {
-            declare("owns", &child.related);
-        }
-        for watched in &controller.watches {
-            declare("watches", watched);
-        }
-        for read in &controller.reads {
-            declare("reads", read);
         }
     }
     declared

@@ -116,12 +116,7 @@ impl OpenProject {
             kind: new.kind.to_owned(),
             cache: new.metadata.then_some(WatchedCache::Metadata),
             cleanup: new.cleanup,
-            owns: vec![],
-            watches: vec![],
-            reads: vec![],
-            keeps: vec![],
-            sample_fails: None,
-            rules: vec![],
+            ..NamedController::default()
         });
         self.config.check()?;
         Ok(name)

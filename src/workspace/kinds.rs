@@ -227,21 +227,10 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         kind: api.names.kind.clone(),
         group: api.group.clone(),
         crd: format!("crds/{}.yaml", api.name()),
-        versions: vec![],
         module,
         scaffold,
-        schema: SchemaMode::default(),
         cleanup: chosen.cleanup && scaffold.is_some(),
-        owns: vec![],
-        watches: vec![],
-        reads: vec![],
-        keeps: vec![],
-        sample_fails: None,
-        hub: None,
-        renames: vec![],
-        sensitive: vec![],
-        rules: vec![],
-        webhooks: vec![],
+        ..Kind::default()
     };
     kind.versions = match chosen.style() {
         Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],

@@ -117,7 +117,7 @@ fn each_documented_example_prints_its_documented_line() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/diagnostics.md differs from what the program reports (src/types/feature.rs, src/crd/read.rs); codes that need a second run are in \
+        "docs/diagnostics.md differs from what the program reports (src/types/feature.rs, src/crd/api.rs); codes that need a second run are in \
          NEED_A_PAST in tests/cli/explained.rs: {}",
         wrong.join("\n")
     );

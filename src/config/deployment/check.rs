@@ -112,7 +112,7 @@ const PORT: &str = "the Service, the NetworkPolicy and the container name the po
 const PORT_HELP: &str = "remove it, or change all of them in an overlay";
 
 /// The settings of the runtime that can be set once.
-pub(super) const KNOWN: [Known; 25] = [
+pub(super) const KNOWN: &[Known] = &[
     reserved(
         "--namespace",
         "WATCH_NAMESPACE",

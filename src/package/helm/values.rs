@@ -104,7 +104,7 @@ impl PodField {
 }
 
 /// The fields of the pod that are values, in their order.
-pub const POD: [PodField; 6] = [
+pub const POD: &[PodField] = &[
     PodField {
         name: "nodeSelector",
         comment: "Labels that nodes must have.",

@@ -201,9 +201,7 @@ fn owned_version(api: &crd::Api, version: &crd::Version, children: &[Value]) -> 
 /// The kinds that the operator needs, and that neither Kubernetes nor its own CRDs define.
 fn required(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<Value> {
     let of_controllers = operator.controllers.iter().flat_map(|it| {
-        let children = it.owns.iter().map(|child| &child.related);
-        let related = children.chain(&it.reads).chain(&it.watches);
-        std::iter::once(&it.resource).chain(related.map(|it| &it.resource))
+        std::iter::once(&it.resource).chain(it.requested().map(|(_, it)| &it.resource))
     });
     let mut needed: Vec<&ResourceType> = of_controllers
         .chain(operator.admissions.iter().map(|it| &it.resource))
