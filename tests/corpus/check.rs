@@ -8,7 +8,7 @@ use kube::{CustomResourceExt, Resource};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::difference::spec_differences;
+use crate::difference::crd_differences;
 
 /// What `tests/corpus/round_trip.rs` writes for a version: `{"definition": …, "version": …, "objects": […]}`.
 pub fn check<K>(name: &str, case: &str) -> usize
@@ -31,7 +31,7 @@ where
         Ok(crd) => {
             let crd = serde_json::to_value(&crd).expect("a definition is JSON");
             let version = case["version"].as_str().expect("a name");
-            faults.extend(spec_differences(&case["definition"], &crd, version));
+            faults.extend(crd_differences(&case["definition"], &crd, version));
             let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
             unstructural(schema, "", &mut faults);
         }

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, path::Path};
 
 use cargo_operator::{
     config::ConfigFile,
-    operator::{Project, builtin_kinds},
+    operator::{builtin_kinds, resolve},
     plan::Tree,
-    render,
+    render::{self, UserFiles},
 };
 use heck::ToKebabCase;
 
@@ -18,13 +18,9 @@ fn tree(tables: &str) -> Tree {
         "format = 1\nname = \"builtin\"\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n{tables}",
         env!("CARGO_MANIFEST_DIR")
     );
-    let project = Project {
-        config: ConfigFile::read(&config).unwrap().config,
-        apis: vec![],
-        removed: [].into(),
-        adopted: [].into(),
-    };
-    render::render(&project).unwrap().tree
+    let config = ConfigFile::read(&config).unwrap().config;
+    let operator = resolve(&config, &[]).unwrap();
+    render::render(&operator, &UserFiles::default()).tree
 }
 
 fn tests(tree: &Tree) -> usize {

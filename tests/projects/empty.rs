@@ -16,7 +16,7 @@ use kube::{
 use operator_testing::Server;
 use serde_json::{Value, json};
 
-use crate::difference::spec_differences;
+use crate::difference::crd_differences;
 
 /// The keywords of a schema, with the empty values of their types. `null` is one of each.
 const KEYWORDS: [(&str, &[&str]); 44] = [
@@ -210,7 +210,7 @@ async fn fault(server: &Asked, definition: &Value) -> Option<String> {
         Err(error) => return Some(format!("what is stored does not read: {error}")),
     };
     for (version, settled_version) in api.versions.iter().zip(&settled.versions) {
-        let differences = spec_differences(definition, &stored, &version.name);
+        let differences = crd_differences(definition, &stored, &version.name);
         if !differences.is_empty() {
             return Some(format!("what is stored is no crd(): {differences:?}"));
         }

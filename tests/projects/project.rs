@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use cargo_operator::{
     config::ConfigFile,
     crd::{self, Api},
-    operator::Project,
+    operator::resolve,
     plan::Tree,
-    render,
+    render::{self, UserFiles},
     rust::version_module,
     scaffold::Scaffold,
 };
@@ -52,13 +52,9 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
             (scaffold.example_child)(api).as_slice(),
         );
     }
-    let project = Project {
-        config: ConfigFile::read(&config).unwrap().config,
-        apis: apis.to_vec(),
-        removed: [].into(),
-        adopted: [].into(),
-    };
-    render::render(&project).unwrap().tree
+    let config = ConfigFile::read(&config).unwrap().config;
+    let operator = resolve(&config, apis).unwrap();
+    render::render(&operator, &UserFiles::default()).tree
 }
 
 /// Writes the files of a project.
