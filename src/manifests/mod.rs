@@ -1,8 +1,7 @@
-//! Creates the Kubernetes objects of an operator from the properties of its project ([`Operator`], a plain value). `package` turns them
-//! into files.
+//! Creates the Kubernetes objects of an [`Operator`], a plain value. `package` turns them into files.
 //!
-//! Every object is a typed k8s-openapi value until it is serialized, so no text is pasted into YAML. Nothing here reads a file, depends on
-//! `operator.toml` or invents a value: without an image, there is no Deployment.
+//! Every object is a typed k8s-openapi value until it is serialized, so no text is pasted into YAML. Nothing here reads a file, fails or
+//! invents a value: without an image, there is no Deployment.
 
 mod certificate;
 mod conversion;
