@@ -71,7 +71,7 @@ impl Terminal {
         let _ = io::stderr().lock().write_all(lines.as_bytes());
     }
 
-    /// Prints diagnostics to standard error, each with a hint that is printed only once. `anstream` removes colors if standard error is not
+    /// Prints diagnostics to standard error, and one hint after the last. `anstream` removes colors if standard error is not
     /// a terminal, or if the user disables them (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
         self.clear_working();

@@ -9,7 +9,7 @@ pub fn read(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    crd::holds_more(text);
+    crd::has_other_content(text);
     let apis = match crd::read("fuzz.yaml", text) {
         Ok(apis) => apis,
         Err(errors) => {

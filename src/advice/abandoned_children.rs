@@ -4,7 +4,7 @@ use crate::{
     config::Kind,
     diagnostic::{Code, Report, Severity},
     plan::Plan,
-    render::STYLES,
+    render::SCAFFOLD_RECORDS,
     scaffold::Scaffold,
     workspace::open::OpenProject,
 };
@@ -19,7 +19,7 @@ impl OpenProject {
                 continue;
             };
             for former in Scaffold::all().filter(|former| former.prunes) {
-                let record = format!("{STYLES}{}/{}", former.name, kind.module_name());
+                let record = format!("{SCAFFOLD_RECORDS}{}/{}", former.name, kind.module_name());
                 let change = plan.changes.iter().find(|change| change.path == record);
                 let Some(before) = change.and_then(|change| change.before.as_deref()) else {
                     continue;

@@ -6,10 +6,10 @@ use super::stale_paths::PackageRename;
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    operator::Controller as Described,
+    operator::Controller,
     plan::{ControllerEntry, LOCK, Lock, Plan},
     scaffold::{Cleanup, Scaffold},
-    user_code::{CONSTANT, Controller},
+    user_code::{CONSTANT, ControllerImpl},
     workspace::open::OpenProject,
 };
 
@@ -28,7 +28,7 @@ impl OpenProject {
         }
         // the names were resolved for the plan
         if let (Some(renamed), Ok(operator)) = (PackageRename::of(plan), self.operator()) {
-            let kept = |controller: &Described| self.kept_finalizer(controller, &renamed);
+            let kept = |controller: &Controller| self.kept_finalizer(controller, &renamed);
             reports.extend(operator.controllers.iter().filter_map(kept));
         }
         reports
@@ -98,7 +98,7 @@ impl OpenProject {
     }
 
     /// A finalizer that is derived from the former name.
-    fn kept_finalizer(&self, controller: &Described, renamed: &PackageRename) -> Option<Report> {
+    fn kept_finalizer(&self, controller: &Controller, renamed: &PackageRename) -> Option<Report> {
         let path = controller.path();
         let text = disk::read(&self.root, &path).ok()??;
         let (_, written) = Scaffold::implemented(&text)?;
@@ -142,7 +142,7 @@ fn path(module: &str) -> String {
     format!("src/controllers/{module}.rs")
 }
 
-fn location(path: &str, text: &str, controller: &Controller) -> Option<Location> {
+fn location(path: &str, text: &str, controller: &ControllerImpl) -> Option<Location> {
     let name = &controller.finalizer.as_ref()?.part.name;
     Some(Location::new(path, 1, text, name.clone()))
 }

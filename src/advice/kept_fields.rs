@@ -6,7 +6,7 @@ use crate::{
     conversion::Path,
     diagnostic::{Code, Failure, Report, Severity},
     plan::Plan,
-    render::{Converted, Kept},
+    render::{Converted, KeptField},
     workspace::open::OpenProject,
 };
 
@@ -55,7 +55,7 @@ pub fn reports<'a>(
 }
 
 /// `note[kept-fields]: Widget.example.com: kept for v1, not visible in v2: spec.debug, spec.verbose (and 12 more)`
-fn report(kind: &Converted, kept: &Kept, paths: &[&Path], listing: Listing) -> Report {
+fn report(kind: &Converted, kept: &KeptField, paths: &[&Path], listing: Listing) -> Report {
     let shown = match listing {
         Listing::Short => paths.len().min(MOST),
         Listing::Complete => paths.len(),

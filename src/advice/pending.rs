@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::{missing_file, pending_webhooks, rules, without_effect};
+use super::{ineffective_keys, missing_file, pending_webhooks, rules};
 use crate::{
     diagnostic::{Code, Failure, Location, Report, Severity},
     disk,
-    operator::{Controller as Described, Operator},
+    operator::{Controller, Operator},
     plan::{Action, Owner, Plan},
     scaffold::{Cleanup, Interface},
-    user_code::{self, Controller, Part, Resource},
+    user_code::{self, ControllerImpl, Part, Resource},
     workspace::open::OpenProject,
 };
 
@@ -48,12 +48,12 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     }
     reports.extend(pending_webhooks::reports(open, plan)?);
     reports.extend(rules::reports(open));
-    reports.extend(without_effect::reports(open));
+    reports.extend(ineffective_keys::reports(open));
     Ok(reports)
 }
 
 /// Reports that the example of a new controller has a child that `owns` does not name, so that its tests fail.
-fn undeclared_child(operator: &Operator<'_>, described: &Described, path: &str) -> Option<Report> {
+fn undeclared_child(operator: &Operator<'_>, described: &Controller, path: &str) -> Option<Report> {
     let kind = described.kind.filter(|_| described.is_own())?;
     let api = operator[kind].crd;
     let child = (described.scaffold.example_child)(api)?;
@@ -69,7 +69,7 @@ fn undeclared_child(operator: &Operator<'_>, described: &Described, path: &str) 
 }
 
 /// `the controller of Widget`, or `the controller pod-printer`.
-fn label(described: &Described) -> String {
+fn label(described: &Controller) -> String {
     match &described.name {
         None => format!("the controller of {}", described.resource.kind),
         Some(name) => format!("the controller {name}"),
@@ -79,7 +79,7 @@ fn label(described: &Described) -> String {
 struct File<'a> {
     open: &'a OpenProject,
     operator: &'a Operator<'a>,
-    described: &'a Described,
+    described: &'a Controller,
     interface: &'static Interface,
     path: &'a str,
     text: &'a str,
@@ -91,14 +91,14 @@ impl File<'_> {
     }
 
     /// The type of the objects is not the one of the kind, or of the cache, in operator.toml.
-    fn resource(&self, controller: &Controller) -> Option<Report> {
+    fn resource(&self, controller: &ControllerImpl) -> Option<Report> {
         let resource = controller.resource.as_ref()?;
         self.kind(controller, resource)
             .or_else(|| self.cache(resource))
     }
 
     /// The type is that of another kind or version.
-    fn kind(&self, controller: &Controller, resource: &Resource) -> Option<Report> {
+    fn kind(&self, controller: &ControllerImpl, resource: &Resource) -> Option<Report> {
         let found = self.operator.kind_of_type(&resource.path)?;
         let wanted = &self.described.resource;
         let is_version = self.described.is_own() || found.version == wanted.version;
@@ -159,7 +159,7 @@ impl File<'_> {
         }
     }
 
-    fn cleanup(&self, controller: &Controller) -> Option<Report> {
+    fn cleanup(&self, controller: &ControllerImpl) -> Option<Report> {
         let method = match self.interface.cleanup {
             Cleanup::Required => return None,
             Cleanup::Method(code) => self.interface.wanted.cleanup.zip(Some(code)),
@@ -235,7 +235,7 @@ impl File<'_> {
         ))
     }
 
-    fn parents(&self, controller: &Controller) -> Option<Report> {
+    fn parents(&self, controller: &ControllerImpl) -> Option<Report> {
         // whoever writes the watches himself may have others
         let registry = self.open.lock.files.get("src/controllers/mod.rs");
         if registry.is_some_and(|entry| entry.owner == Owner::User) {
@@ -299,7 +299,7 @@ fn lines(part: &Part) -> String {
 }
 
 fn report(
-    described: &Described,
+    described: &Controller,
     message: String,
     location: Option<Location>,
     help: String,

@@ -9,7 +9,7 @@ use crate::{
     diagnostic::{Code, Failure, Location, Report, Severity},
     disk::{self, DiskError},
     plan::Plan,
-    render::{Converted, SpokeAnswers, Unplaced},
+    render::{Converted, FieldWithoutTarget, SpokeAnswers},
     user_code::{Answers, conversion_file},
     workspace::open::OpenProject,
 };
@@ -92,8 +92,8 @@ pub fn is_argument(text: &str, path: &Path) -> bool {
     arguments.any(|(at, _)| text[..at].ends_with(['(', ',']))
 }
 
-fn unplaced_field(open: &OpenProject, kind: &Converted, field: &Unplaced) -> Report {
-    let Unplaced {
+fn unplaced_field(open: &OpenProject, kind: &Converted, field: &FieldWithoutTarget) -> Report {
+    let FieldWithoutTarget {
         version,
         other,
         path,

@@ -7,18 +7,18 @@ use crate::{
     disk,
     operator::Admission,
     plan::{Action, Plan},
-    user_code::{self, Wanted},
+    user_code::{self, ControllerTrait},
     workspace::open::OpenProject,
 };
 
 /// The traits of webhooks, with the method of each.
-const TRAITS: [(WebhookType, Wanted); 2] = [
+const TRAITS: [(WebhookType, ControllerTrait); 2] = [
     (WebhookType::Validate, wanted("Validate", "validate")),
     (WebhookType::Mutate, wanted("Mutate", "mutate")),
 ];
 
-const fn wanted(interface: &'static str, method: &'static str) -> Wanted {
-    Wanted {
+const fn wanted(interface: &'static str, method: &'static str) -> ControllerTrait {
+    ControllerTrait {
         interface,
         method,
         arguments: ["", ""],

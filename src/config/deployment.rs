@@ -114,9 +114,9 @@ impl LogFormat {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DisruptionBudget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_available: Option<Share>,
+    pub min_available: Option<IntOrPercent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_unavailable: Option<Share>,
+    pub max_unavailable: Option<IntOrPercent>,
 }
 
 /// A number of pods, or a percentage of them.
@@ -125,7 +125,7 @@ pub struct DisruptionBudget {
     untagged,
     expecting = "write a number of pods, or a percentage such as \"50%\""
 )]
-pub enum Share {
+pub enum IntOrPercent {
     Pods(u16),
     Percentage(String),
 }

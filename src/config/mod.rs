@@ -20,7 +20,7 @@ mod webhook_check;
 mod workspace;
 
 pub use check::{ConfigError, ConfigProblem};
-pub use deployment::{DeploymentSettings, DisruptionBudget, Share, Variable};
+pub use deployment::{DeploymentSettings, DisruptionBudget, IntOrPercent, Variable};
 pub use file::ConfigFile;
 pub use image::{IMAGE_HELP, Image, is_image, registry};
 pub use marker::is_marked;

@@ -9,7 +9,7 @@ use serde::{
 
 /// A kind of children; written `"apps/v1/Deployment"`, or as a table, such as `{ kind = "v1/Pod", update = "recreate" }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(into = "Written")]
+#[serde(into = "RawOwned")]
 pub struct Owned {
     /// `GROUP/VERSION/KIND`, or `VERSION/KIND` of the core group.
     pub kind: String,
@@ -90,7 +90,7 @@ struct RawTable {
 /// An entry as it is written: a kind alone, if nothing else is set.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Written {
+enum RawOwned {
     Kind(String),
     Table {
         kind: String,
@@ -101,7 +101,7 @@ enum Written {
     },
 }
 
-impl From<Owned> for Written {
+impl From<Owned> for RawOwned {
     fn from(owned: Owned) -> Self {
         let Owned {
             kind,

@@ -19,4 +19,4 @@ pub use add_version::{AddVersionError, NewVersion, add_version};
 pub use api::{Api, Conversion, Deprecation, PrinterColumn, Scope, Version};
 pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};
-pub use read::{holds_more, read, values};
+pub use read::{has_other_content, read, values};

@@ -73,7 +73,7 @@ fn is_json(document: Document<'_>) -> bool {
 }
 
 /// Whether a text contains more than one CRD, such as other objects, or comments before the document, which would be lost with the file.
-pub fn holds_more(text: &str) -> bool {
+pub fn has_other_content(text: &str) -> bool {
     let outside = match documents(text).as_slice() {
         [] => return false,
         [only] => text.replacen(only.text, "", 1),

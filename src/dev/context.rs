@@ -4,8 +4,8 @@ use std::{env, fs, path::PathBuf};
 
 use crate::crd;
 
-/// The context that the user means, who may switch to another one before the code is built: that of the first file of `$KUBECONFIG` that has
-/// one, or of `~/.kube/config` (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>).
+/// The current context, read before the build, because the user may switch to another one meanwhile: that of the first file of `$KUBECONFIG`
+/// that has one, or of `~/.kube/config` (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>).
 pub fn current_context() -> Option<String> {
     let listed = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
     let paths: Vec<PathBuf> = match &listed {

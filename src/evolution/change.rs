@@ -194,14 +194,14 @@ changes! {
     RequiredFieldAdded = "required-field-added":        Added,      Breaking, Breaking, Breaking;
     /// The API server adds the field with its default to existing objects, which may then exceed `maxProperties`, match another branch of a
     /// union, or compare differently in an enum or a set.
-    CountedFieldAdded = "counted-field-added":          Added,      Safe,     Breaking, Breaking;
+    CountedFieldAdded = "default-field-added":          Added,      Safe,     Breaking, Breaking;
     /// A field that was kept as unknown now has a schema: the API server validates and prunes its value, and the Rust type no longer has it
     /// among its unknown fields.
-    FieldDescribed = "field-described":                 Added,      Breaking, Breaking, Breaking;
+    FieldDescribed = "field-schema-added":                 Added,      Breaking, Breaking, Breaking;
     /// The Rust type loses the field; the API server prunes it, even from stored objects.
     FieldRemoved = "field-removed":                     Removed,    Breaking, Breaking, Breaking;
     /// The field loses its schema, but its value is kept as an unknown field.
-    FieldUndescribed = "field-undescribed":             Removed,    Breaking, Safe,     Safe;
+    FieldUndescribed = "field-schema-removed":             Removed,    Breaking, Safe,     Safe;
     /// `Option<T>` becomes `T`. An object without the field cannot be decoded. The API server refuses it as soon as the parent of the
     /// missing field changes.
     RequiredAdded = "required-added":                   Tightened,  Breaking, Breaking, Breaking;

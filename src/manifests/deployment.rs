@@ -20,7 +20,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::certificate::mounted;
 use super::webhook;
 use super::{Namespaces, Object, Operator, Role, Setting, some};
-use crate::config::{DisruptionBudget, Share};
+use crate::config::{DisruptionBudget, IntOrPercent};
 
 /// The port of the metrics. Service and NetworkPolicy use its name.
 pub(super) const METRICS: &str = "metrics";
@@ -91,17 +91,17 @@ pub(super) fn disruption_budget(operator: &Operator<'_>) -> Option<Object> {
     let settings = &operator.config.deployment;
     let default = DisruptionBudget {
         min_available: None,
-        max_unavailable: Some(Share::Pods(1)),
+        max_unavailable: Some(IntOrPercent::Pods(1)),
     };
     let budget = match &settings.disruption_budget {
         Some(budget) => budget,
         None if settings.replicas() > 1 => &default,
         None => return None,
     };
-    let share = |share: &Option<Share>| {
+    let share = |share: &Option<IntOrPercent>| {
         share.as_ref().map(|share| match share {
-            Share::Pods(pods) => IntOrString::Int((*pods).into()),
-            Share::Percentage(text) => IntOrString::String(text.clone()),
+            IntOrPercent::Pods(pods) => IntOrString::Int((*pods).into()),
+            IntOrPercent::Percentage(text) => IntOrString::String(text.clone()),
         })
     };
     let budget = PodDisruptionBudget {

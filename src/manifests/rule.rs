@@ -67,7 +67,7 @@ pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<Poli
     for ((group, resource, names), verbs) in verbs_of {
         if !verbs.is_empty() {
             resources_of
-                .entry((group, narrow(verbs), names))
+                .entry((group, collapse_wildcard(verbs), names))
                 .or_default()
                 .push(resource);
         }
@@ -87,7 +87,7 @@ pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<Poli
     });
     merged.extend(verbs_of_url.into_iter().map(|(url, verbs)| PolicyRule {
         non_resource_urls: Some(vec![url]),
-        verbs: narrow(verbs),
+        verbs: collapse_wildcard(verbs),
         ..PolicyRule::default()
     }));
     merged
@@ -115,8 +115,8 @@ pub(super) fn split(rule: PolicyRule) -> Vec<PolicyRule> {
     urls.chain(resources).collect()
 }
 
-/// Whether the verbs include `*`, which means every verb.
-fn narrow(verbs: BTreeSet<String>) -> Vec<String> {
+/// The verbs as a list: only `*` if it is among them, because it means every verb.
+fn collapse_wildcard(verbs: BTreeSet<String>) -> Vec<String> {
     if verbs.contains("*") {
         vec!["*".to_owned()]
     } else {

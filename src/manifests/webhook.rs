@@ -216,8 +216,8 @@ impl Hook<'_> {
     }
 
     /// The user's conditions, and one that lets every update of an object that is being deleted through, so that its finalizers can be
-    /// removed even if nothing serves the webhook. Only an update has an old object whose metadata is certain: `||` ignores an error on
-    /// its right if its left is true.
+    /// removed even if nothing serves the webhook. Other operations may have no old object, so the left side of `||` decides for
+    /// them.
     fn conditions(&self) -> Vec<MatchCondition> {
         let own = MatchCondition {
             name: NOT_BEING_DELETED.to_owned(),
@@ -234,9 +234,9 @@ impl Hook<'_> {
         own.chain(conditions).collect()
     }
 
-    /// A condition that lets the requests for the operator's own objects through, which it needs to serve a webhook. They have no label.
+    /// A condition that lets the requests for the operator's own objects through, which it needs to serve a webhook. No label selects them.
     ///
-    /// A request has no name if the name is yet to be generated, and if it deletes all objects of a namespace. cert-manager first puts each
+    /// A request has no name if the name is yet to be generated, or if it deletes all objects of a namespace. cert-manager first puts each
     /// key into a Secret with a generated name, which begins with that of the certificate.
     fn not_of_the_operator(&self) -> Option<MatchCondition> {
         let ResourceType { group, kind, .. } = &self.kind.resource;
@@ -253,14 +253,14 @@ impl Hook<'_> {
             }
             _ => return None,
         };
-        self.has_own_namespace().then(|| MatchCondition {
+        self.covers_operator_namespace().then(|| MatchCondition {
             name: NOT_OF_THE_OPERATOR.to_owned(),
             expression,
         })
     }
 
-    /// Whether it may get objects of the operator's own namespace.
-    fn has_own_namespace(&self) -> bool {
+    /// Whether it is called for objects in the operator's own namespace.
+    fn covers_operator_namespace(&self) -> bool {
         let own = &self.operator.namespace;
         match (self.operator.selection, &self.operator.config.namespaces) {
             (NamespaceSelection::Package, _) | (_, Namespaces::Own) => true,
@@ -299,10 +299,10 @@ impl Hook<'_> {
     /// The user's selector. Where the webhook may get objects of the operator's own namespace, those that run the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
-        if !(self.has_own_namespace() && self.kind.is_builtin() && self.kind.resource.namespaced) {
+        if !(self.covers_operator_namespace() && self.kind.is_builtin() && self.kind.resource.namespaced) {
             return selector;
         }
-        // the labels of settings may be on the Pods of users, too
+        // not `labels` of operator.toml: the Pods of users may have them, too
         let (key, name) = (NAME_LABEL, self.operator.config.name.clone());
         let operator = SelectorOperator::NotIn;
         Some(with(selector, key, operator, vec![name]))

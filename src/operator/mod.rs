@@ -11,8 +11,8 @@ pub mod example;
 mod misnamed;
 mod resolve;
 mod resource;
-mod similar;
 mod subresource;
+mod suggest;
 mod versions;
 
 pub use admission::{Admission, AdmissionProblem, resolve_admitted};

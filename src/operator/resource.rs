@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     builtin::{BUILTIN, Builtin, is_unwatched},
-    similar::{of_group, of_kind, whole_group, written},
+    suggest::{of_group, of_kind, whole_group, written},
 };
 use crate::config::{ConfigError, Kind, Place};
 use crate::crd::{Api, Scope};

@@ -1,7 +1,7 @@
 //! Three-way merges, by lines or by keys.
 
 use super::lock::Owner;
-use super::{change::like, keys};
+use super::{cargo_toml, change::like};
 
 /// How a file is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Merge {
         let [base, plain, theirs] = [base, ours, theirs].map(|text| text.replace("\r\n", "\n"));
         let merged = match self {
             Self::Lines => diffy::merge(&base, &plain, &theirs),
-            Self::Keys => keys::merge(&base, &plain, &theirs),
+            Self::Keys => cargo_toml::merge(&base, &plain, &theirs),
         };
         match merged {
             Ok(text) => Ok(like(ours, text)),

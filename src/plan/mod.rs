@@ -3,8 +3,8 @@
 //!
 //! A plan is a value. Nothing here reads or writes files; only `disk::apply` writes them.
 
+mod cargo_toml;
 mod change;
-mod keys;
 mod lock;
 mod make;
 mod merge;

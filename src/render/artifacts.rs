@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{conversion::Converted, fault_test::Case, generated_test::Typed};
+use super::{conversion::Converted, fault_test::Case, generated_test::VersionModule};
 use crate::{diagnostic::Diagnostic, manifests::Object, operator::Subject, plan::Tree};
 
 /// The folder with the records of the types of fields.
@@ -15,7 +15,7 @@ pub const CRDS: &str = ".operator/crds/";
 
 /// For each scaffold but the first, a folder with a file for each kind whose controller was generated from it; the file lists what the kind
 /// owns.
-pub const STYLES: &str = ".operator/scaffolds/";
+pub const SCAFFOLD_RECORDS: &str = ".operator/scaffolds/";
 
 /// The files of a project, and their diagnostics.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub struct UserFiles {
 /// The properties of a kind that files of the whole project need.
 #[derive(Default)]
 pub struct KindArtifacts {
-    pub typed: Vec<Typed>,
+    pub typed: Vec<VersionModule>,
     pub sample: Option<Value>,
     /// How its controller is tested, if it has one of its own.
     pub case: Option<Case>,

@@ -31,7 +31,7 @@ struct Test {
 }
 
 /// A version of a kind, for the test.
-pub struct Typed {
+pub struct VersionModule {
     pub module: String,
     pub version: String,
     pub root: String,
@@ -39,7 +39,7 @@ pub struct Typed {
     pub sample: Option<String>,
 }
 
-pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> String {
+pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a VersionModule>) -> String {
     let tests = typed
         .map(|typed| Test {
             name: format!(

@@ -4,10 +4,10 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
 use super::{
-    artifacts::{CRDS, KindArtifacts, RECORD, Rendered, STYLES, UserFiles},
+    artifacts::{CRDS, KindArtifacts, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles},
     conversion::conversion_files,
     fault_test::Case,
-    generated_test::Typed,
+    generated_test::VersionModule,
     sample::{sample, unevaluated_rules},
 };
 use crate::{
@@ -97,7 +97,7 @@ impl KindFiles<'_> {
         let schema_file = format!("{file}.schema.json");
         let types = types::module_with_file(api, version, table.schema, &schema_file);
         self.diagnostics.extend(types.diagnostics);
-        let mut typed = Typed {
+        let mut typed = VersionModule {
             module: module.clone(),
             version: file.clone(),
             root: types.facts.root.clone(),
@@ -169,7 +169,7 @@ impl KindFiles<'_> {
         let (module, scaffold) = (table.module_name(), controller.scaffold);
         if scaffold != Scaffold::first() {
             let owns = table.owns.iter().map(|owned| format!("{}\n", owned.kind));
-            let path = format!("{STYLES}{}/{module}", scaffold.name);
+            let path = format!("{SCAFFOLD_RECORDS}{}/{module}", scaffold.name);
             self.tree
                 .insert(path, Owner::Tool, owns.collect::<String>());
         }

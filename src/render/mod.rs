@@ -18,7 +18,7 @@ mod sample;
 mod webhook_files;
 mod workflow;
 
-pub use artifacts::{CRDS, RECORD, Rendered, STYLES, UserFiles};
-pub use conversion::{Converted, Kept, SpokeAnswers, Unplaced};
+pub use artifacts::{CRDS, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles};
+pub use conversion::{Converted, FieldWithoutTarget, KeptField, SpokeAnswers};
 pub use layout::render;
 pub use sample::{NoSample, objects, sample, unevaluated_rules};

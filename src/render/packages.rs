@@ -13,7 +13,7 @@ use crate::{
     plan::{Owner, Tree},
 };
 
-/// Adds the files of all packages. Returns what a package lacks.
+/// Adds the files of all packages. Returns a note if the chart lacks the CRDs.
 pub fn add(
     tree: &mut Tree,
     operator: &Operator<'_>,
@@ -53,7 +53,7 @@ pub fn add(
         code: Code::HelmLimit,
         severity: Severity::Note,
         pointer: String::new(),
-        message: "a release of Helm cannot hold the CRDs".into(),
+        message: "the CRDs are too large for a release of Helm".into(),
         instead: Some("the chart does not install them".into()),
         help: Some("before the chart, `kubectl apply --server-side -k crds`".into()),
     })

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::generated_test::Typed;
+use super::generated_test::VersionModule;
 use crate::{
     config::{OwnedCache, Update},
     operator::{Controller, Operator, ResourceType},
@@ -21,7 +21,10 @@ use crate::{
 ///         .add_named("pod-printer", pod_printer::setup, |watches| watches)
 /// }
 /// ```
-pub fn registry<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> String {
+pub fn registry<'a>(
+    operator: &Operator<'_>,
+    typed: impl Iterator<Item = &'a VersionModule>,
+) -> String {
     let mut types = Types::of(operator, typed);
     let mut adds = vec![];
     let mut owns = operator.controllers.iter().flat_map(|it| &it.owns);
@@ -175,7 +178,7 @@ struct Types {
 }
 
 impl Types {
-    fn of<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Typed>) -> Self {
+    fn of<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a VersionModule>) -> Self {
         let kinds = operator.kinds.iter().flat_map(|kind| {
             let versions = kind.table.versions.iter();
             versions.map(move |version| (&kind.crd.group, version, &kind.crd.names))

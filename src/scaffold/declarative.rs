@@ -6,14 +6,14 @@ use super::{
     example::{self, Child, Style},
     templates,
 };
-use crate::user_code::Wanted;
+use crate::user_code::ControllerTrait;
 
 pub(super) const DECLARATIVE: Scaffold = Scaffold {
     name: "declarative",
     about: "A function for each kind that returns the desired children; the runtime creates, updates and deletes them",
     register: "add_declarative",
     interface: Interface {
-        wanted: Wanted {
+        wanted: ControllerTrait {
             interface: "Declarative",
             method: "desired",
             arguments: ["&Self::Resource", "&operator_runtime::Observed"],

@@ -6,14 +6,14 @@ use super::{
     example::{self, Child, Style},
     templates,
 };
-use crate::user_code::Wanted;
+use crate::user_code::ControllerTrait;
 
 pub(super) const EXTERNAL: Scaffold = Scaffold {
     name: "external",
     about: "A provider for each kind, which manages things outside of the cluster; the runtime decides when to create, update and delete them",
     register: "add_external",
     interface: Interface {
-        wanted: Wanted {
+        wanted: ControllerTrait {
             interface: "External",
             method: "observe",
             arguments: ["&Self::Resource", "&operator_runtime::Context"],

@@ -6,14 +6,14 @@ use super::{
     example::{self, Child, Style},
     templates,
 };
-use crate::user_code::Wanted;
+use crate::user_code::ControllerTrait;
 
 pub(super) const HANDLERS: Scaffold = Scaffold {
     name: "handlers",
     about: "Functions for each kind that are called when an object is new, was changed or is being deleted; the runtime records what was handled",
     register: "add_handlers",
     interface: Interface {
-        wanted: Wanted {
+        wanted: ControllerTrait {
             interface: "Handlers",
             method: "register",
             arguments: ["", ""],

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{
     crd::{Api, Scope},
     types::KindFacts,
-    user_code::{self, Controller, Wanted},
+    user_code::{self, ControllerImpl, ControllerTrait},
 };
 
 /// All scaffolds; the first one is the default.
@@ -68,7 +68,7 @@ pub struct Scaffold {
 
 /// A trait of `operator-runtime`, with the text that the commands print for its optional methods.
 pub struct Interface {
-    pub wanted: Wanted,
+    pub wanted: ControllerTrait,
     pub cleanup: Cleanup,
     /// `parents`, to be pasted into the controller of a kind of this scope. `None` if the trait does not have it.
     pub parents: Option<fn(Scope) -> String>,
@@ -131,7 +131,7 @@ impl Scaffold {
     }
 
     /// The trait that the text of a controller implements, and what is in its `impl` block.
-    pub fn implemented(text: &str) -> Option<(&'static Interface, Controller)> {
+    pub fn implemented(text: &str) -> Option<(&'static Interface, ControllerImpl)> {
         Self::all().find_map(|Self { interface, .. }| {
             let controller = user_code::controller(text, &interface.wanted)?;
             Some((interface, controller))

@@ -5,14 +5,14 @@ use super::{
     example::{self, Child, Style},
     templates,
 };
-use crate::user_code::Wanted;
+use crate::user_code::ControllerTrait;
 
 pub(super) const RECONCILER: Scaffold = Scaffold {
     name: "reconciler",
     about: "A reconcile function for each kind",
     register: "add",
     interface: Interface {
-        wanted: Wanted {
+        wanted: ControllerTrait {
             interface: "Reconciler",
             method: "reconcile",
             arguments: [

@@ -105,7 +105,7 @@ impl Accepts {
     fn new(version: &Version, sample: Option<&Value>) -> Self {
         let mut schema = version.schema.clone();
         if sample.is_none() {
-            // of the rest nothing is known
+            // the rest is unknown
             schema.properties.retain(|wire, _| wire == "status");
             schema.required.clear();
             schema.validations.clear();
@@ -116,7 +116,7 @@ impl Accepts {
         }
     }
 
-    /// In each of the three cases.
+    /// For a child that is ready, that is not, and that could not be applied.
     fn all(&self, zero: &Value, parts: &[Part]) -> bool {
         (0..3).all(|case| {
             let mut status = zero.clone();
@@ -154,7 +154,7 @@ fn parts(
     var: &str,
 ) -> Vec<Part> {
     let mut parts = vec![];
-    let generation = shallow(facts, ".status.observedGeneration");
+    let generation = status_field(facts, ".status.observedGeneration");
     if let Some((access, pointer)) = generation.filter(|(access, _)| access.rust_type == "i64") {
         let value = of_option(&access, format!("{var}.metadata.generation"));
         parts.push(Part {
@@ -165,7 +165,7 @@ fn parts(
         });
     }
     if let (Child::Deployment, Some(scale)) = (child, &version.scale) {
-        let replicas = shallow(facts, &scale.status_replicas_path);
+        let replicas = status_field(facts, &scale.status_replicas_path);
         if let Some((access, pointer)) = replicas
             && let "i32" | "i64" = access.rust_type.as_str()
         {
@@ -179,7 +179,7 @@ fn parts(
         let selector = scale
             .label_selector_path
             .as_deref()
-            .and_then(|path| shallow(facts, path));
+            .and_then(|path| status_field(facts, path));
         if let Some((access, pointer)) = selector.filter(|(access, _)| access.rust_type == "String")
         {
             const LABELS: &str = "app.kubernetes.io/instance=name,app.kubernetes.io/name=name";
@@ -211,7 +211,7 @@ fn parts(
 }
 
 /// The field at a path such as `.status.replicas`, and its position in the status, if it is a direct field of the status.
-fn shallow(facts: &KindFacts, path: &str) -> Option<(Access, Vec<String>)> {
+fn status_field(facts: &KindFacts, path: &str) -> Option<(Access, Vec<String>)> {
     let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let access = facts.access(&path)?;
     match path.as_slice() {
@@ -220,7 +220,7 @@ fn shallow(facts: &KindFacts, path: &str) -> Option<(Access, Vec<String>)> {
     }
 }
 
-/// An expression that is an `Option`, as the value of the last field.
+/// An expression that is an `Option`, as a value of the type of the last field.
 fn of_option(access: &Access, value: String) -> String {
     match access.last() {
         Wrapped::Bare => format!("{value}.unwrap_or_default()"),

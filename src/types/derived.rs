@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{Definition, Shape, Struct, Type, TypeGraph};
 
-/// A description in k8s-openapi, which attributes cannot keep.
-const FOREIGN: &str = "of k8s-openapi";
+/// Stands for what k8s-openapi sets and attributes cannot change.
+const FROM_K8S_OPENAPI: &str = "of k8s-openapi";
 /// `Option` wraps a schema that contains one of these keywords; to other schemas, it adds a second type.
 const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
@@ -20,12 +20,12 @@ pub fn node(type_: &Type) -> Value {
         Type::Number => json!({"type": "number"}),
         Type::Any => true.into(),
         Type::IntOrString | Type::Quantity => {
-            json!({"description": FOREIGN, "x-kubernetes-int-or-string": true})
+            json!({"description": FROM_K8S_OPENAPI, "x-kubernetes-int-or-string": true})
         }
         Type::Kubernetes(foreign) => {
-            let mut node = json!({"description": FOREIGN, "type": "object", "properties": FOREIGN});
+            let mut node = json!({"description": FROM_K8S_OPENAPI, "type": "object", "properties": FROM_K8S_OPENAPI});
             if foreign.has_required() {
-                node["required"] = FOREIGN.into();
+                node["required"] = FROM_K8S_OPENAPI.into();
             }
             node
         }
@@ -99,7 +99,7 @@ pub fn own(node: &Value) -> Map<String, Value> {
 }
 
 /// Whether an `Option` of a type with this node changes more than its `type`.
-pub fn is_bent_by_option(node: &Value) -> bool {
+pub fn option_changes_more_than_type(node: &Value) -> bool {
     UNIONS.iter().any(|union| node.get(union).is_some()) || has_null_value(node)
 }
 
@@ -109,7 +109,7 @@ pub fn has_null_value(node: &Value) -> bool {
     values.is_some_and(|values| values.contains(&Value::Null))
 }
 
-/// The schemas of the definitions, in their order. The graph must not be shared yet.
+/// The schemas of the definitions, in their order. To be called before `share` merges equal types.
 pub fn nodes<'a>(graph: &TypeGraph, schema: &'a Value) -> Vec<&'a Value> {
     let mut nodes = vec![&Value::Null; graph.definitions.len()];
     let mut open: Vec<(&Type, &Value)> = graph

@@ -284,7 +284,7 @@ impl Comparison<'_> {
             return;
         }
         let is_wrapped = |type_: &Type| match type_ {
-            Type::Named(id) => derived::is_bent_by_option(self.nodes[self.graph.first(*id).0]),
+            Type::Named(id) => derived::option_changes_more_than_type(self.nodes[self.graph.first(*id).0]),
             _ => false,
         };
         let is_wrapped_inside =

@@ -10,13 +10,13 @@ pub struct Answers {
     /// The path of the struct.
     pub name: Range<usize>,
     /// The fields, each with the range of its name.
-    pub fields: Vec<Written>,
+    pub fields: Vec<AnswerField>,
     /// Whether the rest comes from another value: `..answers`.
     pub has_rest: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct AnswerField {
     pub ident: String,
     pub range: Range<usize>,
     /// Whether its value is still the error of the skeleton.
@@ -51,7 +51,7 @@ impl<'a> Visit<'a> for ConversionFile {
             let Member::Named(ident) = &field.member else {
                 return None;
             };
-            Some(Written {
+            Some(AnswerField {
                 ident: ident.to_string(),
                 range: ident.span().byte_range(),
                 is_open: is_open(&field.expr),

@@ -8,7 +8,7 @@ use super::import::full_path;
 
 /// The `impl` block of the trait in a file. Positions are in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controller {
+pub struct ControllerImpl {
     /// The range from `impl` to the name of the type.
     pub header: Range<usize>,
     pub finalizer: Option<Finalizer>,
@@ -47,7 +47,7 @@ pub struct Finalizer {
 /// The constant with the finalizer. No finalizer has this name, because names without a slash are refused.
 pub const CONSTANT: &str = "FINALIZER";
 
-impl Controller {
+impl ControllerImpl {
     /// The name of its finalizer, or that of the constant, if its value is not a literal.
     pub fn finalizer_name(&self) -> Option<&str> {
         let finalizer = self.finalizer.as_ref()?;
@@ -57,7 +57,7 @@ impl Controller {
 
 /// A trait for controllers.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct ControllerTrait {
     pub interface: &'static str,
     /// The method that takes an object and the context, and the types to use if the controller has no such method.
     pub method: &'static str,
@@ -67,13 +67,13 @@ pub struct Wanted {
 }
 
 /// Finds the implementation of a trait. Returns `None` if the text is not Rust, or has no such block.
-pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
+pub fn controller(text: &str, wanted: &ControllerTrait) -> Option<ControllerImpl> {
     let file = syn::parse_file(text).ok()?;
     let block = file.items.iter().find_map(|item| match item {
         Item::Impl(block) if implements(block, wanted.interface) => Some(block),
         _ => None,
     })?;
-    let mut controller = Controller {
+    let mut controller = ControllerImpl {
         header: block.impl_token.span.byte_range().start..block.self_ty.span().byte_range().end,
         finalizer: None,
         cleanup: None,
@@ -156,14 +156,14 @@ fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted = Wanted {
+    const WANTED: ControllerTrait = ControllerTrait {
         interface: "Reconciler",
         method: "reconcile",
         arguments: ["Arc<Self::Resource>", "&Context"],
         cleanup: Some("cleanup"),
     };
 
-    fn parse(text: &str) -> Option<Controller> {
+    fn parse(text: &str) -> Option<ControllerImpl> {
         controller(text, &WANTED)
     }
 
@@ -213,12 +213,12 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(finalizer.value, None);
         assert_eq!(parse("fn main() {}"), None);
         assert_eq!(parse("fn main() {"), None);
-        let other = Wanted {
+        let other = ControllerTrait {
             interface: "Declarative",
             ..WANTED
         };
         assert_eq!(controller(TEXT, &other), None);
-        let finalizes = Wanted {
+        let finalizes = ControllerTrait {
             cleanup: Some("finalize"),
             ..WANTED
         };

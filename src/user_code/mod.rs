@@ -18,7 +18,7 @@ mod scope;
 mod stale_path;
 
 pub use answers::{Answers, conversion_file, is_same_apart_from_layout};
-pub use controller::{CONSTANT, Controller, Part, Resource, Wanted, controller};
+pub use controller::{CONSTANT, ControllerImpl, ControllerTrait, Part, Resource, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};

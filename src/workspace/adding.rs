@@ -4,7 +4,7 @@ use heck::ToKebabCase;
 
 use super::{
     kind_error::KindError,
-    kinds::{self, Chosen, STARTER, Style},
+    kinds::{self, KindArgs, STARTER, ScaffoldArg},
     open::OpenProject,
 };
 use crate::{
@@ -34,7 +34,7 @@ pub fn controller_name(kind: &str) -> String {
 
 impl OpenProject {
     /// Adds kinds. If a kind already exists, its CRD is replaced. Returns the number of new kinds.
-    pub fn add(&mut self, crds: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
+    pub fn add(&mut self, crds: Vec<Api>, chosen: &KindArgs) -> Result<usize, Failure> {
         chosen.check_metadata()?;
         let mut added = 0;
         let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
@@ -59,7 +59,7 @@ impl OpenProject {
                     if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
                         return Err(KindError::CrdEdited(crd.clone()).into());
                     }
-                    if crd::holds_more(&text) {
+                    if crd::has_other_content(&text) {
                         return Err(KindError::MoreInFile(crd.clone()).into());
                     }
                     check_present(kind, chosen)?;
@@ -78,7 +78,7 @@ impl OpenProject {
                     self.config.add_kind(kind);
                     self.apis.push(api);
                     added += 1;
-                    if chosen.style() == Style::Existing {
+                    if chosen.style() == ScaffoldArg::Existing {
                         self.add_controller(NewController {
                             kind: &watched,
                             name: chosen.module.as_deref(),
@@ -124,16 +124,18 @@ impl OpenProject {
 }
 
 /// Rejects options that change a kind of the project, because `add-crd` replaces only its CRD.
-fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
+fn check_present(kind: &Kind, chosen: &KindArgs) -> Result<(), KindError> {
     let name = kind.full_name();
     match (chosen.scaffold, kind.scaffold) {
-        (Some(Style::Existing), None) => {
+        (Some(ScaffoldArg::Existing), None) => {
             let version = kind.versions.first().map_or("", String::as_str);
             let name = format!("{}/{version}/{}", kind.group, kind.kind);
             return Err(KindError::Typed(name));
         }
-        (Some(Style::Own(wanted)), None) => return Err(KindError::TypesOnly(name, wanted.name)),
-        (Some(style), Some(scaffold)) if style != Style::Own(scaffold) => {
+        (Some(ScaffoldArg::Own(wanted)), None) => {
+            return Err(KindError::TypesOnly(name, wanted.name));
+        }
+        (Some(style), Some(scaffold)) if style != ScaffoldArg::Own(scaffold) => {
             return Err(KindError::OtherStyle {
                 kind: name,
                 scaffold: scaffold.name,

@@ -23,7 +23,7 @@ pub const STARTER: &str = "the new CRD";
 
 /// The options that select kinds and their scaffold.
 #[derive(Args, Clone, Debug)]
-pub struct Chosen {
+pub struct KindArgs {
     /// Only this kind of the input; with --group, the kind of a new CRD
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
@@ -34,7 +34,7 @@ pub struct Chosen {
     pub versions: Vec<String>,
     /// The style of the controller [default: reconciler]
     #[arg(long, value_parser = styles(), value_name = "STYLE")]
-    pub scaffold: Option<Style>,
+    pub scaffold: Option<ScaffoldArg>,
     /// Generate only types: no controller, and no manifest that installs the CRD
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
@@ -52,15 +52,15 @@ pub struct Chosen {
     pub module: Option<String>,
 }
 
-impl Chosen {
+impl KindArgs {
     /// The chosen style, or the default one.
-    pub fn style(&self) -> Style {
-        self.scaffold.unwrap_or(Style::Own(Scaffold::first()))
+    pub fn style(&self) -> ScaffoldArg {
+        self.scaffold.unwrap_or(ScaffoldArg::Own(Scaffold::first()))
     }
 
     /// Rejects `--metadata` for the controllers of the CRDs, if their kinds are the operator's own.
     pub fn check_metadata(&self) -> Result<(), KindError> {
-        if self.metadata && self.style() != Style::Existing {
+        if self.metadata && self.style() != ScaffoldArg::Existing {
             Err(KindError::Metadata)
         } else {
             Ok(())
@@ -85,14 +85,14 @@ impl Chosen {
 
 /// The style of a controller, as it is chosen on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Style {
+pub enum ScaffoldArg {
     /// Of a kind of the operator's own.
     Own(&'static Scaffold),
     /// A controller with a name, of a kind whose CRD something else installs.
     Existing,
 }
 
-impl Style {
+impl ScaffoldArg {
     pub fn name(self) -> &'static str {
         match self {
             Self::Own(scaffold) => scaffold.name,
@@ -102,19 +102,21 @@ impl Style {
 }
 
 /// The styles by their names.
-fn styles() -> impl TypedValueParser<Value = Style> {
+fn styles() -> impl TypedValueParser<Value = ScaffoldArg> {
     let names = Scaffold::all()
         .map(|scaffold| (scaffold.name, scaffold.about))
         .chain([(EXISTING, EXISTING_ABOUT)])
         .map(|(name, about)| PossibleValue::new(name).help(about));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
-        EXISTING => Ok(Style::Existing),
-        name => Scaffold::named(name).map(Style::Own).ok_or("no scaffold"),
+        EXISTING => Ok(ScaffoldArg::Existing),
+        name => Scaffold::named(name)
+            .map(ScaffoldArg::Own)
+            .ok_or("no scaffold"),
     })
 }
 
 /// Reads the CRDs that `paths` and the options select, or creates a starter CRD.
-pub fn crds(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
+pub fn crds(paths: &[String], chosen: &KindArgs, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
     if paths.is_empty() {
         let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)?;
         return Ok(crd::read(STARTER, &text)?);
@@ -189,17 +191,17 @@ pub fn read_each<T>(
 }
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.
-pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
+pub fn kind(api: &Api, chosen: &KindArgs, present: &[Kind]) -> Result<Kind, Failure> {
     let scaffold = match chosen.style() {
-        Style::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
-        Style::Existing => None,
+        ScaffoldArg::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
+        ScaffoldArg::Existing => None,
     };
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
     let named = chosen
         .module
         .as_ref()
-        .filter(|_| chosen.style() != Style::Existing);
+        .filter(|_| chosen.style() != ScaffoldArg::Existing);
     let module = match (named, taken(&own)) {
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
@@ -233,7 +235,9 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         ..Kind::default()
     };
     kind.versions = match chosen.style() {
-        Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],
+        ScaffoldArg::Existing if chosen.versions.is_empty() => {
+            vec![watched_version(api).to_owned()]
+        }
         _ => versions(api, &kind, &chosen.versions)?,
     };
     kind.schema = match chosen.schema {

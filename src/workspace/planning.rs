@@ -12,7 +12,7 @@ use crate::{
     disk,
     operator::{Operator, Subject, resolve},
     plan::{self, Entry, File, Note, Ours, Owner, Plan, Tree},
-    render::{self, Rendered, STYLES, UserFiles},
+    render::{self, Rendered, SCAFFOLD_RECORDS, UserFiles},
     scaffold::Scaffold,
     terminal::Terminal,
     user_code,
@@ -89,7 +89,7 @@ impl OpenProject {
             return None;
         }
         let mut others = Scaffold::all();
-        let seeded = others.find(|it| is_known(&format!("{STYLES}{}/{module}", it.name)));
+        let seeded = others.find(|it| is_known(&format!("{SCAFFOLD_RECORDS}{}/{module}", it.name)));
         Some(seeded.unwrap_or(Scaffold::first()))
     }
 

@@ -85,7 +85,7 @@ impl OpenProject {
             starter::is_unedited(api) || disk::is_committed(&self.root, &crd, &text);
         let is_recorded = disk::read(&self.root, &record(api))?.is_some();
         let is_edited = !is_recorded || !is_restorable || self.is_edited(api)?;
-        if !is_shared && !is_edited && !crd::holds_more(&text) {
+        if !is_shared && !is_edited && !crd::has_other_content(&text) {
             self.old_crds.push(crd);
         } else if !is_shared {
             self.kept_crds.push(crd);

@@ -64,7 +64,7 @@ fn a_chart_without_its_crds_is_reported() {
     fs::write(p.join("large.yaml"), large).unwrap();
     ok(p, "init p --crd large.yaml");
     let chart = ok(&p.join("p"), "gen-manifests --helm --image localhost/p:1");
-    let note = "note[helm-limit]: p: a release of Helm cannot hold the CRDs\n";
+    let note = "note[helm-limit]: p: the CRDs are too large for a release of Helm\n";
     assert!(chart.stderr.contains(note), "{}", chart.stderr);
     assert!(!p.join("p/charts/p/templates/crds").exists());
     assert!(p.join("p/charts/p/Chart.yaml").exists());

@@ -46,7 +46,7 @@ impl LogEvents {
     /// The layer that turns lines into events, for a program that sets up the log itself; [`Operator::connect`](crate::Operator::connect)
     /// adds it as [`Settings::log_events`](crate::Settings::log_events) says.
     ///
-    /// The code is that of reconcilers and handlers, without tasks that it spawns. The events have the reason `Logged`, the message and the
+    /// Only lines of reconcilers and handlers count, not those of tasks that they spawn. The events have the reason `Logged`, the message and the
     /// fields of the line. They are limited per object to ten at once, and then one a minute.
     ///
     /// ```
@@ -68,11 +68,11 @@ impl LogEvents {
 }
 
 task_local! {
-    static ABOUT: About;
+    static CURRENT_OBJECT: CurrentObject;
 }
 
-/// The object that the running code is about.
-struct About {
+/// The object for which the code of the user runs.
+struct CurrentObject {
     controller: Arc<ControllerContext>,
     object: ObjectReference,
 }
@@ -88,17 +88,17 @@ struct Line {
 }
 
 impl Context {
-    /// Runs code of the user about an object.
+    /// Runs code of the user for an object; its log lines become events of the object.
     pub(crate) async fn about<K, F>(&self, object: &K, code: F) -> F::Output
     where
         K: Resource<DynamicType = ()>,
         F: Future,
     {
-        let about = About {
+        let about = CurrentObject {
             controller: self.shared().clone(),
             object: object.object_ref(&()),
         };
-        ABOUT.scope(about, code).await
+        CURRENT_OBJECT.scope(about, code).await
     }
 }
 
@@ -115,7 +115,7 @@ impl<S: Subscriber> Layer<S> for EventLayer {
             return;
         }
         // outside of the user's code, there is no object
-        let _ = ABOUT.try_with(|about| {
+        let _ = CURRENT_OBJECT.try_with(|about| {
             let mut text = Text::default();
             event.record(&mut text);
             about.controller.log_queue.push(

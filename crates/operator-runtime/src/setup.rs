@@ -105,7 +105,7 @@ impl Setup {
 pub struct Watches {
     pub(crate) owns: Vec<Owns>,
     pub(crate) watches: Vec<Kind>,
-    /// Whether the controller looks for all children of an object.
+    /// Whether the controller tracks all children of an object, so that those that are no longer desired can be deleted.
     pub(crate) observes_children: bool,
 }
 

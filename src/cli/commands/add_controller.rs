@@ -4,7 +4,7 @@ use super::resolve::Resolve;
 use crate::{
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     diagnostic::{Exit, Failure},
     terminal::Terminal,
@@ -53,7 +53,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let rendered = open.render(terminal)?;
     let plan = open.plan(rendered.tree)?;
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let outcome = Outcome {
+    let outcome = CommandResult {
         root: &open.root,
         evolution: Evolution::default(),
         reports,

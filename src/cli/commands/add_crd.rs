@@ -5,13 +5,13 @@ use crate::{
     advice::affected,
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     diagnostic::{Exit, Failure},
     terminal::Terminal,
     workspace::{
         evolve::{Allow, Evolution},
-        kinds::{self, Chosen},
+        kinds::{self, KindArgs},
         open::{OpenProject, ProjectArgs},
     },
 };
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]
     paths: Vec<String>,
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: KindArgs,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             terminal,
         )?);
     }
-    let outcome = Outcome {
+    let outcome = CommandResult {
         standing,
         pending: vec![],
         evolution,

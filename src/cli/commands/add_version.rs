@@ -4,7 +4,7 @@
 use crate::{
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     config::Source,
     crd::{self, NameRule, NewVersion},
@@ -56,7 +56,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .then(|| stored_at_once(&args.version, &kind.full_name()));
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| false)?;
-    let outcome = Outcome {
+    let outcome = CommandResult {
         standing: vec![],
         pending: vec![],
         evolution: Evolution::default(),

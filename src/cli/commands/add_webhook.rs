@@ -5,7 +5,7 @@ use crate::{
     advice::pending,
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     config::{Kind, Webhook, WebhookTable, WebhookType},
     diagnostic::{Exit, Failure},
@@ -62,7 +62,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);
     let pending = pending::reports(&open, &plan)?;
     let names: Vec<&str> = wanted.iter().map(|it| it.name()).collect();
-    let outcome = Outcome {
+    let outcome = CommandResult {
         root: &open.root,
         evolution: Evolution::default(),
         reports,

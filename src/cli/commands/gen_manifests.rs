@@ -4,7 +4,7 @@ use super::resolve::Resolve;
 use crate::{
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     config::{Packaging, is_image},
     diagnostic::{Exit, Failure},
@@ -69,7 +69,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         folders.iter().any(|folder| path.starts_with(folder)) || path == "crds/kustomization.yaml"
     })?;
     let (reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let outcome = Outcome {
+    let outcome = CommandResult {
         root: &open.root,
         evolution: Evolution::default(),
         reports,

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     config::{ConfigFile, Runtime, is_package_name},
     diagnostic::{Exit, Failure, Report, Severity},
@@ -19,7 +19,7 @@ use crate::{
         adding::{NewController, controller_name},
         evolve::Evolution,
         kind_error::KindError,
-        kinds::{self, Chosen},
+        kinds::{self, KindArgs},
         member,
         open::OpenProject,
         origin::{self, RuntimeArg, local_runtime},
@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "types_only", "versions", "schema"])]
     controllers: Vec<String>,
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: KindArgs,
     /// Where the runtime comes from: `version`, `git`, `git=URL#REV`, `path` or `path=FOLDER` [default: from where this program was installed]
     #[arg(long, value_name = "SOURCE")]
     runtime: Option<RuntimeArg>,
@@ -128,7 +128,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     reports.extend(left(&kept));
-    let outcome = Outcome {
+    let outcome = CommandResult {
         root: &open.root,
         evolution: Evolution::default(),
         reports,
@@ -198,7 +198,7 @@ fn left(kept: &[String]) -> Option<Report> {
 }
 
 /// Rejects options that would be ignored, and controllers of which only one could have its name.
-fn check(controllers: &[String], chosen: &Chosen, is_empty: bool) -> Result<(), KindError> {
+fn check(controllers: &[String], chosen: &KindArgs, is_empty: bool) -> Result<(), KindError> {
     let passed = chosen.passed();
     if controllers.is_empty() {
         return if is_empty && !passed.is_empty() {

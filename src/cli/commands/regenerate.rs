@@ -11,7 +11,7 @@ use crate::{
     },
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     diagnostic::{Exit, Failure},
     plan::Resolution,
@@ -80,7 +80,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     } else {
         "make the changes above, then cargo test"
     };
-    let outcome = Outcome {
+    let outcome = CommandResult {
         standing,
         pending,
         evolution,

@@ -5,7 +5,7 @@ use crate::{
     advice::affected,
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     crd,
     diagnostic::{Exit, Failure},
@@ -60,7 +60,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let kind = &api.names.kind;
             let removed = match (open.old_crds.first(), open.kept_crds.first()) {
                 (Some(crd), _) => format!("{kind} and its CRD {crd} removed"),
-                (None, Some(crd)) if !crd::holds_more(&open.inputs[crd]) => {
+                (None, Some(crd)) if !crd::has_other_content(&open.inputs[crd]) => {
                     let path = disk::shown(&open.root.join(crd));
                     format!("{kind} removed, but not its CRD, which `rm {path}` removes")
                 }
@@ -86,7 +86,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             terminal,
         )?);
     }
-    let outcome = Outcome {
+    let outcome = CommandResult {
         standing,
         pending: vec![],
         root: &open.root,

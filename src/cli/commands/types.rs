@@ -10,7 +10,7 @@ use crate::{
     advice::by_plan::placed,
     cli::output::{
         lines::FixCommand,
-        view::{Outcome, View},
+        view::{CommandResult, View},
     },
     crd::{Api, Version},
     diagnostic::{Exit, Failure, Report},
@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 /// The module of one kind.
-struct Made {
+struct TypesModule {
     name: String,
     group: String,
     text: String,
@@ -94,7 +94,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if several && args.out.is_none() {
         terminal.print(&untouched(""))?;
     }
-    for Made {
+    for TypesModule {
         name: of_kind,
         group,
         mut text,
@@ -140,7 +140,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let resolution = Resolution::from(args.resolve);
     resolution.check(&lock, &ours, &tree)?;
     let names: HashSet<String> = tree.0.keys().cloned().collect();
-    let outcome = Outcome {
+    let outcome = CommandResult {
         root,
         evolution: Evolution::default(),
         // kinds of earlier calls stay
@@ -161,7 +161,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 /// The module of one kind: the types of one version, or a module for each served version.
-fn module(api: &Api, args: &Args) -> Result<Made, KindError> {
+fn module(api: &Api, args: &Args) -> Result<TypesModule, KindError> {
     let served = |version: &&Version| version.served;
     let versions: Vec<&Version> = match &args.version {
         None => api.versions.iter().filter(served).collect(),
@@ -201,7 +201,7 @@ fn module(api: &Api, args: &Args) -> Result<Made, KindError> {
         ),
         None => String::new(),
     };
-    Ok(Made {
+    Ok(TypesModule {
         name,
         group: api.group.clone(),
         text: line + &texts.join("\n"),

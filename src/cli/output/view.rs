@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 /// The result of a command.
-pub struct Outcome<'a> {
+pub struct CommandResult<'a> {
     pub root: &'a Root,
     pub plan: Plan,
     /// Reports about this plan.
@@ -57,7 +57,7 @@ pub struct Outcome<'a> {
     pub warnings: usize,
 }
 
-impl Outcome<'_> {
+impl CommandResult<'_> {
     /// Whether the generated code has all files of the user that it needs.
     fn is_complete(&self) -> bool {
         let is_missing = |report: &Report| report.code == Some(Code::MissingFile);
@@ -97,7 +97,11 @@ impl View {
     }
 
     /// Shows the outcome, and applies the plan unless the user only wants to see it.
-    pub fn finish(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Exit, Failure> {
+    pub fn finish(
+        &self,
+        outcome: &CommandResult<'_>,
+        terminal: &Terminal,
+    ) -> Result<Exit, Failure> {
         let plan = &outcome.plan;
         let refused = outcome.evolution.is_refused();
         let uncommitted = if self.writes() {
@@ -130,7 +134,7 @@ impl View {
         })
     }
 
-    fn print_up_to_date(&self, outcome: &Outcome<'_>, terminal: &Terminal) {
+    fn print_up_to_date(&self, outcome: &CommandResult<'_>, terminal: &Terminal) {
         let warnings = outcome.warnings;
         if warnings > 0 {
             terminal.status(&format!(
@@ -140,7 +144,7 @@ impl View {
         terminal.status(self.up_to_date_line(outcome));
     }
 
-    fn up_to_date_line(&self, outcome: &Outcome<'_>) -> &'static str {
+    fn up_to_date_line(&self, outcome: &CommandResult<'_>) -> &'static str {
         match (self.check, outcome.pending.len()) {
             _ if !outcome.is_complete() => "a file that the generated code needs is missing",
             (true, 0) => "up to date",
@@ -150,7 +154,7 @@ impl View {
         }
     }
 
-    fn human(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<(), Failure> {
+    fn human(&self, outcome: &CommandResult<'_>, terminal: &Terminal) -> Result<(), Failure> {
         let plan = &outcome.plan;
         if self.diff {
             terminal.print(
@@ -206,7 +210,7 @@ impl View {
         Ok(())
     }
 
-    fn json(&self, outcome: &Outcome<'_>) -> Value {
+    fn json(&self, outcome: &CommandResult<'_>) -> Value {
         let plan = &outcome.plan;
         let changes: Vec<Value> = plan
             .changes

@@ -3,7 +3,7 @@
 use operator_apiserver::{Refusal, refusals};
 use serde_json::{Value, json};
 
-use super::{DeploymentSettings, DisruptionBudget, LogFormat, Share, Variable};
+use super::{DeploymentSettings, DisruptionBudget, IntOrPercent, LogFormat, Variable};
 use crate::config::place::Place;
 
 /// What is wrong with the settings.
@@ -273,8 +273,8 @@ fn budget(settings: &DeploymentSettings) -> Option<Found> {
         _ => return Some((place, DeploymentProblem::BudgetFields)),
     };
     let pods = match share {
-        Share::Pods(pods) => u32::from(*pods),
-        Share::Percentage(text) => {
+        IntOrPercent::Pods(pods) => u32::from(*pods),
+        IntOrPercent::Percentage(text) => {
             let share = text.strip_suffix('%').and_then(|it| it.parse::<u32>().ok());
             let Some(share) = share.filter(|share| *share <= 100) else {
                 return Some((place, DeploymentProblem::Percentage(text.clone())));

@@ -45,14 +45,14 @@ fn a_file_with_other_objects_is_detected() {
         &format!("---\n{WIDGET}"),
         &format!("\n---\n{WIDGET}---\n"),
     ] {
-        assert!(!holds_more(text), "{text}");
+        assert!(!has_other_content(text), "{text}");
     }
     let other = "kind: ConfigMap\n";
     for text in [
         format!("{WIDGET}---\n{other}"),
         format!("# ours\n---\n{WIDGET}"),
     ] {
-        assert!(holds_more(&text), "{text}");
+        assert!(has_other_content(&text), "{text}");
     }
 }
 

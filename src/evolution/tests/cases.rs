@@ -24,20 +24,20 @@ pub const SPECS: &[Case] = &[
     (
         "{type: object, maxProperties: 1, properties: {a: {type: string}}}",
         "{type: object, maxProperties: 1, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
-        &["counted-field-added spec.b: `b` is new, default 1"],
+        &["default-field-added spec.b: `b` is new, default 1"],
         &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, not: {minProperties: 2}, properties: {a: {type: string}}}",
         "{type: object, not: {minProperties: 2}, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
-        &["counted-field-added spec.b: `b` is new, default 1"],
+        &["default-field-added spec.b: `b` is new, default 1"],
         &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}",
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}",
-        &["field-described spec.b: `b` now has a schema; it was kept"],
-        &["field-undescribed spec.b: `b` no longer has a schema, but is kept"],
+        &["field-schema-added spec.b: `b` now has a schema; it was kept"],
+        &["field-schema-removed spec.b: `b` no longer has a schema, but is kept"],
     ),
     (
         "{type: object, properties: {a: {type: string}}}",
@@ -64,7 +64,7 @@ pub const SPECS: &[Case] = &[
         &[
             "rust-type-changed spec: in Rust map of any values -> struct",
             "unknown-fields-pruned spec: unknown fields are kept, except for fields of objects -> pruned",
-            "field-described spec.a: `a` now has a schema; it was kept, except for fields of objects",
+            "field-schema-added spec.a: `a` now has a schema; it was kept, except for fields of objects",
         ],
         &[
             "rust-type-changed spec: in Rust struct -> map of any values",
@@ -92,8 +92,8 @@ pub const ROOTS: &[Case] = &[
     (
         "{type: object}",
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
-        &["field-described metadata: `metadata` now has a schema; it was kept"],
-        &["field-undescribed metadata: `metadata` no longer has a schema, but is kept"],
+        &["field-schema-added metadata: `metadata` now has a schema; it was kept"],
+        &["field-schema-removed metadata: `metadata` no longer has a schema, but is kept"],
     ),
     (
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{super::yaml::plain, placeholder::Form};
 use crate::{
-    config::{DeploymentSettings, DisruptionBudget, Image, Namespaces, Share},
+    config::{DeploymentSettings, DisruptionBudget, Image, IntOrPercent, Namespaces},
     manifests::{Role, manifests},
     operator::Operator,
 };
@@ -366,7 +366,7 @@ fn of_choices(operator: &Operator<'_>, has_crds: bool) -> Vec<Entry> {
 fn budget(budget: Option<&DisruptionBudget>) -> Value {
     let default = DisruptionBudget {
         min_available: None,
-        max_unavailable: Some(Share::Pods(1)),
+        max_unavailable: Some(IntOrPercent::Pods(1)),
     };
     json!(budget.unwrap_or(&default))
 }

@@ -14,8 +14,8 @@ use crate::{
     operator::{Operator, ResourceType},
 };
 
-/// The longest first sentence that the lists of a console show.
-const LONGEST_SUMMARY: usize = 135;
+/// The longest description that the lists of a console show.
+const MAX_SUMMARY: usize = 135;
 
 /// The ClusterServiceVersion of an operator with these objects.
 pub fn object(
@@ -33,7 +33,7 @@ pub fn object(
         [] => format!("The Kubernetes operator {name}"),
         managed => format!("Manages {}", managed.join(", ")),
     };
-    // What users edit comes first, and then what is always the same: merges tell changes apart that have a line between them.
+    // Constant lines separate what users edit from what regeneration changes, so that a merge does not conflict.
     let mut spec = json!({
         "displayName": words(name),
         "description": summary,
@@ -74,14 +74,14 @@ pub fn object(
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_SUMMARY) {
+    match text.char_indices().nth(MAX_SUMMARY) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),
     }
 }
 
 /// How many namespaces the operator may watch. An operator with permissions in the whole cluster is installed once, for all namespaces; so is
-/// one that converts, because all namespaces share its CRDs.
+/// one that converts, because all namespaces share its CRDs: `resolve` refuses it other `namespaces`.
 fn install_modes(operator: &Operator<'_>) -> Value {
     let supported = match &operator.config.namespaces {
         Namespaces::All => &["AllNamespaces"][..],

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::keys;
+use crate::plan::cargo_toml;
 
 const PATH: &str = "some/file";
 
@@ -436,7 +436,7 @@ proptest! {
             keys.iter().map(|(key, i)| format!("{key} = {i}\n")).collect::<String>()
         };
         let ours = toml(&base) + "mine = true # yes\n";
-        let Ok(merged) = keys::merge(&toml(&base), &ours, &toml(&theirs)) else {
+        let Ok(merged) = cargo_toml::merge(&toml(&base), &ours, &toml(&theirs)) else {
             return Err(TestCaseError::fail("a conflict"));
         };
         let mut lines: Vec<&str> = merged.lines().collect();

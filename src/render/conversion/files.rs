@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     answer::{Answer, Declaration, Versions},
-    only::{Kept, Unplaced, kept, unplaced},
+    only::{FieldWithoutTarget, KeptField, kept, unplaced},
     statement::{statements, uses_empty, uses_values},
 };
 use crate::{
@@ -48,10 +48,10 @@ pub struct SpokeAnswers {
     pub answers: Vec<Answer>,
     /// Sensitive fields that the other version has no place for.
     #[serde(skip)]
-    pub unplaced: Vec<Unplaced>,
+    pub unplaced: Vec<FieldWithoutTarget>,
     /// The fields whose values are kept, for each of the two versions that has any.
     #[serde(skip)]
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptField>,
     #[serde(skip)]
     statements: String,
 }

@@ -7,4 +7,4 @@ mod only;
 mod statement;
 
 pub use files::{Converted, SpokeAnswers, conversion_files, conversion_tests, conversions};
-pub use only::{Kept, Unplaced};
+pub use only::{FieldWithoutTarget, KeptField};

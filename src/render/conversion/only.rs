@@ -9,7 +9,7 @@ use crate::{
 
 /// The fields of a version that another lacks, and whose values are kept.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct KeptField {
     /// The version that has the fields.
     pub version: String,
     pub other: String,
@@ -19,7 +19,7 @@ pub struct Kept {
 
 /// A sensitive field that one of two versions lacks.
 #[derive(Clone, Debug)]
-pub struct Unplaced {
+pub struct FieldWithoutTarget {
     /// The version that has the field.
     pub version: String,
     pub other: String,
@@ -29,7 +29,7 @@ pub struct Unplaced {
 }
 
 /// The kept fields of the spoke and of the hub; an end without any has no entry.
-pub fn kept(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Kept> {
+pub fn kept(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<KeptField> {
     let schema = |end| match end {
         End::Spoke => &spoke.version.schema,
         End::Hub => &conversions.hub.schema,
@@ -48,7 +48,7 @@ pub fn kept(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Kept> {
             .flat_map(|(_, path)| unmoved(path, schema(end), &moved))
             .filter(|path| !is_sensitive(path))
             .collect();
-        (!paths.is_empty()).then_some(Kept {
+        (!paths.is_empty()).then_some(KeptField {
             version,
             other,
             paths,
@@ -98,14 +98,14 @@ fn unmoved(path: &Path, root: &Schema, moved: &[&Path]) -> Vec<Path> {
 }
 
 /// The sensitive fields that the other version has no place for.
-pub fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<Unplaced> {
+pub fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<FieldWithoutTarget> {
     let of_field = |(end, only): (End, &Path)| {
         let [version, other] = names(end, spoke, conversions);
         conversions
             .sensitive
             .iter()
             .filter(|(of, path)| *of == version && (path.is_within(only) || only.is_within(path)))
-            .map(|(_, path)| Unplaced {
+            .map(|(_, path)| FieldWithoutTarget {
                 version: version.clone(),
                 other: other.clone(),
                 path: path.clone(),

@@ -32,11 +32,11 @@ pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourceP
     };
     let mut path = path.clone();
     if (&*path.group, &*path.plural) == NAMESPACES && !path.name.is_empty() {
-        // A namespace is in itself, to its roles.
+        // RBAC treats a Namespace as an object in the namespace of its name.
         path.namespace.clone_from(&path.name);
     }
     if path.name.is_empty() && matches!(verb, "list" | "watch") {
-        // Who asks for one name may have the right to it.
+        // A list or watch of one name is authorized like a request for that name.
         let name = call
             .param("fieldSelector")
             .split(',')
@@ -239,7 +239,7 @@ fn with_subresource(path: &ResourcePath) -> String {
     }
 }
 
-/// Formats a reference as the real server does.
+/// The error `Forbidden`, with the message of the real server.
 fn refusal(user: &User, verb: &str, path: &ResourcePath) -> Failure {
     let kind = Kind::named((&path.group, &path.plural));
     let name = match path.name.as_str() {

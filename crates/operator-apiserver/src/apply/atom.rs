@@ -97,7 +97,7 @@ pub(crate) fn map_in_json(fields: &BTreeMap<String, Atom>) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// Formats the value as in messages, which show no content of objects.
+/// Formats the value as in the messages of structured-merge-diff.
 impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -65,8 +65,8 @@ pub(crate) enum Repeats {
     Refused,
 }
 
-/// The errors for fields that the schema does not declare, as the server reports them: `.spec.x: field not declared in schema`.
-pub(crate) fn undeclared(value: &Value, node: Node<'_>, repeats: Repeats) -> Option<String> {
+/// The errors of a value against its schema, as the server reports them: `.spec.x: field not declared in schema`.
+pub(crate) fn validate_typed(value: &Value, node: Node<'_>, repeats: Repeats) -> Option<String> {
     let mut wrong = Vec::new();
     compare(value, node, &Trail::Root, &mut wrong);
     let mut texts: Vec<String> = wrong

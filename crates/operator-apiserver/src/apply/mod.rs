@@ -19,7 +19,7 @@ mod shape;
 mod version;
 
 pub(crate) use self::compare::Comparison;
-pub(crate) use self::fields::{Repeats, fields_of, undeclared};
+pub(crate) use self::fields::{Repeats, fields_of, validate_typed};
 pub(crate) use self::kind::node;
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned, without_managers};
 pub(crate) use self::path::Step;
@@ -110,7 +110,7 @@ impl Writer<'_> {
     /// The owners of fields after an update or patch of the object, or an error if they cannot be determined.
     pub fn update(&self, live: &Value, new: &Value, before: &Managers) -> Result<Managers, String> {
         for object in [new, live] {
-            if let Some(what) = undeclared(object, self.node, Repeats::Allowed) {
+            if let Some(what) = validate_typed(object, self.node, Repeats::Allowed) {
                 return Err(what);
             }
         }
@@ -286,7 +286,7 @@ impl Writer<'_> {
             return Ok(None);
         };
         let object = self.translate(object, version).map_err(failed)?;
-        match undeclared(&object, node, Repeats::Refused) {
+        match validate_typed(&object, node, Repeats::Refused) {
             Some(why) => Err(failed(why)),
             None => Ok(Some((object, node))),
         }

@@ -1,4 +1,4 @@
-//! One step of a field path, in the three notations of the API server: keys of `fieldsV1`, messages, and JSON.
+//! One step of a field path, in both notations of the API server: keys of `fieldsV1`, and messages.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -6,7 +6,7 @@ use super::path::Step;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
-/// The value without these fields; null if nothing remains of an object or list that had content.
+/// The value without these fields; null for an object or list that is a leaf, or of which nothing remains.
 pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value {
     match (node.shape(value), value) {
         (Shape::Fields, Value::Object(object)) => {

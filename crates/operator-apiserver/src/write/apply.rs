@@ -12,7 +12,7 @@ use super::{Base, Draft, Prepared, draft, last_applied, take_version};
 use crate::access::rbac::authorize_create_on_apply;
 use crate::admission::crd::check_crd;
 use crate::apply::{
-    Conflict, Managers, Operation, Refusal, Repeats, Writer, node, undeclared, without_managers,
+    Conflict, Managers, Operation, Refusal, Repeats, Writer, node, validate_typed, without_managers,
 };
 use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
@@ -61,7 +61,7 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     let mut applied = yaml(&request.call.body)?;
     let sent = applied.clone();
     check_applied(request, &applied)?;
-    if let Some(what) = undeclared(&applied, node(kind), Repeats::Refused) {
+    if let Some(what) = validate_typed(&applied, node(kind), Repeats::Refused) {
         return Err(Failure::internal(format!(
             "failed to create typed patch object {}: {what}",
             kind.printed(text(&applied, "namespace"), name(&applied))
@@ -124,7 +124,7 @@ fn merge(
             ))
         })?;
     }
-    if let Some(what) = undeclared(&bare, node(kind), Repeats::Allowed) {
+    if let Some(what) = validate_typed(&bare, node(kind), Repeats::Allowed) {
         return Err(Failure::internal(format!(
             "failed to create typed live object {}: {what}",
             printed(&bare)

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
+use crate::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, validate_typed};
 use crate::go;
 use crate::kinds::rule::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 use crate::model::metadata;
@@ -30,7 +30,7 @@ fn last_applied(writer: &Writer<'_>, live: &Value) -> Option<FieldSet> {
     let text = live["metadata"]["annotations"][ANNOTATION].as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;
     let is_of_kind = last["kind"] == live["kind"] && last["apiVersion"] == writer.api_version;
-    if !is_of_kind || undeclared(&last, writer.node, Repeats::Refused).is_some() {
+    if !is_of_kind || validate_typed(&last, writer.node, Repeats::Refused).is_some() {
         return None;
     }
     let changes = Comparison::between(&last, live, writer.node);

@@ -21,10 +21,10 @@ pub(crate) async fn notify_all<R: Reconciler>(
 ) {
     let stopped = async {
         stop.cancelled().await;
-        shared.turns.close();
+        shared.locks.close();
     };
-    let deleted = stream::unfold((), async |()| Some((shared.turns.deleted().await, ())));
-    // The turns limit the concurrency.
+    let deleted = stream::unfold((), async |()| Some((shared.locks.deleted().await, ())));
+    // The locks limit the concurrency.
     let delivered = deleted.take_until(Box::pin(stopped));
     let delivered = delivered.for_each_concurrent(None, async |(turn, object)| {
         shared.notify(object).await;

@@ -11,6 +11,7 @@ pub(crate) mod finalizer;
 pub(crate) mod identity;
 pub(crate) mod kind;
 pub(crate) mod listener;
+pub(crate) mod object_locks;
 pub(crate) mod objects;
 pub(crate) mod progress;
 pub(crate) mod reconciled;
@@ -18,7 +19,6 @@ pub(crate) mod reconciliation;
 pub(crate) mod related;
 pub(crate) mod shared_cache;
 pub(crate) mod tasks;
-pub(crate) mod turns;
 pub(crate) mod watch;
 
 pub use reconciled::Reconciled;

@@ -31,9 +31,9 @@ use crate::{
         decode::{forget_managers, read},
         finalizer::{Step, next_step},
         identity::Identity,
+        object_locks::ObjectLocks,
         objects::Objects,
         reconciled::Observers,
-        turns::Turns,
     },
     error::{Error, LONGEST_DELAY, is_gone, panic_message},
     health::Health,
@@ -57,7 +57,7 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     pub health: Arc<Health>,
     /// The finalizer's conventional name.
     pub derived_finalizer: String,
-    pub turns: Turns<R::Resource>,
+    pub locks: ObjectLocks<R::Resource>,
     pub reduction: Option<Reduction<R::Resource>>,
     /// The time after which an object is reconciled again without a change.
     pub resync: Option<Duration>,
@@ -74,9 +74,9 @@ pub(crate) async fn reconcile<R: Reconciler>(
 ) -> std::result::Result<controller::Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
     let start = shared.controller_context.wait_to_begin().await;
-    let _turn = match start {
+    let _guard = match start {
         Some(false) => return Ok(controller::Action::await_change()),
-        _ => shared.turns.reconcile(&key).await,
+        _ => shared.locks.reconcile(&key).await,
     };
     let queue = &shared.metrics.queue;
     // It may have changed, or have been deleted and forgotten, since it was taken from the cache.

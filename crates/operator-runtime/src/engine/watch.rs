@@ -214,7 +214,7 @@ impl<R: Reconciler> Reconciliations<R> {
         self.objects.withdraw_report(key);
         self.forget(key);
         if let Some(last) = last {
-            self.turns.push(key, last.clone());
+            self.locks.push(key, last.clone());
         }
     }
 

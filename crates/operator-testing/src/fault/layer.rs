@@ -57,7 +57,7 @@ struct State {
     /// When the operator last tried to write something other than events and leases.
     last_write: Option<Instant>,
     /// When the effect of the last fault ends.
-    last_fault: Option<Instant>,
+    faults_end: Option<Instant>,
     /// When the server has restarted.
     restarting_until: Option<Instant>,
     /// When another replica took the lease.
@@ -68,12 +68,12 @@ struct State {
     broken: Vec<(Request, String)>,
     /// The requests that fail, those like this one, and until when.
     outage: Option<(Request, Instant)>,
-    /// YAML to apply just before a request like this one, after so many others like it.
+    /// YAML to apply just before a write of this object, after so many earlier ones.
     edit: Option<(usize, Request, String)>,
 }
 
 impl Faults {
-    /// The faults of the requests of a user to a server.
+    /// Injects faults into the requests of a user.
     pub fn new(schedule: Schedule<Fault>, user: &str, server: &Server) -> Self {
         let state = State {
             schedule,
@@ -113,8 +113,8 @@ impl Faults {
     }
 
     /// When the effect of the last fault ends, which may be in the future; failed requests are retried after that.
-    pub fn last_fault(&self) -> Option<Instant> {
-        self.lock().last_fault
+    pub fn faults_end(&self) -> Option<Instant> {
+        self.lock().faults_end
     }
 
     /// The time until which the loss of the lease can have an effect.
@@ -150,14 +150,14 @@ impl Faults {
             return Decision::Silence;
         }
         if state.restarting_until.is_some_and(|back| now < back) {
-            state.last_fault = state.last_fault.max(Some(now));
+            state.faults_end = state.faults_end.max(Some(now));
             return Decision::Refusal;
         }
         if let Some((failing, end)) = &state.outage
             && now < *end
             && request.is_like(failing)
         {
-            state.last_fault = state.last_fault.max(Some(now));
+            state.faults_end = state.faults_end.max(Some(now));
             return Decision::Fault(Fault::ServerError);
         }
         // after an earlier fault, the number may be that of another request: then the fault applies to the next possible one
@@ -171,7 +171,7 @@ impl Faults {
             Fault::Delay => now + DELAY,
             _ => now,
         };
-        state.last_fault = state.last_fault.max(Some(end));
+        state.faults_end = state.faults_end.max(Some(end));
         match fault {
             Fault::Outage => state.outage = Some((request, now + OUTAGE)),
             Fault::Restart | Fault::Compact => {

@@ -7,8 +7,8 @@ use crate::Request;
 use crate::fault::{Fault, bounded, seed};
 use crate::schedule::Schedule;
 
-/// How many similar requests get a fault, because the lease is renewed forever.
-const LIKE: usize = 2;
+/// The lease is renewed forever, so only the first similar requests get a fault.
+const MAX_SIMILAR: usize = 2;
 
 impl Trial {
     /// Runs an operator that elects a leader, by the lease with the name and the namespace of its account.
@@ -55,7 +55,7 @@ fn losses(requests: &[Request]) -> Vec<Schedule<Fault>> {
     for (number, request) in requests.iter().enumerate() {
         let earlier = requests[..number].iter();
         let like = earlier.filter(|earlier| earlier.is_like(request)).count();
-        if like >= LIKE {
+        if like >= MAX_SIMILAR {
             continue;
         }
         if is_election(request) {

@@ -174,10 +174,10 @@ impl Trial {
             let end = Instant::now() + REAL_TIMEOUT;
             loop {
                 settle(server, faults, options, min_duration).await?;
-                let last_fault = faults.last_fault();
+                let faults_end = faults.faults_end();
                 let result = succeeded(phase).await;
-                let is_early = server.is_real() && last_fault.is_some() && Instant::now() < end;
-                if result.is_ok() || (faults.last_fault() == last_fault && !is_early) {
+                let is_early = server.is_real() && faults_end.is_some() && Instant::now() < end;
+                if result.is_ok() || (faults.faults_end() == faults_end && !is_early) {
                     return result;
                 }
             }
@@ -378,7 +378,7 @@ pub(super) async fn settle(
 ) -> Result<(), String> {
     let begun = Instant::now();
     let end = || {
-        let last = faults.last_write().max(faults.last_fault());
+        let last = faults.last_write().max(faults.faults_end());
         let last = last.map_or(begun, |last| last.max(begun));
         let lease_loss_end = faults.lease_loss_until().unwrap_or(begun);
         (last + options.rest)

@@ -10,7 +10,7 @@ use crate::go;
 pub(crate) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
     let mut types = BTreeSet::new();
-    let setters = pod.setters(|context| forbidden_type(&context["appArmorProfile"], &mut types));
+    let violators = pod.violators(|context| forbidden_type(&context["appArmorProfile"], &mut types));
     let is_allowed =
         |value: &str| matches!(value, "" | "runtime/default") || value.starts_with("localhost/");
     let annotations = pod.annotations();
@@ -21,9 +21,9 @@ pub(crate) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     forbidden.sort();
     let annotated = (!forbidden.is_empty())
         .then(|| plural(forbidden.len(), "annotation", "annotations").to_owned());
-    let setters: Vec<String> = setters.into_iter().chain(annotated).collect();
+    let violators: Vec<String> = violators.into_iter().chain(annotated).collect();
     let values: Vec<String> = types.into_iter().chain(forbidden).collect();
-    if setters.is_empty() {
+    if violators.is_empty() {
         return None;
     }
     let reason = plural(
@@ -31,11 +31,11 @@ pub(crate) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
         "forbidden AppArmor profile",
         "forbidden AppArmor profiles",
     );
-    let setters = setters.join(" and ");
+    let violators = violators.join(" and ");
     let values = quoted(values);
     refusal(
         reason,
-        format!("{setters} must not set AppArmor profile type to {values}"),
+        format!("{violators} must not set AppArmor profile type to {values}"),
     )
 }
 
@@ -220,7 +220,7 @@ pub(crate) fn se_linux(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         _ => false,
     };
     let (mut types, mut user, mut role) = (BTreeSet::new(), false, false);
-    let setters = pod.setters(|context| {
+    let violators = pod.violators(|context| {
         let options = &context["seLinuxOptions"];
         let field = |name: &str| text(&options[name]).to_owned();
         let has_type = !is_allowed(&field("type"));
@@ -245,7 +245,7 @@ pub(crate) fn se_linux(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     let wrong = wrong.join("; ");
     refusal(
         "seLinuxOptions",
-        format!("{setters} set forbidden securityContext.seLinuxOptions: {wrong}"),
+        format!("{violators} set forbidden securityContext.seLinuxOptions: {wrong}"),
     )
 }
 
@@ -284,11 +284,11 @@ pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
 /// The seccomp profiles that neither level allows.
 pub(crate) fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Refusal> {
     let mut types = BTreeSet::new();
-    let setters = pod.setters(|context| forbidden_type(&context["seccompProfile"], &mut types))?;
+    let violators = pod.violators(|context| forbidden_type(&context["seccompProfile"], &mut types))?;
     let types = quoted(types);
     refusal(
         "seccompProfile",
-        format!("{setters} must not set securityContext.seccompProfile.type to {types}"),
+        format!("{violators} must not set securityContext.seccompProfile.type to {types}"),
     )
 }
 
@@ -329,9 +329,9 @@ pub(crate) fn sysctls(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
 }
 
 pub(crate) fn host_process(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
-    let setters = pod.setters(|context| context["windowsOptions"]["hostProcess"] == true)?;
+    let violators = pod.violators(|context| context["windowsOptions"]["hostProcess"] == true)?;
     refusal(
         "hostProcess",
-        format!("{setters} must not set securityContext.windowsOptions.hostProcess=true"),
+        format!("{violators} must not set securityContext.windowsOptions.hostProcess=true"),
     )
 }

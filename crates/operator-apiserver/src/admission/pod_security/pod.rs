@@ -66,16 +66,16 @@ impl<'a> Pod<'a> {
     }
 
     /// The places whose security context satisfies a predicate: `pod and containers "a", "b"`; `None` if there are none.
-    pub fn setters(&self, mut sets: impl FnMut(&Value) -> bool) -> Option<String> {
-        let mut setters = Vec::new();
+    pub fn violators(&self, mut sets: impl FnMut(&Value) -> bool) -> Option<String> {
+        let mut violators = Vec::new();
         if sets(&self.spec["securityContext"]) {
-            setters.push("pod".to_owned());
+            violators.push("pod".to_owned());
         }
         let names = self.named(|container| sets(&container["securityContext"]));
         if !names.is_empty() {
-            setters.push(containers(&names));
+            violators.push(containers(&names));
         }
-        (!setters.is_empty()).then(|| setters.join(" and "))
+        (!violators.is_empty()).then(|| violators.join(" and "))
     }
 }
 

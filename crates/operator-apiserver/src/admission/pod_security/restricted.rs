@@ -101,10 +101,10 @@ pub(crate) fn non_root(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     if pod.has_own_users(minor) {
         return None;
     }
-    if let Some(setters) = pod.setters(|context| context["runAsNonRoot"] == false) {
+    if let Some(violators) = pod.violators(|context| context["runAsNonRoot"] == false) {
         return refusal(
             REASON,
-            format!("{setters} must not set securityContext.runAsNonRoot=false"),
+            format!("{violators} must not set securityContext.runAsNonRoot=false"),
         );
     }
     let names = unset(pod, |context| context["runAsNonRoot"].is_boolean())?;
@@ -127,8 +127,8 @@ pub(crate) fn user(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     if pod.has_own_users(minor) {
         return None;
     }
-    let setters = pod.setters(|context| context["runAsUser"] == 0)?;
-    refusal("runAsUser=0", format!("{setters} must not set runAsUser=0"))
+    let violators = pod.violators(|context| context["runAsUser"] == 0)?;
+    refusal("runAsUser=0", format!("{violators} must not set runAsUser=0"))
 }
 
 pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {

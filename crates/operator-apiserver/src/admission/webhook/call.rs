@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::hook::Hook;
-use super::review::{Attributes, Unreadable, Verdict, read};
+use super::review::{Attributes, ResponseError, Verdict, read};
 use crate::model::{Failure, metadata};
 use crate::webhook::client::post;
 
@@ -49,9 +49,9 @@ async fn call(
     let answer = answer.map_err(|why| Missing::Failed(format!("failed to call webhook: {why}")))?;
     read(&hook.name, &uid, is_mutating, &answer).map_err(|unreadable| {
         Missing::Failed(match unreadable {
-            Unreadable::Undecodable(why) => format!("failed to call webhook: {why}"),
-            Unreadable::Invalid(why) => format!("received invalid webhook response: {why}"),
-            Unreadable::Patch(why) => why,
+            ResponseError::Undecodable(why) => format!("failed to call webhook: {why}"),
+            ResponseError::Invalid(why) => format!("received invalid webhook response: {why}"),
+            ResponseError::Patch(why) => why,
         })
     })
 }

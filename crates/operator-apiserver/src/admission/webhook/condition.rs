@@ -11,7 +11,7 @@ use super::review::Attributes;
 use crate::model::{Failure, Result};
 
 impl Hook {
-    /// Whether all conditions are true. One that is false decides also if another fails.
+    /// Whether all conditions are true. One false condition decides, even if another one fails.
     #[cfg(feature = "cel")]
     pub(super) fn meets_conditions(
         &self,

@@ -36,8 +36,8 @@ impl View<'_> {
 }
 
 impl Hook {
-    /// The request in the version that the webhook wants; `None` if its selectors or conditions do not match. Only the conditions get the
-    /// converted objects.
+    /// The request in the version that the webhook wants; `None` if its selectors or conditions do not match. Selectors see
+    /// the objects as sent; conditions and the webhook see the converted ones.
     pub(super) async fn selected<'a>(
         &self,
         attributes: &'a Attributes,
@@ -65,7 +65,7 @@ impl Hook {
         };
         let kind = &equivalent.kind;
         let mut converted = attributes.clone();
-        converted.name_version(kind);
+        converted.set_kind_version(kind);
         if let Some(old) = &attributes.old {
             converted.old = Some(equivalent.convert(old, &kind.api_version()).await?);
         }
@@ -99,7 +99,7 @@ impl Hook {
             mutated.object = equivalent
                 .convert(&seen.object, &kind.api_version())
                 .await?;
-            // The objects of a kind are never undecodable, as both versions are custom.
+            // It cannot fail for an object of a custom kind.
             let _normalized = decode::normalize_mutated(kind, &mut mutated.object);
             mutated.dropped = Some(DroppedFields::default());
         }
@@ -129,8 +129,8 @@ impl Equivalent {
 }
 
 impl Attributes {
-    /// Names another version of the kind, besides the one of the request.
-    fn name_version(&mut self, kind: &Kind) {
+    /// Sets another version of the kind, besides the one of the request.
+    fn set_kind_version(&mut self, kind: &Kind) {
         let Kind {
             group,
             version,

@@ -48,7 +48,7 @@ pub(crate) async fn mutate(
                 continue;
             };
             warnings.extend(verdict.warnings);
-            if let Some(operations) = verdict.patch?
+            if let Some(operations) = verdict.outcome?
                 && hook.patch(&mut mutated, kind, view, operations).await?
             {
                 reinvoked.append(&mut invoked);
@@ -75,7 +75,7 @@ pub(crate) async fn admit_deletion(
             continue;
         };
         warnings.extend(verdict.warnings);
-        let operations = verdict.patch?;
+        let operations = verdict.outcome?;
         if operations.is_some() {
             return Err(Failure::broken(&format!(
                 "admission webhook {:?} attempted to modify the object, which is not supported for this operation",

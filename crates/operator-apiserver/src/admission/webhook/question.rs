@@ -43,7 +43,7 @@ impl Question {
     /// The kind of the objects in the reviews, if it is not that of the resource.
     #[must_use]
     pub fn of_kind(mut self, kind: &Kind) -> Self {
-        self.attributes.name_kind(kind);
+        self.attributes.set_body_kind(kind);
         self.kind = kind.clone();
         self
     }
@@ -70,7 +70,7 @@ impl Question {
 
     /// Calls the validating webhooks for an object to be stored.
     pub async fn validate(&mut self, call: &mut Call, object: &Value) -> Result<()> {
-        self.attributes.name_generated(name(object));
+        self.attributes.set_generated_name(name(object));
         let mut warnings = Vec::new();
         let (hooks, attributes) = (&self.validating, &self.attributes);
         let verdict = validate(hooks, attributes, Some(object), &mut warnings).await;

@@ -39,12 +39,12 @@ pub(crate) struct Subject {
 pub(crate) struct Verdict {
     pub warnings: Vec<String>,
     /// The patch operations, or the denial.
-    pub patch: Result<Option<Value>, Failure>,
+    pub outcome: Result<Option<Value>, Failure>,
 }
 
-/// Why an answer is no verdict.
+/// Why a response is rejected.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub(crate) enum ResponseError {
     /// It cannot be decoded.
     Undecodable(String),
     /// It breaks a rule for responses.
@@ -94,8 +94,8 @@ impl Attributes {
         }
     }
 
-    /// Names the kind of the body of a subresource.
-    pub fn name_kind(&mut self, kind: &Kind) {
+    /// Sets the kind of the body of a subresource.
+    pub fn set_body_kind(&mut self, kind: &Kind) {
         let kind = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
         self.request["requestKind"] = kind.clone();
         self.request["kind"] = kind;
@@ -108,7 +108,7 @@ impl Attributes {
     }
 
     /// Sets the generated name of the object.
-    pub fn name_generated(&mut self, name: &str) {
+    pub fn set_generated_name(&mut self, name: &str) {
         if self.request.get("name").is_none() {
             self.request["name"] = name.into();
         }
@@ -157,22 +157,22 @@ pub(crate) fn read(
     uid: &str,
     is_mutating: bool,
     review: &Value,
-) -> Result<Verdict, Unreadable> {
+) -> Result<Verdict, ResponseError> {
     let response = &review["response"];
-    let patch = decode(response).map_err(Unreadable::Undecodable)?;
-    check(review, uid, is_mutating, &patch).map_err(Unreadable::Invalid)?;
+    let patch = decode(response).map_err(ResponseError::Undecodable)?;
+    check(review, uid, is_mutating, &patch).map_err(ResponseError::Invalid)?;
     let warnings = items(&response["warnings"]);
     let warnings = warnings
         .map(|it| it.as_str().unwrap_or_default().to_owned())
         .collect();
     if response["allowed"] != true {
-        let patch = Err(Failure::denied(webhook, &response["status"]));
-        return Ok(Verdict { warnings, patch });
+        let outcome = Err(Failure::denied(webhook, &response["status"]));
+        return Ok(Verdict { warnings, outcome });
     }
-    let patch = operations(response, &patch).map_err(Unreadable::Patch)?;
+    let patch = operations(response, &patch).map_err(ResponseError::Patch)?;
     Ok(Verdict {
         warnings,
-        patch: Ok(patch),
+        outcome: Ok(patch),
     })
 }
 

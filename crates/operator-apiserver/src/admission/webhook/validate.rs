@@ -32,7 +32,7 @@ pub(crate) async fn validate(
             Ok(None) => Ok(()),
             Ok(Some(verdict)) => {
                 warnings.extend(verdict.warnings);
-                verdict.patch.map(|_| ())
+                verdict.outcome.map(|_| ())
             }
             Err(failure) => Err(failure),
         };

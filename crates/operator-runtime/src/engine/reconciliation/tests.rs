@@ -68,7 +68,7 @@ fn reconciliations(store: Store<ConfigMap>) -> Arc<Reconciliations<Counting>> {
         observers: wiring.observers,
         health: wiring.health,
         derived_finalizer,
-        turns: Turns::new(NonZeroU16::MIN),
+        locks: ObjectLocks::new(NonZeroU16::MIN),
         reduction: None,
         resync: None,
         retry_limit: None,

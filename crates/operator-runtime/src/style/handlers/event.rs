@@ -66,8 +66,8 @@ type RunEvent<H> = Box<
         + Sync,
 >;
 
-/// So many events of an object wait for their handlers; of more, the oldest modifications are dropped.
-const MOST_WAITING: usize = 1000;
+/// The most events of an object that wait for their handlers; beyond it, the oldest modification is dropped.
+const MAX_WAITING: usize = 1000;
 
 /// The events that wait for their handlers. Dropping it aborts those that run.
 pub(super) struct Events<H: Handlers> {
@@ -162,7 +162,7 @@ impl<H: Handlers> Events<H> {
             events: VecDeque::new(),
             task: None,
         });
-        if queue.events.len() >= MOST_WAITING {
+        if queue.events.len() >= MAX_WAITING {
             let modified = queue
                 .events
                 .iter()
@@ -171,7 +171,7 @@ impl<H: Handlers> Events<H> {
                 let object = event.cx.display();
                 warn!(
                     object,
-                    "{MOST_WAITING} events wait for their handlers; an earlier modification is dropped"
+                    "{MAX_WAITING} events wait for their handlers; an earlier modification is dropped"
                 );
             }
         }

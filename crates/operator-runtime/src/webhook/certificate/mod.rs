@@ -44,9 +44,9 @@ pub(crate) fn system_clock() -> Clock {
 /// How long certificates are valid, and how often the operator looks at them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetimes {
-    /// Of a serving certificate, which is renewed after two thirds of it.
+    /// The lifetime of a serving certificate, which is renewed after two thirds of it.
     pub serving: Duration,
-    /// Of a certificate authority; at least three times that of a serving certificate.
+    /// The lifetime of a certificate authority; at least three times that of a serving certificate.
     pub authority: Duration,
     /// How long API servers may take to notice a new bundle in the configurations.
     pub propagation: Duration,
@@ -55,7 +55,7 @@ pub(crate) struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Those that fit serving certificates of a lifetime between 10 seconds and 10 years.
+    /// The lifetimes that fit serving certificates of a lifetime between 10 seconds and 10 years.
     pub fn of_serving(serving: Duration) -> Self {
         const DAY: Duration = Duration::from_secs(24 * 3600);
         Self {
@@ -77,7 +77,7 @@ impl Default for Lifetimes {
 /// What [`Certificates::managed`] needs to know.
 pub(crate) struct ManagedConfig {
     pub client: Client,
-    /// That of the Secret and the Service.
+    /// The namespace of the Secret and the Service.
     pub namespace: String,
     /// The name of the operator, from which those of the Secret, the Service and the configurations follow.
     pub operator: String,

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 
-/// The turns of a controller.
-pub(crate) struct Turns<K: Resource<DynamicType = ()> + 'static> {
+/// The objects of a controller that are being handled.
+pub(crate) struct ObjectLocks<K: Resource<DynamicType = ()> + 'static> {
     workers: usize,
     state: Mutex<State<K>>,
     changed: Notify,
@@ -30,12 +30,12 @@ struct State<K: Resource<DynamicType = ()> + 'static> {
 }
 
 /// The exclusive right to handle an object, which ends when this is dropped.
-pub(crate) struct Turn<'a, K: Resource<DynamicType = ()> + 'static> {
-    turns: &'a Turns<K>,
+pub(crate) struct ObjectGuard<'a, K: Resource<DynamicType = ()> + 'static> {
+    locks: &'a ObjectLocks<K>,
     key: ObjectRef<K>,
 }
 
-impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
+impl<K: Resource<DynamicType = ()> + 'static> ObjectLocks<K> {
     pub fn new(workers: NonZeroU16) -> Self {
         Self {
             workers: workers.get().into(),
@@ -66,13 +66,13 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
     }
 
     /// Waits for the turn to reconcile an object.
-    pub async fn reconcile(&self, key: &ObjectRef<K>) -> Turn<'_, K> {
+    pub async fn reconcile(&self, key: &ObjectRef<K>) -> ObjectGuard<'_, K> {
         loop {
             let changed = self.changed.notified();
             {
                 let mut state = lock(&self.state);
                 if state.next_deleted().is_none() && state.begin(key, self.workers) {
-                    return self.turn(key.clone());
+                    return self.guard(key.clone());
                 }
             }
             changed.await;
@@ -80,7 +80,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
     }
 
     /// Waits for the turn to notify the controller of a deleted object.
-    pub async fn deleted(&self) -> (Turn<'_, K>, Arc<K>) {
+    pub async fn deleted(&self) -> (ObjectGuard<'_, K>, Arc<K>) {
         loop {
             let changed = self.changed.notified();
             {
@@ -90,15 +90,15 @@ impl<K: Resource<DynamicType = ()> + 'static> Turns<K> {
                     && let Some((key, object)) = state.deleted.remove(index)
                 {
                     state.busy.insert(key.clone());
-                    return (self.turn(key), object);
+                    return (self.guard(key), object);
                 }
             }
             changed.await;
         }
     }
 
-    fn turn(&self, key: ObjectRef<K>) -> Turn<'_, K> {
-        Turn { turns: self, key }
+    fn guard(&self, key: ObjectRef<K>) -> ObjectGuard<'_, K> {
+        ObjectGuard { locks: self, key }
     }
 }
 
@@ -116,10 +116,10 @@ impl<K: Resource<DynamicType = ()> + 'static> State<K> {
     }
 }
 
-impl<K: Resource<DynamicType = ()> + 'static> Drop for Turn<'_, K> {
+impl<K: Resource<DynamicType = ()> + 'static> Drop for ObjectGuard<'_, K> {
     fn drop(&mut self) {
-        lock(&self.turns.state).busy.remove(&self.key);
-        self.turns.changed.notify_waiters();
+        lock(&self.locks.state).busy.remove(&self.key);
+        self.locks.changed.notify_waiters();
     }
 }
 
@@ -134,17 +134,17 @@ mod tests {
         ObjectRef::new(name)
     }
 
-    fn turns(workers: u16) -> Turns<ConfigMap> {
-        Turns::new(NonZeroU16::new(workers).unwrap())
+    fn locks(workers: u16) -> ObjectLocks<ConfigMap> {
+        ObjectLocks::new(NonZeroU16::new(workers).unwrap())
     }
 
     #[test]
     fn no_more_objects_are_handled_than_there_are_workers() {
-        let turns = turns(2);
-        let first = turns.reconcile(&key("a")).now_or_never().unwrap();
-        let _second = turns.reconcile(&key("b")).now_or_never().unwrap();
+        let locks = locks(2);
+        let first = locks.reconcile(&key("a")).now_or_never().unwrap();
+        let _second = locks.reconcile(&key("b")).now_or_never().unwrap();
         let b = key("c");
-        let mut third = pin!(turns.reconcile(&b));
+        let mut third = pin!(locks.reconcile(&b));
         assert!((&mut third).now_or_never().is_none());
         drop(first);
         assert!((&mut third).now_or_never().is_some());
@@ -152,39 +152,39 @@ mod tests {
 
     #[test]
     fn a_notice_comes_before_the_next_object_of_that_name_is_reconciled() {
-        let turns = turns(2);
-        let reconciling = turns.reconcile(&key("a")).now_or_never().unwrap();
-        turns.push(&key("a"), Arc::default());
-        assert!(turns.deleted().now_or_never().is_none(), "it is reconciled");
-        let other = turns.reconcile(&key("b")).now_or_never();
+        let locks = locks(2);
+        let reconciling = locks.reconcile(&key("a")).now_or_never().unwrap();
+        locks.push(&key("a"), Arc::default());
+        assert!(locks.deleted().now_or_never().is_none(), "it is reconciled");
+        let other = locks.reconcile(&key("b")).now_or_never();
         assert!(other.is_some(), "others are");
         drop((reconciling, other));
-        assert!(turns.reconcile(&key("a")).now_or_never().is_none());
-        let notice = turns.deleted().now_or_never().unwrap();
-        assert!(turns.reconcile(&key("a")).now_or_never().is_none());
+        assert!(locks.reconcile(&key("a")).now_or_never().is_none());
+        let notice = locks.deleted().now_or_never().unwrap();
+        assert!(locks.reconcile(&key("a")).now_or_never().is_none());
         drop(notice);
-        assert!(turns.reconcile(&key("a")).now_or_never().is_some());
+        assert!(locks.reconcile(&key("a")).now_or_never().is_some());
     }
 
     #[test]
     fn a_notice_uses_a_worker_and_goes_first() {
-        let turns = turns(1);
-        turns.push(&key("a"), Arc::default());
-        assert!(turns.reconcile(&key("b")).now_or_never().is_none());
-        let notice = turns.deleted().now_or_never().unwrap();
-        turns.push(&key("c"), Arc::default());
-        assert!(turns.deleted().now_or_never().is_none());
+        let locks = locks(1);
+        locks.push(&key("a"), Arc::default());
+        assert!(locks.reconcile(&key("b")).now_or_never().is_none());
+        let notice = locks.deleted().now_or_never().unwrap();
+        locks.push(&key("c"), Arc::default());
+        assert!(locks.deleted().now_or_never().is_none());
         drop(notice);
-        assert!(turns.deleted().now_or_never().is_some());
+        assert!(locks.deleted().now_or_never().is_some());
     }
 
     #[test]
     fn after_the_end_notices_keep_nobody_waiting() {
-        let turns = turns(1);
-        turns.push(&key("a"), Arc::default());
-        turns.close();
-        turns.push(&key("b"), Arc::default());
-        assert!(turns.deleted().now_or_never().is_none());
-        assert!(turns.reconcile(&key("a")).now_or_never().is_some());
+        let locks = locks(1);
+        locks.push(&key("a"), Arc::default());
+        locks.close();
+        locks.push(&key("b"), Arc::default());
+        assert!(locks.deleted().now_or_never().is_none());
+        assert!(locks.reconcile(&key("a")).now_or_never().is_some());
     }
 }
