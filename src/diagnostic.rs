@@ -11,12 +11,12 @@ pub use failure::{Exit, Explain, Failure};
 pub use location::{Location, lines};
 pub use report::{Report, hint, is_unprintable};
 
-/// An oddity of an input that was found while the output was generated.
+/// Something unusual in an input, which was found while the output was generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
-    /// The JSON pointer into the CRD of the first such place.
+    /// The JSON pointer from the root of the CRD to the first such place.
     pub pointer: String,
     pub message: String,
     /// How the tool handled it.

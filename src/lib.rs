@@ -1,8 +1,8 @@
 //! The library of `cargo operator`: generates the files of a kube-rs operator from CustomResourceDefinitions.
 //!
-//! The flow is `crd` (read), `types` (lower, render), `render`, `plan`, `disk`. Everything is a value until `disk` applies a plan. Only
-//! `disk` and `terminal` do I/O, besides `dev`, `image` and `uninstall`, which run, build and remove the generated operator. See
-//! `docs/ARCHITECTURE.md`.
+//! The stages are `crd` (read), `types` (lower, render), `render`, `plan` and `disk`. They pass values; no file changes before `disk`
+//! applies the plan. I/O is only in `disk` and `terminal`, and in `dev`, `image` and `uninstall`, which run, build and remove the generated
+//! operator. See `docs/ARCHITECTURE.md`.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 

@@ -81,7 +81,7 @@ pub fn fill(path: &str, context: &impl Serialize) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// The text of a template without values.
+/// Returns the text of a template that has no placeholders.
 pub fn plain(path: &str) -> &'static str {
     templates()
         .find(|(name, _)| *name == path)
@@ -89,7 +89,7 @@ pub fn plain(path: &str) -> &'static str {
         .expect("the table has it")
 }
 
-/// A starter CRD with replicas, an image, conditions, scale and printer columns. The names must be valid.
+/// Renders a starter CRD with replicas, an image, conditions, scale and printer columns. The names must be valid.
 pub fn starter(
     kind: &str,
     singular: &str,

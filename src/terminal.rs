@@ -33,8 +33,8 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Prints the result of a command to standard output. A terminal gets its control characters in a visible form, because the text may be
-    /// that of somebody else's file. A closed pipe (`| head`) is not an error.
+    /// Prints the result of a command to standard output. On a terminal, control characters are escaped, because the text may come from a
+    /// file of somebody else. A closed pipe (`| head`) is not an error.
     pub fn print(&self, text: &str) -> Result<(), DiskError> {
         self.clear_working();
         let mut out = io::stdout().lock();
@@ -51,11 +51,11 @@ impl Terminal {
         }
     }
 
-    /// Prints a line of a session to standard output, without colours if it is not a terminal.
+    /// Prints a line of a `dev` session to standard output, without colors if it is not a terminal.
     pub fn show(&self, line: &str) {
         self.clear_working();
         let mut out = AutoStream::auto(io::stdout().lock());
-        // the session is ended by the user, not by a pipe that is closed
+        // a closed pipe does not end the session, only the user does
         let _ = writeln!(out, "{line}");
     }
 
@@ -75,9 +75,9 @@ impl Terminal {
     /// a terminal, or if the user disables them (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
         self.clear_working();
-        let colours = AutoStream::choice(&io::stderr());
-        // standard error has no buffer, and colours are taken away piece by piece
-        let mut text = AutoStream::new(vec![], colours);
+        let color_choice = AutoStream::choice(&io::stderr());
+        // standard error has no buffer, and `AutoStream` writes small pieces when it removes colors
+        let mut text = AutoStream::new(vec![], color_choice);
         for report in reports {
             let _ = writeln!(text, "{}\n", report.rendered());
         }
@@ -96,7 +96,7 @@ impl Terminal {
     }
 
     /// Reports on standard error that `what` is running, once it takes long: on a terminal a line with the elapsed time after a second,
-    /// elsewhere a plain line after ten. It ends with the next step, or with whatever else is written.
+    /// elsewhere a plain line after ten. The report ends with the next operation, or as soon as anything else is printed.
     pub fn working(&self, what: &'static str) {
         let style = if self.progress {
             Style::Terminal
@@ -130,15 +130,15 @@ impl Terminal {
     }
 }
 
-/// Shows the characters that a terminal would follow, such as those that move the cursor or reverse the direction of text.
+/// Escapes the characters that a terminal would interpret, such as those that move the cursor or reverse the direction of text.
 fn visible(text: &str) -> Cow<'_, str> {
-    let is_followed = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
-    if !text.contains(is_followed) {
+    let is_interpreted = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_interpreted) {
         return text.into();
     }
     let mut shown = String::new();
     for character in text.chars() {
-        if is_followed(character) {
+        if is_interpreted(character) {
             shown.extend(character.escape_unicode())
         } else {
             shown.push(character)
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_does_not_follow_what_a_file_contains() {
+    fn characters_that_a_terminal_would_interpret_are_escaped() {
         let text = "+a\tb\u{e9}\n";
         assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
         let shown = visible("-x\u{1b}[2K\r\u{9b}1m\u{202e}y\n");

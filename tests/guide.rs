@@ -1,4 +1,4 @@
-//! The pages on the runtime name all that users can call or get: the methods of its types, and the variants of its error.
+//! The pages on the runtime name everything that users can call or receive: the methods of its types, and the variants of its enums.
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
-//! Real definitions as they grew, when `$HISTORIES` names a folder with a folder for each, its revisions in order of their names: no type
-//! is renamed, and each field whose type changes is told.
+//! The revisions of real CRDs, if `$HISTORIES` names a folder with a folder for each CRD, whose revisions are in the order of their names:
+//! no type is renamed, and each field whose type changes is reported.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,7 +75,7 @@ fn no_release_renames_a_type_and_every_retype_is_reported() {
     eprintln!("{revisions} revisions, {} retypes", retypes.len());
 }
 
-/// The types of paths that both have, where the names differ.
+/// The paths of the types that both records have with different names.
 fn renamed<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
     let (before, after) = (names(before), names(after));
     let paths: BTreeSet<&str> = before.keys().copied().collect();
@@ -83,7 +83,7 @@ fn renamed<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
     paths.into_iter().filter(differs).collect()
 }
 
-/// By their paths.
+/// The names of the types, by their paths.
 fn names(record: &str) -> BTreeMap<&str, &str> {
     record
         .lines()

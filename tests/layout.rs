@@ -23,8 +23,8 @@ fn word(first: &str, length: usize) -> String {
     format!("{first}{}", letters.collect::<String>())
 }
 
-/// A CRD with two versions of each shape of a field, whose names and values have this length.
-fn definition(length: usize) -> Value {
+/// A CRD with two versions, whose fields have all shapes, and names and values of this length.
+fn long_crd(length: usize) -> Value {
     let (kind, plural) = (word("K", length.min(59)), word("p", length.min(63)));
     let name = |first| word(first, length);
     let object = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
@@ -108,7 +108,7 @@ fn too_long(text: &str) -> Vec<&str> {
     text.lines().filter(is_long).collect()
 }
 
-/// The files whose layout rustfmt would change, with the settings of a workspace that has other ones.
+/// Asserts that rustfmt changes none of the files, even with the settings of another workspace.
 fn assert_left_alone(files: &[PathBuf]) {
     for settings in [
         "max_width=100",
@@ -132,7 +132,7 @@ fn modules_have_short_lines_and_are_left_alone_by_rustfmt() {
     let folder = tempfile::tempdir().unwrap();
     let mut apis: Vec<Api> = vec![];
     for length in [1, 20, 40, 63, 100, 130] {
-        apis.extend(crd::read("long.json", &definition(length).to_string()).unwrap());
+        apis.extend(crd::read("long.json", &long_crd(length).to_string()).unwrap());
     }
     if let Some(corpus) = std::env::var_os("CORPUS") {
         let mut paths = vec![];
@@ -187,13 +187,13 @@ fn owned(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// With webhooks, conversions, controllers with a name, and children, of kinds with names of any length.
+/// The projects have webhooks, conversions, named controllers and children, and kinds with names of any length.
 #[test]
 fn projects_have_short_lines_and_are_formatted() {
     let folder = tempfile::tempdir().unwrap();
     for length in [1, 30, 59] {
         let name = word("n", length.min(50));
-        let text = definition(length).to_string();
+        let text = long_crd(length).to_string();
         fs::write(folder.path().join("crd.json"), text).unwrap();
         run(folder.path(), &["init", &name, "--crd", "crd.json"]);
         let project = folder.path().join(&name);

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file of this repository, or a folder, for readers of the book: it has only `docs/`.
+/// The starts of links to files and folders of this repository. The book has only `docs/`, so its readers need these links for the others.
 const FILES: [&str; 2] = [
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/"),
     concat!(env!("CARGO_PKG_REPOSITORY"), "/tree/main/"),
@@ -43,7 +43,7 @@ fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
     })
 }
 
-/// The lines outside of code blocks, with the spans of code in them blanked.
+/// The lines outside of code blocks, without the spans of code in them.
 fn prose(text: &str) -> String {
     let prose = lines(text).map(|parts| parts.into_iter().step_by(2).collect::<String>() + "\n");
     prose.collect()
@@ -99,7 +99,7 @@ fn has_end(path: &str, end: &str) -> bool {
     patterns.all(|pattern| parts.next().is_some_and(|part| matches(part, pattern)))
 }
 
-/// A path is one from the root, or the end of one in the folder that its sentence is about: a crate, or a generated project.
+/// A path on a page starts at the root, or in the folder that its sentence is about, such as a crate or a generated project.
 #[test]
 fn every_path_on_the_pages_for_contributors_exists() {
     let mut paths = vec![];

@@ -1,6 +1,7 @@
-//! Merges of templates that changed with files that were edited meanwhile: `tests/merges/` has for each file an older and a newer text.
+//! Merges of changed templates with edited files. `tests/merges/` has an older and a newer text of each template.
 //!
-//! The edits are made at random, half of them where the template changed as well. Git, where it is installed, has the second word.
+//! The edits are random, but one in three is made where the template changes as well. If git is installed, the results are compared with
+//! its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +15,7 @@ use cargo_operator::{
     plan::{Lock, Owner},
 };
 
-/// Lehmer's generator, so that a failure comes again.
+/// A linear congruential generator, so that each run makes the same edits.
 struct Random(u64);
 
 impl Random {
@@ -27,7 +28,7 @@ impl Random {
     }
 }
 
-/// A user's version of a text, with the lines that the user wrote and those that the user took away.
+/// A user's version of a text, with the lines that the user wrote, and those that the user deleted.
 struct Edited {
     text: String,
     written: BTreeSet<String>,
@@ -101,7 +102,7 @@ fn apply(disk: &mut Ours, plan: &Plan) {
     }
 }
 
-/// What git makes of it; `None` where there is no git, and an error where it finds a conflict.
+/// The merge by git; `None` without git, and an error for a conflict.
 fn git(older: &str, ours: &str, newer: &str) -> Option<Result<String, ()>> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("older", older), ("ours", ours), ("newer", newer)] {
@@ -139,7 +140,7 @@ fn edits_survive_template_changes() {
             ["older", "newer"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
         for case in 0..200 {
             let edit = edited(&older, &newer, &mut random);
-            // a manifest that cargo could not read is no one's edit
+            // no user leaves a manifest that cargo cannot read
             if owner == Owner::Keys && edit.text.parse::<toml_edit::DocumentMut>().is_err() {
                 continue;
             }
@@ -153,7 +154,7 @@ fn edits_survive_template_changes() {
             let name = format!("{path} {case}\n{}", edit.text);
             if !plan.conflicts.is_empty() {
                 *counts.entry("conflicts").or_default() += 1;
-                // what git merges is no conflict
+                // a conflict must be one for git, too
                 if owner == Owner::Merged
                     && let Some(theirs) = git(&older, &edit.text, &newer)
                 {

@@ -1,4 +1,4 @@
-//! `sample` as a user runs it: what it prints can be read back as it was made, and the schema accepts it.
+//! `sample` as a user runs it: what it prints is read back unchanged, and the schema accepts it.
 
 use std::{
     io::Write,

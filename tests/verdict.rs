@@ -1,4 +1,5 @@
-//! The verdict on a CRD against the API server's: each fault of a list, in a small CRD and in real ones, is refused by both or by none.
+//! Compares the verdict on a CRD with the API server's: each fault of a list, in a small CRD and in real ones, is refused by both or by
+//! neither.
 //!
 //! `$CORPUS` is a folder of real CRDs, of which some are tried, or all with `VERDICT=all`. `OPERATOR_TEST_SERVER=assets` asks a real API
 //! server.
@@ -12,13 +13,14 @@ use serde_json::{Value, json};
 
 const WIDGET: &str = include_str!("crds/widget.yaml");
 
-/// A value put at a JSON pointer, where objects on the way are made; `null` removes.
+/// A value that is set at a JSON pointer, where missing objects on the way are created. `null` removes the field.
 struct Fault {
     pointer: &'static str,
     value: Value,
 }
 
-/// Without a CRD that serves no version, of which the CLI can make nothing, and `metadata.resourceVersion`, which a dry run accepts.
+/// The faults, without a CRD that serves no version, for which the tool cannot generate types, and without a valid
+/// `metadata.resourceVersion`, which only a dry run accepts.
 fn faults() -> Vec<Fault> {
     let long = |length: usize| "a".repeat(length);
     let webhook = |config: Value, versions: Value| json!({"strategy": "Webhook", "webhook": {"clientConfig": config, "conversionReviewVersions": versions}});
@@ -448,7 +450,7 @@ fn seed(crd: &mut Value, fault: &Fault) {
     }
 }
 
-/// Why the CLI refuses it.
+/// Why the tool refuses a CRD, if it does.
 fn ours(crd: &Value) -> Option<String> {
     match crd::read("crd.json", &crd.to_string()) {
         Err(errors) => Some(errors),
@@ -466,7 +468,7 @@ fn ours(crd: &Value) -> Option<String> {
     })
 }
 
-/// Why the API server refuses it.
+/// Why the API server refuses a CRD, if it does.
 async fn theirs(client: &Client, crd: &Value) -> Option<String> {
     let request =
         http::Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All")
@@ -525,7 +527,7 @@ async fn the_verdict_equals_that_of_the_api_server() {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        // of all CRDs, each gets a part of the faults, and every fault many of the CRDs
+        // with all CRDs, each gets only a part of the faults, and each fault is still tried with many of them
         let (first, step) = if is_whole() { (at % 20, 20) } else { (0, 1) };
         for fault in faults().into_iter().skip(first).step_by(step) {
             let mut crd = base.clone();

@@ -1,4 +1,4 @@
-//! What holds for the types of every version.
+//! Checks the generated types of a version.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,17 @@ use cargo_operator::{
 };
 use syn::{Fields, Item};
 
-/// Makes the module of a version in both modes, twice. Each parses as Rust, has no name twice, and names the types as the other does.
+/// Generates the module of a version in both modes, twice. Each text parses as Rust without duplicate names, and both modes have the same
+/// names.
 pub fn check(api: &Api, version: &Version) {
     let [derived, embedded] = [SchemaMode::Derive, SchemaMode::Embed].map(|mode| {
         let text = types::module(api, version, mode).text;
         let again = types::module(api, version, mode).text;
         assert_eq!(text, again, "another text of the same input");
-        // rustc rejects them
-        let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        // rustc rejects these characters
+        let is_bidi_control = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(
-            !text.contains(turns),
+            !text.contains(is_bidi_control),
             "it changes the writing direction\n{text}"
         );
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -27,14 +28,14 @@ pub fn check(api: &Api, version: &Version) {
             let Some(name) = checked(item) else { continue };
             assert!(names.insert(name.clone()), "{name} twice\n{text}");
         }
-        // where kube-derive makes the root, it is no item
+        // in one mode, kube-derive generates the root type
         names.insert(api.names.kind.clone());
         names
     });
     assert_eq!(derived, embedded, "names of the two modes");
 }
 
-/// The name of a type, whose members have a name each.
+/// Checks that the members of a type have different names. Returns the name of the type.
 fn checked(item: &Item) -> Option<String> {
     let (name, members) = match item {
         Item::Struct(item) => (&item.ident, fields(&item.fields)),

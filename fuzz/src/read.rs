@@ -1,10 +1,11 @@
-//! From bytes to the types of all definitions in them.
+//! Reads bytes as CRDs, and generates their types.
 
 use cargo_operator::crd;
 
 use crate::module;
 
-/// A text is refused with a place in it, or its definitions are read again from what a project keeps of them, and have types.
+/// Each error of an invalid text has a line of the text. Each CRD of a valid text is read again from the text that a project keeps of it,
+/// and has types.
 pub fn read(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -13,7 +14,7 @@ pub fn read(bytes: &[u8]) {
     let apis = match crd::read("fuzz.yaml", text) {
         Ok(apis) => apis,
         Err(errors) => {
-            // YAML has more line breaks than other texts
+            // YAML has more line breaks than `str::lines`
             let lines = text
                 .split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
                 .count();

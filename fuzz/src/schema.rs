@@ -1,4 +1,4 @@
-//! From bytes to a schema, odd but readable, and from there to its types, its objects and what the API server says of them.
+//! Builds an odd but readable schema from bytes, and checks its types, its objects, and how the API server treats them.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{module, shape};
 
-/// How many objects of a schema are looked at.
+/// How many objects of a schema are checked.
 const OBJECTS: usize = 12;
 
 static API: LazyLock<Api> = LazyLock::new(|| {
@@ -21,9 +21,9 @@ static API: LazyLock<Api> = LazyLock::new(|| {
     apis.remove(0)
 });
 
-/// A schema has types in both modes; its samples are valid; defaulting and pruning twice is doing so once.
+/// A schema has types in both modes, its samples are valid, and defaulting and pruning are idempotent.
 pub fn schema(bytes: &[u8]) {
-    // bytes that run out give a smaller schema, and no error
+    // if the bytes run out, the schema is smaller; that is no error
     let _ = check(&mut Unstructured::new(bytes));
 }
 
@@ -66,7 +66,7 @@ fn judge(schema: &Schema, seed: u64, values: [Value; 2]) {
         );
     }
     unchecked_rules(schema);
-    let is_taken = !structural(schema)
+    let is_accepted = !structural(schema)
         .iter()
         .any(|problem| problem.effect == Effect::Refused);
 
@@ -77,19 +77,19 @@ fn judge(schema: &Schema, seed: u64, values: [Value; 2]) {
         apply_defaults(schema, &mut object);
         assert_eq!(violations(schema, &object), [], "{object} of {text}");
         let mut named = object.clone();
-        settled(schema, &mut named, is_taken, &text);
+        prune_and_default(schema, &mut named, is_accepted, &text);
         schema.validate(&named);
     }
     let [mut old, mut new] = values;
     for value in [&mut old, &mut new] {
         violations(schema, value);
-        settled(schema, value, is_taken, &text);
+        prune_and_default(schema, value, is_accepted, &text);
     }
     update_violations(schema, &old, &new);
     schema.validate_update(&old, &new);
 }
 
-/// Where two texts part, and what follows in each.
+/// The position at which two texts begin to differ, and what follows in each.
 fn difference(one: &str, other: &str) -> String {
     let pairs = one.chars().zip(other.chars());
     let common = pairs.take_while(|(one, other)| one == other).count();
@@ -101,13 +101,14 @@ fn difference(one: &str, other: &str) -> String {
     )
 }
 
-/// Prunes and defaults a value. Doing so again changes nothing; defaults that the API server would refuse may be incomplete.
-fn settled(schema: &Schema, value: &mut Value, is_taken: bool, text: &str) {
+/// Prunes and defaults a value. Doing so again changes nothing, unless the API server would reject the schema: then its defaults may be
+/// incomplete.
+fn prune_and_default(schema: &Schema, value: &mut Value, is_accepted: bool, text: &str) {
     let given = value.clone();
     prune(schema, value);
     assert_eq!(prune(schema, value), [""; 0], "{given} by {text}");
     apply_defaults(schema, value);
-    if is_taken {
+    if is_accepted {
         let once = value.clone();
         apply_defaults(schema, value);
         assert_eq!(*value, once, "{given} by {text}");

@@ -1,10 +1,10 @@
-//! Schemas made of bytes: nested, with all that a definition may say, in odd combinations, and now and then with what it may not.
+//! Builds schemas from bytes: nested, with all keywords of a CRD, in odd combinations, and sometimes with invalid ones.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use operator_schema::{Schema, sample};
 use serde_json::{Map, Value, json};
 
-/// How deep a schema nests at most.
+/// The maximum depth of a schema.
 const DEPTH: usize = 5;
 
 const NAMES: [&str; 40] = [
@@ -157,7 +157,7 @@ pub fn root(bytes: &mut Unstructured<'_>) -> Result<Value> {
             };
         }
     }
-    said(bytes, &mut schema, DEPTH)?;
+    add_keywords(bytes, &mut schema, DEPTH)?;
     Ok(schema)
 }
 
@@ -182,7 +182,7 @@ fn node(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
         }
         _ => condition(bytes)?,
     };
-    said(bytes, &mut schema, depth)?;
+    add_keywords(bytes, &mut schema, depth)?;
     Ok(schema)
 }
 
@@ -266,7 +266,7 @@ fn int_or_string(bytes: &mut Unstructured<'_>) -> Result<Value> {
     Ok(schema)
 }
 
-/// The Condition of metav1, or nearly.
+/// The schema of `metav1.Condition`, sometimes with another field.
 fn condition(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let mut schema = json!({
         "type": "object",
@@ -286,8 +286,8 @@ fn condition(bytes: &mut Unstructured<'_>) -> Result<Value> {
     Ok(schema)
 }
 
-/// What may be said of any schema.
-fn said(bytes: &mut Unstructured<'_>, schema: &mut Value, depth: usize) -> Result<()> {
+/// Adds keywords that any schema may have.
+fn add_keywords(bytes: &mut Unstructured<'_>, schema: &mut Value, depth: usize) -> Result<()> {
     if one_in(bytes, 5)? {
         schema["description"] = string(bytes)?.into();
     }
@@ -426,7 +426,7 @@ fn string(bytes: &mut Unstructured<'_>) -> Result<String> {
     })
 }
 
-/// Seldom true, and never once the bytes have run out.
+/// True once in about `many` calls; never after the bytes have run out.
 fn one_in(bytes: &mut Unstructured<'_>, many: u8) -> Result<bool> {
     Ok(bytes.int_in_range(1..=many)? == many)
 }

@@ -1,4 +1,4 @@
-//! The files of a project as somebody or something left them: the state, the lock, and what is merged.
+//! Reads and merges the files of a project with arbitrary contents: `operator.toml`, `operator.lock`, and files that are merged.
 //!
 //! The input is text in three parts, between lines that read `=====`: base, ours and theirs.
 
@@ -12,7 +12,7 @@ use toml_edit::DocumentMut;
 const CARGO: &str = "Cargo.toml";
 const MERGED: &str = "README.md";
 
-/// What is read is written as it was; a merge of a side that is as the base was gives the other; a plan after apply is empty.
+/// What is read is written unchanged; if one side of a merge equals the base, the result is the other side; a plan after apply is empty.
 pub fn state(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -22,7 +22,7 @@ pub fn state(bytes: &[u8]) {
     let ours = parts.next().unwrap_or(base);
     let theirs = parts.next().unwrap_or(ours);
     for text in [base, ours, theirs] {
-        read_state(text);
+        read_config(text);
         read_lock(text);
     }
     for path in [CARGO, MERGED] {
@@ -43,7 +43,7 @@ pub fn state(bytes: &[u8]) {
     keys(base, theirs);
 }
 
-fn read_state(text: &str) {
+fn read_config(text: &str) {
     let Ok(file) = ConfigFile::read(text) else {
         return;
     };
@@ -63,7 +63,7 @@ fn read_state(text: &str) {
         kind.kind = "Fuzzed".into();
         kind.crd = "crds/fuzzed.yaml".into();
         kind.module = Some("fuzzed".into());
-        // not written, as no command sets them
+        // these are not written, because no command sets them
         kind.watches = vec![];
         kind.reads = vec![];
         kind.rules = vec![];
@@ -86,7 +86,7 @@ fn read_lock(text: &str) {
     let again = Lock::read(&written).unwrap_or_else(|error| panic!("{error:?}\n{written}"));
     assert_eq!(lock, again);
 
-    // a plan touches nothing that it does not own, whatever the lock says
+    // a plan removes no file of the user, whatever else the lock says
     let mut ours = Ours::default();
     for path in lock.files.keys() {
         ours.0.insert(path.clone(), path.clone());
@@ -108,7 +108,7 @@ fn read_lock(text: &str) {
     }
 }
 
-/// Generates `theirs` where `base` was generated last and `ours` is on disk, and puts it there; `None` for a conflict.
+/// Plans and applies `theirs` in a project in which `base` was generated last and `ours` is on the disk; `None` for a conflict.
 fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Option<Ours> {
     let mut disk = Ours::default();
     disk.0.insert(path.into(), ours.into());
@@ -152,12 +152,13 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Option<Ours> {
         &Resolution::default(),
     );
     assert!(again.changes.is_empty(), "a plan after apply: {again:?}");
-    // markers that the template brings are told like any
+    // conflict markers in the template are reported like any others
     assert!(again.conflicts.is_empty() || is_marked(theirs), "{again:?}");
     Some(disk)
 }
 
-/// The merge of `Cargo.toml`, past its short cuts: a side that has one key more than the base has it afterwards, and all else follows the other.
+/// Checks the merge of `Cargo.toml` where both sides differ from the base, so that no shortcut applies: the key that one side added
+/// remains, and everything else is as on the other side.
 fn keys(base: &str, theirs: &str) {
     let parse = |text: &str| text.parse::<DocumentMut>().ok();
     let (Some(base), Some(theirs)) = (parse(base), parse(theirs)) else {
@@ -201,7 +202,7 @@ fn keys(base: &str, theirs: &str) {
     );
 }
 
-/// Equal in what they say.
+/// Whether two documents have the same values.
 fn equal(one: &DocumentMut, other: &DocumentMut) -> bool {
     let plain = |document: &DocumentMut| {
         toml_edit::de::from_document::<serde_json::Value>(document.clone()).ok()

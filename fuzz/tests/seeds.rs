@@ -1,10 +1,10 @@
-//! The targets without the engine, on the committed seeds and on some bytes of no meaning.
+//! Calls the targets without the engine, with the committed seeds and with pseudo-random bytes.
 
 use std::{fs, path::Path};
 
 use cargo_operator_fuzz::{read, schema, state};
 
-/// Gives all files of folders of the repository to a target, whole and cut short.
+/// Calls a target with each file of these folders, whole and truncated.
 fn seeds(target: fn(&[u8]), folders: &[&str]) {
     for folder in folders {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -1,4 +1,4 @@
-//! Reports the children that controllers delete no longer after a plan.
+//! Reports the children that controllers no longer delete after a plan.
 
 use crate::{
     config::Kind,
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl OpenProject {
-    /// The children that controllers delete no longer after the plan: those of kinds that are removed from `owns`, and all of them if
-    /// another scaffold deletes none.
+    /// The children that controllers no longer delete after the plan: those of kinds that are removed from `owns`, and all of a controller
+    /// whose new scaffold deletes none.
     pub fn abandoned_children(&self, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
         for kind in &self.config.kinds {
@@ -48,7 +48,7 @@ fn no_longer_owned(kind: &Kind, before: &str) -> Vec<Report> {
             .iter()
             .any(|owned| objects(&owned.kind) == objects(name))
     };
-    let gone = before.lines().filter(|name| !is_owned(name));
+    let removed = before.lines().filter(|name| !is_owned(name));
     let report = |name: &str| {
         abandoned_children(
             kind,
@@ -60,10 +60,10 @@ fn no_longer_owned(kind: &Kind, before: &str) -> Vec<Report> {
             ),
         )
     };
-    gone.map(report).collect()
+    removed.map(report).collect()
 }
 
-/// All children, of a kind whose scaffold is now another.
+/// Reports all children of a kind whose new scaffold deletes none.
 fn no_longer_pruned(
     kind: &Kind,
     former: &Scaffold,

@@ -18,8 +18,8 @@ use crate::{
     workspace::{evolve::Evolution, open::OpenProject},
 };
 
-/// Reports the places in the user's code that the changes of a plan break or make obsolete, except for lines that are reported already.
-/// They are found by names, or by rustc if it may take some time.
+/// Reports the places in the user's code that the changes of a plan break or make obsolete, except for lines that were already reported.
+/// They are found by their names, or by rustc, if `rustc` allows it some time.
 pub fn reports(
     open: &OpenProject,
     plan: &Plan,
@@ -70,10 +70,10 @@ pub fn reports(
     };
     let by_names = || by_name(&|path, text| user_code::find_by_name(path, text, &changed));
     others.extend(by_rustc.unwrap_or_else(by_names));
-    if !stale.readmitted.is_empty() {
+    if !stale.changed_webhooks.is_empty() {
         help += &format!(
             "; before you release it, switch the code of the webhooks of {}: they get the objects in the storage version, and refuse all requests until their code uses it",
-            stale.readmitted.join(" and ")
+            stale.changed_webhooks.join(" and ")
         );
     }
     // one report for each line is enough, preferably one with a reason

@@ -1,4 +1,4 @@
-//! The reports of all commands that change a project, with their places.
+//! The reports of all commands that change a project, with their locations.
 
 use super::{bundle_limits, retype};
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl OpenProject {
-    /// The diagnostics of the output, of the fields that the plan retypes, of the finalizers that it abandons and of the limits of a bundle,
-    /// with their places. Those of kinds that the plan does not change are returned separately.
+    /// First, the diagnostics of the generated files, and the reports about retyped fields, abandoned finalizers and the limits of a
+    /// bundle. Second, the diagnostics of kinds that the plan does not change.
     pub fn reports(
         &self,
         diagnostics: Vec<(Subject, Diagnostic)>,
@@ -32,33 +32,35 @@ impl OpenProject {
             .partition(|(about, _)| stays(*about));
         let mut fresh = retype::diagnostics(self, plan);
         fresh.extend::<Vec<_>>(new);
-        let mut reports = self.placed(fresh);
+        let mut reports = self.located(fresh);
         reports.extend(self.finalizers(plan));
         reports.extend(bundle_limits::reports(self));
-        (reports, self.placed(standing))
+        (reports, self.located(standing))
     }
 
-    /// Sorts diagnostics by kind, those of the operator last, and adds their places.
-    fn placed(&self, diagnostics: Vec<(Subject, Diagnostic)>) -> Vec<Report> {
+    /// Sorts diagnostics by kind, those of the operator last, and adds their locations.
+    fn located(&self, diagnostics: Vec<(Subject, Diagnostic)>) -> Vec<Report> {
         let mut of_kinds = vec![vec![]; self.apis.len()];
-        let mut whole = vec![];
+        let mut of_operator = vec![];
         for (about, diagnostic) in diagnostics {
             match about {
                 Subject::Kind(KindId(index)) => of_kinds[index].push(diagnostic),
-                Subject::Operator => whole.push(Report::of(&self.config.name, diagnostic, None)),
+                Subject::Operator => {
+                    of_operator.push(Report::of(&self.config.name, diagnostic, None))
+                }
             }
         }
         self.apis
             .iter()
             .zip(of_kinds)
-            .flat_map(|(api, diagnostics)| placed(api, diagnostics))
-            .chain(whole)
+            .flat_map(|(api, diagnostics)| located(api, diagnostics))
+            .chain(of_operator)
             .collect()
     }
 }
 
-/// The diagnostics of a CRD, with their places.
-pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
+/// The diagnostics of a CRD, with their locations.
+pub fn located(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
     let pointers: Vec<&str> = diagnostics
         .iter()
         .map(|diagnostic| diagnostic.pointer.as_str())

@@ -1,5 +1,5 @@
-//! Lets rustc find the user's code that a plan breaks, in a copy of the project: first with the old types, on which what changes is marked,
-//! and then with the new ones.
+//! Lets rustc find the user's code that a plan breaks, in a copy of the project: first with the old types, in which the items that change
+//! are marked as deprecated, and then with the new ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use crate::{
     workspace::open::OpenProject,
 };
 
-/// The uses that rustc finds within some time. `None` if it cannot check the project, or not in time, which a note says.
+/// The uses that rustc finds. `None`, after a note, if it cannot check the project, or not before the limit.
 pub fn uses(
     open: &OpenProject,
     plan: &Plan,
@@ -43,7 +43,7 @@ pub fn uses(
     Ok(None)
 }
 
-/// Why rustc finds nothing.
+/// The reason why rustc did not check the code.
 enum Unchecked {
     /// The project does not compile with the old types, or cargo cannot build it.
     Broken,
@@ -51,6 +51,7 @@ enum Unchecked {
     Interrupted,
 }
 
+/// Compiles the copy with the marked old types, and then with the new ones.
 fn checked(
     open: &OpenProject,
     plan: &Plan,
@@ -99,7 +100,7 @@ fn checked(
     Ok(uses.chain(new.errors).collect())
 }
 
-/// A copy of the project that cargo takes for a workspace of its own.
+/// A copy of the project, which is a workspace of its own for cargo.
 struct Copy {
     scratch: Scratch,
     /// The project's folder.
@@ -109,7 +110,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Copies the project. `None` if a manifest can't be read, or there is no cargo.
+    /// Copies the project. `None` if a manifest cannot be read, or there is no cargo.
     fn of(open: &OpenProject, limit: Duration) -> Option<Self> {
         let root = std::path::absolute(open.root.path()).ok()?;
         let root = root.to_str()?.to_owned();

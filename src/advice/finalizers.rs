@@ -14,19 +14,19 @@ use crate::{
 };
 
 impl OpenProject {
-    /// The finalizers that no controller removes any more after the plan, and those that the former name of the project explains.
+    /// The finalizers that no controller removes any more after the plan, and those that contain the former name of the project.
     pub fn finalizers(&self, plan: &Plan) -> Vec<Report> {
         let lock = plan.changes.iter().find(|change| change.path == LOCK);
         let lock = lock.and_then(|change| Lock::read(change.after.as_deref()?).ok());
         let mut reports = vec![];
         if let Some(Lock { controllers, .. }) = lock {
-            let mut gone: Vec<_> = self.lock.controllers.iter().collect();
-            gone.retain(|(module, _)| !controllers.contains_key(*module));
-            for (module, entry) in gone {
+            let mut removed: Vec<_> = self.lock.controllers.iter().collect();
+            removed.retain(|(module, _)| !controllers.contains_key(*module));
+            for (module, entry) in removed {
                 reports.extend(self.abandoned_finalizer(module, entry, &controllers));
             }
         }
-        // the names were resolved for the plan
+        // `operator` succeeds: the plan was rendered from the same operator
         if let (Some(renamed), Ok(operator)) = (PackageRename::of(plan), self.operator()) {
             let kept = |controller: &Controller| self.kept_finalizer(controller, &renamed);
             reports.extend(operator.controllers.iter().filter_map(kept));
@@ -34,7 +34,8 @@ impl OpenProject {
         reports
     }
 
-    /// That of a controller that leaves the project, unless one of those `after` the plan has it for the same kind.
+    /// Reports the finalizer of a controller that the plan removes, unless a controller that exists `after` the plan has the same finalizer
+    /// for the same kind.
     fn abandoned_finalizer(
         &self,
         module: &str,
@@ -97,7 +98,7 @@ impl OpenProject {
         Some(self.finalizer_report(severity, message, location, help))
     }
 
-    /// A finalizer that is derived from the former name.
+    /// Reports a finalizer in the code that contains the former name of the project.
     fn kept_finalizer(&self, controller: &Controller, renamed: &PackageRename) -> Option<Report> {
         let path = controller.path();
         let text = disk::read(&self.root, &path).ok()??;

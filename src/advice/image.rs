@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl OpenProject {
-    /// Notes about missing manifests, for commands that generate manifests.
+    /// A note about missing manifests, for commands that generate manifests.
     pub fn no_image(&self) -> Option<(Subject, Diagnostic)> {
         let config = &self.config;
         (config.image.is_none() && self.is_runnable()).then(|| {

@@ -6,7 +6,7 @@ use crate::{
     workspace::open::OpenProject,
 };
 
-/// `migrate-storage` without a kind whose objects could be stored in another version.
+/// Reports `migrate-storage` if no kind has objects that could be stored in another version.
 pub fn reports(open: &OpenProject) -> Option<Report> {
     let mut kinds = open.config.kinds.iter().zip(&open.apis);
     let has_versions =

@@ -13,13 +13,13 @@ use crate::{
 /// How many fields a report names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// The first five.
+    /// The first `MAX_LISTED`.
     Short,
     Complete,
 }
 
-/// The most fields of a short report.
-const MOST: usize = 5;
+/// The maximum number of fields in a short report.
+const MAX_LISTED: usize = 5;
 
 /// The kinds whose conversion a plan creates or changes, and the others.
 pub fn by_plan<'a>(
@@ -33,7 +33,7 @@ pub fn by_plan<'a>(
     converted.iter().partition(is_changed)
 }
 
-/// A report for each version of a pair that has such fields. A field that the user's code names, as lossy or in a rule, is not among them.
+/// A report for each version of a pair that has such fields, except for fields that the user's code declares as lossy or names in a rule.
 pub fn reports<'a>(
     open: &OpenProject,
     plan: &Plan,
@@ -54,10 +54,10 @@ pub fn reports<'a>(
     Ok(reports)
 }
 
-/// `note[kept-fields]: Widget.example.com: kept for v1, not visible in v2: spec.debug, spec.verbose (and 12 more)`
+/// Reports kept fields: `note[kept-fields]: Widget.example.com: kept for v1, not visible in v2: spec.debug, spec.verbose (and 12 more)`
 fn report(kind: &Converted, kept: &KeptField, paths: &[&Path], listing: Listing) -> Report {
     let shown = match listing {
-        Listing::Short => paths.len().min(MOST),
+        Listing::Short => paths.len().min(MAX_LISTED),
         Listing::Complete => paths.len(),
     };
     let names: Vec<String> = paths[..shown].iter().map(|path| path.to_string()).collect();

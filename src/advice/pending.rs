@@ -13,7 +13,7 @@ use crate::{
     workspace::open::OpenProject,
 };
 
-/// Reported by every command until the user has done it.
+/// The changes that the user has to make to controllers, webhooks and `operator.toml`. They are reported until the user has made them.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     let operator = open.operator()?;
@@ -68,7 +68,7 @@ fn undeclared_child(operator: &Operator<'_>, described: &Controller, path: &str)
     })
 }
 
-/// `the controller of Widget`, or `the controller pod-printer`.
+/// Names a controller in a message: `the controller of Widget`, or `the controller pod-printer`.
 fn label(described: &Controller) -> String {
     match &described.name {
         None => format!("the controller of {}", described.resource.kind),
@@ -76,6 +76,7 @@ fn label(described: &Controller) -> String {
     }
 }
 
+/// The file of a controller, and what `operator.toml` describes.
 struct File<'a> {
     open: &'a OpenProject,
     operator: &'a Operator<'a>,
@@ -90,14 +91,14 @@ impl File<'_> {
         label(self.described)
     }
 
-    /// The type of the objects is not the one of the kind, or of the cache, in operator.toml.
+    /// Reports a `type Resource` that does not match `kind` or `cache` in `operator.toml`.
     fn resource(&self, controller: &ControllerImpl) -> Option<Report> {
         let resource = controller.resource.as_ref()?;
         self.kind(controller, resource)
             .or_else(|| self.cache(resource))
     }
 
-    /// The type is that of another kind or version.
+    /// Reports the type of another kind or version.
     fn kind(&self, controller: &ControllerImpl, resource: &Resource) -> Option<Report> {
         let found = self.operator.kind_of_type(&resource.path)?;
         let wanted = &self.described.resource;
@@ -137,7 +138,7 @@ impl File<'_> {
         ))
     }
 
-    /// The type is not that of the cache.
+    /// Reports a type with whole objects if the cache has only metadata, or the reverse.
     fn cache(&self, resource: &Resource) -> Option<Report> {
         self.described.name.as_ref()?;
         let resource = &resource.range;
@@ -159,6 +160,7 @@ impl File<'_> {
         }
     }
 
+    /// Reports code that does not match `cleanup` in `operator.toml`.
     fn cleanup(&self, controller: &ControllerImpl) -> Option<Report> {
         let method = match self.interface.cleanup {
             Cleanup::Required => return None,
@@ -235,8 +237,9 @@ impl File<'_> {
         ))
     }
 
+    /// Reports code that does not match `watches` in `operator.toml`.
     fn parents(&self, controller: &ControllerImpl) -> Option<Report> {
-        // whoever writes the watches himself may have others
+        // a user who has adopted this file writes the watches in it
         let registry = self.open.lock.files.get("src/controllers/mod.rs");
         if registry.is_some_and(|entry| entry.owner == Owner::User) {
             return None;
@@ -290,7 +293,7 @@ fn paste(code: &[String]) -> String {
     format!("add this to the `impl` block:\n\n{}", code.trim_end())
 }
 
-/// `line 7` or `lines 7 to 9`.
+/// Formats the lines of a part: `line 7` or `lines 7 to 9`.
 fn lines(part: &Part) -> String {
     match (part.lines.start(), part.lines.end()) {
         (start, end) if start == end => format!("line {start}"),

@@ -20,7 +20,7 @@ const FIXED: [(&str, &str); 2] = [
     ("declared", "declared: vec![]"),
 ];
 
-/// Reported until the user has answered.
+/// The questions and answers to report, until the user has changed the answers.
 pub fn reports(
     open: &OpenProject,
     plan: &Plan,
@@ -84,7 +84,7 @@ pub fn answers_text(
         .map_or_else(|| disk::read(&open.root, &kind.path), |it| Ok(Some(it)))
 }
 
-/// Whether a path is an argument in the user's code: of `Declared::lossy`, or of a rule.
+/// Whether the user's code passes a path to a function, such as `Declared::lossy` or that of a rule.
 pub fn is_argument(text: &str, path: &Path) -> bool {
     let text: String = text.split_whitespace().collect();
     let path = format!("{:?}", path.to_string());
@@ -92,6 +92,7 @@ pub fn is_argument(text: &str, path: &Path) -> bool {
     arguments.any(|(at, _)| text[..at].ends_with(['(', ',']))
 }
 
+/// Reports a sensitive field that the other version has no place for.
 fn unplaced_field(open: &OpenProject, kind: &Converted, field: &FieldWithoutTarget) -> Report {
     let FieldWithoutTarget {
         version,
@@ -122,6 +123,7 @@ struct FileOfKind<'a> {
 }
 
 impl FileOfKind<'_> {
+    /// Compares the questions about a version with the answers in the file.
     fn compare(&self, spoke: &SpokeAnswers, answers: &Answers) -> Vec<Report> {
         let mut reports = vec![];
         let SpokeAnswers {
@@ -163,6 +165,7 @@ impl FileOfKind<'_> {
         reports
     }
 
+    /// Reports that the file has no answers about a version.
     fn missing_function(&self, spoke: &SpokeAnswers) -> Report {
         let fields: String = spoke
             .answers

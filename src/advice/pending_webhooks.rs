@@ -26,7 +26,8 @@ const fn wanted(interface: &'static str, method: &'static str) -> ControllerTrai
     }
 }
 
-/// The traits that the code of a kind lacks or has beyond its `webhooks`. Files that the plan creates match.
+/// Reports the traits that the code of a kind lacks, or implements although `webhooks` does not list them. Files that the plan creates
+/// match.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for admission in &open.operator()?.admissions {
@@ -87,7 +88,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     Ok(reports)
 }
 
-/// An implementation that accepts everything, with whole paths, because the file may lack the imports.
+/// An implementation that accepts everything. Its paths are absolute, because the file may lack the imports.
 fn code(admission: &Admission, type_: WebhookType) -> String {
     let kind = admission.type_path();
     let webhook = admission.struct_name();

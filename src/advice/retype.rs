@@ -12,7 +12,7 @@ use crate::{
     workspace::open::OpenProject,
 };
 
-/// The diagnostics, by kind.
+/// The diagnostics, each with its kind.
 pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(Subject, Diagnostic)> {
     let mut diagnostics = vec![];
     for change in &plan.changes {

@@ -20,7 +20,7 @@ pub struct StalePaths {
     outdated: Vec<StalePath>,
     rescoped: Vec<Rescoped>,
     /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
-    pub readmitted: Vec<String>,
+    pub changed_webhooks: Vec<String>,
     pub renamed: Option<PackageRename>,
 }
 
@@ -37,7 +37,7 @@ impl StalePaths {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
             rescoped: rescoped(open, evolution),
-            readmitted: readmitted(open, evolution),
+            changed_webhooks: changed_webhooks(open, evolution),
             renamed: PackageRename::of(plan),
         }
     }
@@ -67,7 +67,7 @@ impl StalePaths {
 }
 
 impl PackageRename {
-    /// Whether a plan renames the package.
+    /// The rename of the package by a plan, if there is one.
     pub fn of(plan: &Plan) -> Option<Self> {
         let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
         let names = |text: &Option<String>| {
@@ -86,6 +86,7 @@ impl PackageRename {
         })
     }
 
+    /// The places in a file that name the package or its library.
     fn find(&self, path: &str, text: &str) -> Vec<Use> {
         let Self {
             before,
@@ -123,7 +124,7 @@ fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
             });
             continue;
         }
-        // a kind with another module has the same types there
+        // a kind whose module was renamed has the same types in the new module
         let is_same = |new: &&Change| {
             new.before.is_none()
                 && new.after == change.before
@@ -191,12 +192,12 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
             }
         }
     }
-    // the last reason of a version comes first: failing requests are worse
+    // only the first reason for a path is reported; failing requests are later in `differences`, but are worse
     stale.reverse();
     stale
 }
 
-fn readmitted(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
+fn changed_webhooks(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
     let is_moved = |evolved: &&Evolved| {
         evolved
             .differences

@@ -1,4 +1,4 @@
-//! Validates `operator.toml`: the rules that the rest of the program relies on, and the errors.
+//! Checks the rules for `operator.toml` that the rest of the program relies on.
 
 use std::{fmt, ops::Range};
 
@@ -22,7 +22,7 @@ pub struct ConfigError {
     pub help: String,
 }
 
-/// Where a mistake is.
+/// The place of a mistake.
 #[derive(Clone, Debug)]
 pub enum ErrorPlace {
     Value(Place),
@@ -30,7 +30,7 @@ pub enum ErrorPlace {
     Bytes(Range<usize>),
 }
 
-/// What is wrong.
+/// A mistake in `operator.toml`, without its place.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConfigProblem {
     #[error("{0}")]
@@ -73,7 +73,7 @@ pub enum ConfigProblem {
     Image(String),
     #[error("a rule of {subject} has no `{key}`, so it permits nothing")]
     Rule {
-        /// Whose rule it is.
+        /// The kind or the controller with the rule.
         subject: String,
         /// The key that is missing or empty.
         key: &'static str,
@@ -82,7 +82,7 @@ pub enum ConfigProblem {
     Deployment(Box<DeploymentProblem>),
     #[error("{subject}: {problem}")]
     Webhook {
-        /// Whose webhook it is.
+        /// The kind with the webhook.
         subject: String,
         problem: Box<WebhookProblem>,
     },
@@ -198,7 +198,7 @@ impl ConfigError {
         }
     }
 
-    /// Its byte range in the text, if the value is there.
+    /// The range of the mistake in the text, in bytes; `None` if the text does not have the value.
     pub fn range(&self, text: &str) -> Option<Range<usize>> {
         match &self.place {
             ErrorPlace::Value(place) => place.range(text),
@@ -208,7 +208,7 @@ impl ConfigError {
 }
 
 impl Config {
-    /// All mistakes on whose absence the rest of the program relies. A command that changes the config calls this again.
+    /// Returns all mistakes. The rest of the program relies on their absence, so a command that changes the config checks it again.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = vec![];
         self.check_settings(&mut errors);
@@ -274,7 +274,7 @@ impl Config {
         let problem = match Image::of(image).version() {
             None => ConfigProblem::OlmVersion(image.clone()),
             Some(version) => match format!("{}.v{version}", self.name) {
-                // the value of a label
+                // OLM labels objects with this name, and the value of a label has at most 63 characters
                 name if name.len() <= 63 => return,
                 name => ConfigProblem::OlmName(name),
             },
@@ -318,6 +318,7 @@ impl Config {
         check_rules(&place, &kind.full_name(), &kind.rules, errors);
     }
 
+    /// Checks a `[[controller]]`, whose module and name must differ from those of all other controllers.
     fn check_controller(
         &self,
         index: usize,
@@ -344,7 +345,7 @@ impl Config {
         check_rules(&place, name, &controller.rules, errors);
     }
 
-    /// Checks the webhooks, and that each module and each test has one user.
+    /// Checks the webhooks, and that no two kinds share a module or a test.
     fn check_webhooks(&self, errors: &mut Vec<ConfigError>) {
         let kinds = self.kinds.iter().enumerate().map(|(index, kind)| {
             let place = Place::of("kind").then(index);
@@ -383,7 +384,7 @@ impl Config {
             };
             let test = format!("{module}_webhook");
             let problem = if !is_module_name(&module) {
-                // that of a [[kind]] is reported already
+                // the module of a [[kind]] is already checked with the kind
                 is_own.then(|| ConfigProblem::Module(module.clone()))
             } else if modules.iter().any(|(_, known)| *known == subject) {
                 Some(ConfigProblem::Twice("[[webhook]] of", subject.clone()))
@@ -402,7 +403,7 @@ impl Config {
         }
     }
 
-    /// What has a controller with this module.
+    /// The kind, or the name, of the controller with this module.
     fn controller_of_module(&self, module: &str) -> Option<String> {
         let kind = self
             .kinds
@@ -417,7 +418,7 @@ impl Config {
     }
 }
 
-/// Checks that each rule names what it permits: roles have no rule without one of these keys.
+/// Checks that each rule has all required keys: the API server refuses a role with a rule that lacks one of them.
 fn check_rules(table: &Place, subject: &str, rules: &[Rule], errors: &mut Vec<ConfigError>) {
     for (number, rule) in rules.iter().enumerate() {
         let keys = [

@@ -22,7 +22,7 @@ pub use check::{DeploymentProblem, problem};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DeploymentSettings {
     pub replicas: Option<u16>,
-    /// Instead of those that the manifests have by default.
+    /// The resources of the container, instead of the default ones.
     pub resources: Option<Verbatim<ResourceRequirements>>,
     pub args: Vec<String>,
     pub env: Variables,
@@ -48,7 +48,7 @@ impl DeploymentSettings {
         self.replicas.unwrap_or(1)
     }
 
-    /// The arguments of the container: those of other keys, then the user's.
+    /// The arguments of the container: those that follow from other keys, then the user's.
     pub fn arguments(&self) -> Vec<String> {
         self.log_format
             .map(LogFormat::argument)
@@ -57,14 +57,14 @@ impl DeploymentSettings {
             .collect()
     }
 
-    /// How long running reconciliations may take when a pod ends.
+    /// The time that running reconciliations have to finish when a pod ends.
     pub fn shutdown_timeout(&self) -> SignedDuration {
         self.duration("--shutdown-timeout", "SHUTDOWN_TIMEOUT")
             .unwrap_or(SHUTDOWN_TIMEOUT)
     }
 
-    /// A time among the settings of the runtime, by its flag or variable. `None` if it has its default, if only the cluster knows it, or if
-    /// the operator cannot read it, and ends with an error.
+    /// A duration that is set for the runtime by a flag or a variable. `None` if it is not set, if its value comes from an object in the
+    /// cluster, or if it is invalid: then the operator does not start.
     pub fn duration(&self, flag: &str, variable: &str) -> Option<SignedDuration> {
         let mut arguments = self.args.iter().map(String::as_str);
         let argument = arguments.find_map(|argument| {
@@ -86,7 +86,7 @@ impl DeploymentSettings {
     }
 }
 
-/// That of `operator_runtime::Settings`.
+/// The default in `operator_runtime::Settings`.
 const SHUTDOWN_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
 /// The format of the log.
@@ -109,7 +109,7 @@ impl LogFormat {
     }
 }
 
-/// How many pods a drain of nodes may take away: one of the two fields of a PodDisruptionBudget.
+/// How many pods may be evicted at a time, for example when nodes are drained: one of the two fields of a PodDisruptionBudget.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DisruptionBudget {
@@ -142,7 +142,7 @@ pub enum Variable {
 }
 
 impl Variables {
-    /// As a container has them.
+    /// The variables as `env` of a container.
     pub fn in_container(&self) -> impl Iterator<Item = EnvVar> {
         self.0.iter().map(|(name, variable)| {
             let (value, value_from) = match variable {
@@ -213,6 +213,7 @@ impl<'de, T: DeserializeOwned + Serialize> Deserialize<'de> for Verbatim<T> {
     }
 }
 
+/// Decodes a value, and rejects a field that the type does not have.
 fn verbatim<T: DeserializeOwned + Serialize>(value: Value) -> Result<T, String> {
     let typed: T = serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().to_string();

@@ -47,6 +47,8 @@ impl ConfigFile {
         ))
     }
 
+    /// Parses and checks the text of `operator.toml`. Conflict markers, another format, and a table instead of a list of tables have their
+    /// own errors, because the errors of the parser do not explain them.
     pub fn read(text: &str) -> Result<Self, Vec<ConfigError>> {
         if is_marked(text) {
             let start = text.find("<<<<<<<").unwrap_or_default();
@@ -161,12 +163,13 @@ impl ConfigFile {
         self.config.kinds.remove(index)
     }
 
-    /// Takes out the controller at `index`, with its comments.
+    /// Removes the controller at `index`, with its comments.
     pub fn remove_controller(&mut self, index: usize) -> NamedController {
         self.remove_table("controller", index);
         self.config.controllers.remove(index)
     }
 
+    /// Removes a table from a list of tables, and the list with the last table.
     fn remove_table(&mut self, key: &str, index: usize) {
         let tables = self
             .document
@@ -201,7 +204,7 @@ impl ConfigFile {
         self.config.kinds[index].versions = versions;
     }
 
-    /// Sets the hub of the kind at `index`, after its versions.
+    /// Sets the hub of the kind at `index`. A new key is below `versions`.
     pub fn set_hub(&mut self, index: usize, hub: &str) {
         let tables = self
             .document
@@ -218,7 +221,7 @@ impl ConfigFile {
         self.config.kinds[index].hub = Some(hub.to_owned());
     }
 
-    /// Copies the renames of a version of the kind at `index` for a new one.
+    /// Copies the renames of the version `from` of the kind at `index` for the new version.
     pub fn copy_renames(&mut self, index: usize, from: &str, version: &str) {
         let copy = |renamed: &Renamed| Renamed {
             version: version.to_owned(),
@@ -271,7 +274,7 @@ impl ConfigFile {
         }
     }
 
-    /// Adds the child of the example controller to a kind without `owns`.
+    /// Adds `owns` with the child of the example controller to the kind at `index`, if it has no `owns`.
     pub fn own_example(&mut self, index: usize, child: &str) {
         let tables = self
             .document
@@ -307,8 +310,8 @@ impl ConfigFile {
         }
     }
 
-    /// Sets the version of the tool to this one, and the runtime to that of this tool if the tool came from the same registry or
-    /// repository as the runtime.
+    /// Sets the version of the tool to this one. If the tool came from the same registry or repository as the runtime, sets the runtime to
+    /// the one of this tool, too.
     pub fn set_tool(&mut self, version: &str, origin: Option<&Runtime>) {
         let is_new = self.config.tool != version;
         if is_new {
@@ -361,8 +364,8 @@ impl fmt::Display for ConfigFile {
     }
 }
 
-/// The header of a table that should be one of a list: `[controller]` instead of `[[controller]]`. Only for a text that is wrong, because
-/// a string may have such a line as well.
+/// The header of a table that should be one of a list: `[controller]` instead of `[[controller]]`. To be called only for an invalid text,
+/// because a string in a valid one may have such a line.
 fn single_table(text: &str) -> Option<(&'static str, Range<usize>)> {
     const LISTS: [&str; 5] = [
         "kind",
@@ -418,9 +421,10 @@ fn keyed(message: &str) -> String {
     }
 }
 
-/// The least similarity of a key to the one that was probably meant, from 0 to 1.
+/// The minimum similarity of a key to the one that was probably meant, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
+/// Sets a value, and keeps the blanks and the comment around the old one.
 fn set_keeping_decor(item: &mut Item, text: &str) {
     match item.as_value_mut() {
         Some(old) => {
@@ -432,7 +436,7 @@ fn set_keeping_decor(item: &mut Item, text: &str) {
     }
 }
 
-/// Webhooks without options, as they are written.
+/// The entries of webhooks without options.
 fn names(webhooks: &[Webhook]) -> impl Iterator<Item = &'static str> {
     webhooks.iter().map(|it| it.webhook.name())
 }

@@ -13,7 +13,7 @@ pub fn is_image(name: &str) -> bool {
         Some((name, digest)) => (name, Some(digest)),
         None => (name, None),
     };
-    // a colon before a slash is that of a registry's port
+    // a colon before a slash precedes the port of a registry
     let last = name.rsplit('/').next().unwrap_or_default();
     let (path, tag) = match last.split_once(':') {
         Some((_, tag)) => (&name[..name.len() - tag.len() - 1], Some(tag)),
@@ -36,7 +36,8 @@ pub fn is_image(name: &str) -> bool {
         && digest.is_none_or(is_digest)
 }
 
-/// <https://github.com/opencontainers/image-spec/blob/main/descriptor.md#registered-algorithms>
+/// Whether the text is a digest by a registered algorithm
+/// (<https://github.com/opencontainers/image-spec/blob/main/descriptor.md#registered-algorithms>).
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, hash)) = digest.split_once(':') else {
         return false;
@@ -49,7 +50,7 @@ fn is_digest(digest: &str) -> bool {
     hash.len() == length && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The registry in the name of a repository, and the rest; `None` for one of Docker Hub.
+/// The registry in the name of a repository, and the rest of the name; `None` for a repository on Docker Hub.
 /// <https://github.com/distribution/reference/blob/main/normalize.go>
 pub fn registry(name: &str) -> Option<(&str, &str)> {
     name.split_once('/')
@@ -67,7 +68,7 @@ impl<'a> Image<'a> {
     /// The parts of `NAME[:TAG][@DIGEST]`.
     pub fn of(image: &'a str) -> Self {
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // a colon before a slash is that of a registry's port
+        // a colon before a slash precedes the port of a registry
         let start = name.rfind('/').map_or(0, |slash| slash + 1);
         let (repository, tag) = name[start..]
             .find(':')
@@ -80,8 +81,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// The version of the operator in it: its tag, if that is a version (<https://semver.org>), with or without `v`. Names of objects have the
-    /// version, so it has no `+` and no capital letters.
+    /// The version of the operator: the tag, if that is a version (<https://semver.org>), with or without `v`. Names of objects contain the
+    /// version, so one with `+` or capital letters does not count.
     pub fn version(&self) -> Option<Version> {
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
         let version = self.tag.strip_prefix('v').unwrap_or(self.tag);

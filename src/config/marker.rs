@@ -1,4 +1,4 @@
-//! Finds conflict markers in a text: ours, and those of git.
+//! Finds conflict markers in a text, of this tool and of git.
 
 /// Whether a text still has the markers of a merge that failed.
 pub fn is_marked(text: &str) -> bool {

@@ -1,8 +1,8 @@
-//! `[monitoring]` of `operator.toml`: what watches the operator.
+//! `[monitoring]` of `operator.toml`.
 
 use serde::Deserialize;
 
-/// Who watches the operator, and how.
+/// How the operator is monitored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Monitoring {

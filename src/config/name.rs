@@ -1,8 +1,8 @@
-//! The names that `operator.toml` may have: of packages, controllers, modules and namespaces.
+//! Checks names in `operator.toml`: of packages, controllers, modules and namespaces.
 
 use crate::rust::{USED_MODULES, is_keyword};
 
-/// A label of a domain name (RFC 1123), which a namespace's name is.
+/// Whether a name is a label of a domain name (RFC 1123), as that of a namespace must be.
 pub fn is_label(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && name
@@ -63,7 +63,7 @@ pub fn is_package_name(name: &str) -> bool {
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// Whether it can be a label's value, the end of a finalizer and, with `_`, a module.
+/// Whether the name can be a label's value, the end of a finalizer and, with `_` for each `-`, a module.
 pub fn is_controller_name(name: &str) -> bool {
     name.len() <= 50
         && name.split('-').all(|part| {

@@ -39,7 +39,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// As in `operator.toml`.
+    /// The name in `operator.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Apply => "apply",
@@ -120,7 +120,7 @@ impl From<Owned> for RawOwned {
     }
 }
 
-/// Reads a list of owned kinds, each with one cache and one strategy.
+/// Deserializes `owns`, and rejects a kind that is listed twice.
 pub fn distinct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Owned>, D::Error> {
     let owns = Vec::<Owned>::deserialize(deserializer)?;
     let is_known = |(index, entry): &(usize, &Owned)| {

@@ -1,10 +1,10 @@
-//! Places in `operator.toml`, as paths of keys and positions. Nothing else searches its text.
+//! Places in `operator.toml`, as paths of keys and positions in lists.
 
 use std::ops::Range;
 
 use toml_edit::{Document, Item};
 
-/// Where a value is: `kind[1].webhooks[0].timeout`. Empty for the whole file.
+/// The place of a value: `kind[1].webhooks[0].timeout`. Empty for the whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place(Vec<Step>);
 
@@ -32,7 +32,7 @@ impl Place {
         Self::default().then(key)
     }
 
-    /// The place of an entry of this one.
+    /// The place of an entry inside of this one.
     #[must_use]
     pub fn then(mut self, step: impl Into<Step>) -> Self {
         self.0.push(step.into());

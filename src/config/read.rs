@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawRead")]
 pub struct Read {
-    /// As in `owns`.
+    /// The kind, in the syntax of `owns`.
     pub kind: String,
     pub verbs: Vec<ReadVerb>,
 }
@@ -35,6 +35,7 @@ impl ReadVerb {
 /// The verbs of an entry that names none.
 const DEFAULT: [ReadVerb; 2] = [ReadVerb::Get, ReadVerb::List];
 
+/// An entry as it is written: a kind alone, or a table.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -72,7 +73,7 @@ impl TryFrom<RawRead> for Read {
     }
 }
 
-/// Formats the entry as in `operator.toml`, but without quotes if it has the default verbs.
+/// Formats the entry for people: the kind, and verbs that are not the default ones in parentheses.
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;

@@ -6,10 +6,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renamed {
-    /// The version of `from`.
+    /// The version that has the paths in `from`.
     pub version: String,
     pub from: Paths,
-    /// In the hub.
+    /// The paths in the hub.
     pub to: Paths,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Rule {
-    // the check of the config names an absent list at the place of its rule
+    // required, but with a default: so the check of the config can report a missing list at the place of its rule
     #[serde(default)]
     pub api_groups: Vec<String>,
     #[serde(default)]
@@ -19,7 +19,7 @@ pub struct Rule {
     pub verbs: Vec<String>,
 }
 
-/// `get, patch on deployments/scale of apps`.
+/// Formats the rule for people: `get, patch on deployments/scale of apps`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

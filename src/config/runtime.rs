@@ -1,4 +1,4 @@
-//! Where the crates of the runtime come from, as a dependency of cargo; and where this program came from, which the runtime follows.
+//! Where the crates of the runtime come from, as a dependency of cargo; and where this program was installed from, as their default.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -20,7 +20,7 @@ pub enum Runtime {
     Path(String),
 }
 
-/// The keys are those of a dependency in Cargo.toml.
+/// The table `runtime`, which has the keys of a dependency in Cargo.toml.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -63,7 +63,7 @@ impl TryFrom<RawRuntime> for Runtime {
     }
 }
 
-/// The inline table in `operator.toml`.
+/// Formats the inline table in `operator.toml`.
 impl fmt::Display for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -140,7 +140,7 @@ impl Runtime {
         }
     }
 
-    /// The words that are copied into commands and manifests.
+    /// The texts that are copied into commands and manifests.
     pub(super) fn words(&self) -> Vec<&String> {
         match self {
             Self::Version(word) | Self::Path(word) => vec![word],
@@ -156,6 +156,7 @@ struct Record {
     installs: BTreeMap<String, Installed>,
 }
 
+/// The programs of an installed package.
 #[derive(Deserialize)]
 struct Installed {
     bins: Vec<String>,
@@ -167,8 +168,8 @@ const CRATES_IO: [&str; 2] = [
     "sparse+https://index.crates.io/",
 ];
 
-/// The source from which `cargo install` installed the `program` in this version, with an absolute path; `None` if the record does not say,
-/// or names a source that a manifest cannot hold.
+/// The source from which `cargo install` installed the `program` in this version, with an absolute path; `None` if it is not in the record,
+/// or cannot be written in `operator.toml`.
 pub fn installed_from(record: &str, program: &str, version: &str) -> Option<Runtime> {
     let record: Record = serde_json::from_str(record).ok()?;
     let id = record
@@ -193,7 +194,7 @@ pub fn installed_from(record: &str, program: &str, version: &str) -> Option<Runt
 
 /// A repository, without the credentials of this machine.
 fn of_git(url: &str, rev: &str) -> Option<Runtime> {
-    // the branch or tag is what the revision was
+    // the query is the branch or tag that the revision was taken from
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = url.split_once("://")?;
     let (login, place) = match rest.split_once('@') {
@@ -202,7 +203,7 @@ fn of_git(url: &str, rev: &str) -> Option<Runtime> {
     };
     let url = match (scheme, login) {
         ("https" | "http", _) => format!("{scheme}://{place}"),
-        // the user's name is the same for everybody
+        // the login of a git server, such as `git`, is the same for everybody
         ("ssh", Some(login)) if !login.contains(':') => format!("ssh://{login}@{place}"),
         ("ssh" | "file", None) => url.to_owned(),
         _ => return None,

@@ -14,7 +14,7 @@ pub struct Selector {
     pub match_expressions: Vec<Requirement>,
 }
 
-/// What a selector requires of one label.
+/// A requirement of a selector on one label.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
@@ -33,7 +33,7 @@ pub enum SelectorOperator {
 }
 
 impl SelectorOperator {
-    /// As Kubernetes writes it.
+    /// The name in Kubernetes.
     pub fn name(self) -> &'static str {
         match self {
             Self::In => "In",
@@ -77,7 +77,7 @@ impl SelectorProblem {
 }
 
 impl Selector {
-    /// What is wrong with it, if anything.
+    /// The first problem of the selector.
     pub fn problem(&self) -> Option<SelectorProblem> {
         self.match_labels
             .iter()
@@ -124,7 +124,7 @@ pub fn is_qualified_name(name: &str) -> bool {
     prefix.is_none_or(is_domain) && is_name_part(name)
 }
 
-/// At most 63 letters, digits and `-_.`, beginning and ending with a letter or a digit.
+/// Whether a name has at most 63 letters, digits and `-_.`, and begins and ends with a letter or a digit.
 fn is_name_part(name: &str) -> bool {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let is_end = |c: char| c.is_ascii_alphanumeric();

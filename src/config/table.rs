@@ -23,7 +23,7 @@ pub struct Config {
     pub format: u32,
     /// The name of the package, the binary, the field manager, and the objects that run the operator.
     pub name: String,
-    /// Where the runtime, and the tool that the generated CI installs, come from.
+    /// The source of the runtime, and of the tool that the generated CI installs.
     pub runtime: Runtime,
     /// The path from the project to the root of the cargo workspace of which it is a member.
     #[serde(default)]
@@ -188,7 +188,7 @@ impl Kind {
         self.scaffold.is_some()
     }
 
-    /// Who defines the kind: a kind without a controller belongs to another operator.
+    /// The owner of the kind: a kind without a controller belongs to another operator.
     pub fn source(&self) -> Source {
         match self.scaffold {
             Some(_) => Source::Own,
@@ -202,7 +202,7 @@ impl Kind {
     }
 }
 
-/// A controller of a kind that exists without the operator: a built-in one, or one of which the project has only types.
+/// A controller of a kind that does not belong to the operator: a built-in kind, or one for which the project has only types.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedController {
@@ -210,13 +210,13 @@ pub struct NamedController {
     pub name: String,
     /// The kind that it reconciles, as in `owns`.
     pub kind: String,
-    /// What it caches of the objects; the whole object, where it is absent.
+    /// The part of the objects that it caches; whole objects if absent.
     #[serde(default)]
     pub cache: Option<WatchedCache>,
-    /// Whether it has a method for deleted objects, and the objects therefore a finalizer.
+    /// Whether it has a cleanup method, so that its objects have a finalizer.
     #[serde(default)]
     pub cleanup: bool,
-    /// The other keys are those of a kind.
+    /// This key and those below are the same as in [`Kind`].
     #[serde(default, deserialize_with = "owned::distinct")]
     pub owns: Vec<Owned>,
     #[serde(default)]
@@ -238,7 +238,7 @@ impl NamedController {
     }
 }
 
-/// What a controller caches of the objects that it reconciles.
+/// The part of the reconciled objects that a controller caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WatchedCache {
@@ -246,7 +246,7 @@ pub enum WatchedCache {
     Metadata,
 }
 
-/// Who the CRD of a kind belongs to.
+/// The owner of the CRD of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The operator, whose manifests install it.

@@ -16,12 +16,12 @@ pub struct Webhook {
     pub webhook: WebhookType,
     #[serde(default = "default_operations")]
     pub operations: Vec<Operation>,
-    /// The subresources whose requests it gets besides those of the objects themselves.
+    /// The subresources whose requests it gets, in addition to requests for the objects themselves.
     #[serde(default)]
     pub subresources: Vec<String>,
     #[serde(default)]
     pub failure_policy: FailurePolicy,
-    /// In seconds.
+    /// How many seconds the API server waits for an answer.
     #[serde(default = "default_timeout")]
     pub timeout: i64,
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct Webhook {
     pub reinvocation_policy: Option<ReinvocationPolicy>,
 }
 
-/// What a webhook does with an object.
+/// The type of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WebhookType {
@@ -45,7 +45,7 @@ pub enum WebhookType {
 }
 
 impl WebhookType {
-    /// As in `operator.toml`, in paths and in the names of webhooks.
+    /// The name in `operator.toml`, in paths and in the names of webhooks.
     pub fn name(self) -> &'static str {
         match self {
             Self::Validate => "validate",
@@ -99,7 +99,7 @@ pub enum ReinvocationPolicy {
     IfNeeded,
 }
 
-/// A CEL expression without which the webhook is not called.
+/// A CEL expression; the webhook is called only for requests for which it is true.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MatchCondition {
@@ -135,7 +135,7 @@ impl Webhook {
     }
 }
 
-/// `validate (create, update)`, with the subresources and a policy that is not the default.
+/// Formats the webhook for people: `validate (create, update)`, also with its subresources and a failure policy that is not the default.
 impl fmt::Display for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operations: Vec<&str> = self.operations.iter().map(|it| it.name()).collect();
@@ -150,7 +150,7 @@ impl fmt::Display for Webhook {
     }
 }
 
-/// The webhooks of one kind that the project does not define; `[[webhook]]`.
+/// A table `[[webhook]]`: the webhooks of a kind that the project does not define.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookTable {
@@ -173,7 +173,7 @@ impl WebhookTable {
     }
 }
 
-/// Where the certificates of the webhooks come from.
+/// The source of the certificates of the webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certificates {
@@ -194,7 +194,7 @@ pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Webhook>, 
     Ok(webhooks.collect())
 }
 
-/// Deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
+/// An entry of `webhooks`. It is deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
 struct Entry(Webhook);
 
 impl<'de> Deserialize<'de> for Entry {

@@ -1,4 +1,4 @@
-//! Checks the entries of `webhooks` as far as `operator.toml` alone decides: what the API server would reject in a configuration.
+//! Checks the entries of `webhooks` without the CRDs: finds what the API server would refuse in a webhook configuration.
 
 use operator_schema::{ConditionError, condition};
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub const NOT_BEING_DELETED: &str = "not-being-deleted";
 /// The name of the match condition of webhooks of kinds that the operator itself writes.
 pub const NOT_OF_THE_OPERATOR: &str = "not-of-the-operator";
 
-/// What is wrong with an entry.
+/// A mistake in an entry of `webhooks`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookProblem {
     #[error("the webhook `{0}` is listed twice")]
@@ -42,7 +42,7 @@ pub enum WebhookProblem {
     Selector(#[from] SelectorProblem),
 }
 
-/// The match conditions that the user may add: the API server accepts 64, and up to two are the tool's.
+/// The maximum number of match conditions of the user: the API server accepts 64, and the tool adds up to two.
 const MOST_CONDITIONS: usize = 62;
 
 impl WebhookProblem {
@@ -128,6 +128,7 @@ fn is_reserved(condition: &str) -> bool {
     [NOT_BEING_DELETED, NOT_OF_THE_OPERATOR].contains(&condition)
 }
 
+/// The first problem of the match conditions of an entry.
 fn of_conditions(place: Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
     let conditions = &webhook.match_conditions;
     if conditions.len() > MOST_CONDITIONS {

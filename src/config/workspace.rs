@@ -6,7 +6,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 /// Keys of `[workspace.package]` that a project sets itself: generated code is in this edition, and the runtime needs this version of Rust.
 const OWN: [&str; 2] = ["edition", "rust-version"];
 
-/// Whether the manifest is that of a workspace whose packages may be at `path`, relative to it.
+/// Whether a Cargo.toml is the root of a workspace that can have a member at `path`, relative to it.
 pub fn is_workspace_of(manifest: &str, path: &str) -> bool {
     let Ok(manifest) = manifest.parse::<DocumentMut>() else {
         return false;

@@ -1,14 +1,14 @@
-//! Walks the schemas of two versions in parallel, and writes down a rule or a question for each difference.
+//! Walks the schemas of two versions in parallel, and records a rule or a question for each difference.
 
 use operator_schema::{Schema, SchemaOrBool, apply_defaults};
 use serde_json::Value;
 
 use super::{
     form::{Form, bare, is_alike},
-    image::{images, is_related, likeness},
     path::{Path, Step},
     rename::Rename,
     rule::{End, Place, Question, Rule},
+    similarity::{is_related, likeness, same_values},
 };
 use crate::crd::Version;
 
@@ -38,6 +38,7 @@ pub fn derive(spoke: &Version, hub: &Version, renames: &[Rename]) -> Derivation 
     walk.derivation
 }
 
+/// The state of a walk through the schemas of a spoke and the hub.
 struct Walk<'a> {
     renames: &'a [Rename],
     /// Whether the node is the root, whose envelope has no rules.
@@ -46,6 +47,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Compares two nodes by their forms. Nodes of forms that no rule converts are a question.
     fn node(&mut self, spoke: &Schema, hub: &Schema, place: &Place) {
         if spoke == hub && !self.has_rename_below(place) {
             self.derivation.fields += count(spoke);
@@ -119,7 +121,7 @@ impl Walk<'_> {
         ] {
             for (name, field) in fields {
                 self.derivation.fields += 1 + count(field);
-                // what has no schema there is kept by the API server nevertheless
+                // an object of the other version keeps the field, although its schema does not name it
                 if Form::of(other) == Form::Open {
                     continue;
                 }
@@ -152,7 +154,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Compares a field that both versions have. `is_required` tells in which of them it is required.
+    /// Compares a field that both versions have. `is_required` is for the spoke and for the hub.
     fn both(&mut self, spoke: &Schema, hub: &Schema, is_required: [bool; 2], place: &Place) {
         self.derivation.fields += 1;
         for (end, schema, other) in [(End::Spoke, spoke, hub), (End::Hub, hub, spoke)] {
@@ -177,8 +179,8 @@ impl Walk<'_> {
         self.node(spoke, hub, place);
     }
 
-    /// A version requires a field that an object of the other may not have. An object is empty if each field that it must have has a default,
-    /// or a rule or a question of its own. Other constraints are not considered.
+    /// Handles a field that a version requires, and that an object of the other may lack. An empty object is used if each of its required
+    /// fields has a default, or a rule or a question of its own; otherwise, there is a question. Other constraints are not considered.
     fn require(
         &mut self,
         end: End,
@@ -202,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The defaults inside a value that the user's functions convert.
+    /// Adds rules for the defaults inside of a value that the user's functions convert.
     fn defaults_within(&mut self, end: End, schema: &Schema, path: &Path) {
         for (name, field) in &schema.properties {
             let path = path.field(name);
@@ -219,7 +221,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The rule of a renamed field and of what is below it, or the question about several.
+    /// Adds the rules of a renamed field and of the fields below it, or the question about fields that are split or merged.
     fn rename(&mut self, roots: &[Schema; 2], rename: &Rename) {
         let at = |end: End| {
             let root = &roots[end as usize];
@@ -270,12 +272,13 @@ impl Walk<'_> {
         self.ask(Question::Join(rename.spoke.clone(), rename.hub.clone()));
     }
 
+    /// Compares the values of two enums.
     fn values(&mut self, spoke: &Schema, hub: &Schema, place: &Place) {
         // where only one version has an enum, its values are a constraint like any other
         let (Some(a), Some(b)) = (&spoke.enum_, &hub.enum_) else {
             return;
         };
-        let (pairs, missing) = images(a, b);
+        let (pairs, missing) = same_values(a, b);
         if !pairs.is_empty() {
             self.rule(Rule::Values(place.clone(), pairs));
         }
@@ -318,7 +321,7 @@ fn is_object(schema: &Schema) -> bool {
     matches!(Form::of(schema), Form::Object | Form::Open | Form::Map(_))
 }
 
-/// The default, with those of the fields in it. The API server does not distinguish `default: null` from no default.
+/// The default, completed with the defaults of the fields in it. The API server does not distinguish `default: null` from no default.
 fn default(schema: &Schema) -> Option<Value> {
     let mut value = schema.default.clone().filter(|value| !value.is_null())?;
     apply_defaults(schema, &mut value);
@@ -384,7 +387,7 @@ fn is_only_pair(
         || of_spoke == of_hub && is_constrained(of_spoke) && are_unique(&|field| field == of_spoke)
 }
 
-/// Whether a schema says more than the type of the values.
+/// Whether a schema has more than the type and the format of the values.
 fn is_constrained(schema: &Schema) -> bool {
     let plain = Schema {
         type_: schema.type_.clone(),

@@ -3,10 +3,10 @@
 
 mod derive;
 mod form;
-mod image;
 mod path;
 mod rename;
 mod rule;
+mod similarity;
 
 pub use derive::{Derivation, derive};
 pub use path::{Path, Step};
@@ -20,7 +20,7 @@ pub fn is_equal(a: &Version, b: &Version) -> bool {
     form::bare(&a.schema) == form::bare(&b.schema)
 }
 
-/// The versions that are converted to and from the hub: those whose schemas differ from that of the hub, if any served one does.
+/// The versions that are converted to and from the hub: all others, if the schema of any of them differs from the schema of the hub.
 pub fn spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a Version> {
     let Some(hub) = api.version(hub) else {
         return vec![];

@@ -161,7 +161,7 @@ fn child<'a>(schema: &'a Schema, step: &Step) -> Option<&'a Schema> {
     }
 }
 
-/// Splits a text after the name at its beginning.
+/// Splits a text into the name at its beginning, without escapes, and the rest.
 fn field(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut characters = text.char_indices();

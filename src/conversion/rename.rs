@@ -52,7 +52,7 @@ impl RenameError {
         }
     }
 
-    /// The path that is wrong, as it was declared, and the version that it is of.
+    /// The side of the wrong path, and the path as it was declared.
     pub fn place(&self) -> (End, &str) {
         match self {
             Self::Syntax { end, path }
@@ -78,8 +78,8 @@ impl Rename {
 /// A version, by its name and schema.
 pub type Named<'a> = (&'a str, &'a Schema);
 
-/// Resolves the declared paths of all renames of a spoke, first those of the spoke, then those of the hub. An error has the index of its
-/// rename.
+/// Resolves the declared paths of all renames of a spoke. Each rename has its paths in the spoke, then its paths in the hub. An error has
+/// the index of its rename.
 pub fn resolve(
     declared: &[[Vec<String>; 2]],
     spoke: Named<'_>,
@@ -105,7 +105,7 @@ pub fn resolve(
     Ok(renames)
 }
 
-/// A path in a version.
+/// Parses a path of a field, and resolves it in the schema of a version.
 pub fn path(end: End, text: &str, (version, schema): Named<'_>) -> Result<Path, RenameError> {
     let path = Path::parse(text).ok_or_else(|| RenameError::Syntax {
         end,
@@ -180,6 +180,7 @@ fn counterpart(path: &Path, renames: &[Rename]) -> Path {
         .unwrap_or_else(|| path.clone())
 }
 
+/// The path without the keys of its lists.
 fn unkeyed(path: &Path) -> Path {
     path.steps().iter().fold(Path::default(), |path, step| {
         path.with(match step {

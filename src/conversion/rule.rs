@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::path::{Path, Step};
 
-/// The one of two versions: a conversion goes from a spoke to the hub and back.
+/// One of the two versions of a conversion, which goes from a spoke to the hub and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     Spoke,
@@ -20,7 +20,7 @@ pub struct Place {
     pub hub: Path,
 }
 
-/// What follows from the schemas and the declared renames. All that no rule mentions is carried over.
+/// A part of a conversion that follows from the schemas and the declared renames. A field without a rule is carried over.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// The field has another path.
@@ -29,9 +29,9 @@ pub enum Rule {
     ListOfOne(Place),
     /// The hub has one value, the spoke a list of such values.
     OneOfList(Place),
-    /// Only this version has the field: its value is kept for it.
+    /// Only this version has the field; a conversion to the other version keeps its value.
     Only(End, Path),
-    /// Only this version has the default of the field: an absent field of the other version has this value here.
+    /// Only this version has the default for the field: if an object of the other version lacks the field, it has this value here.
     Default(End, Path, Value),
     /// This version requires an object that the other may lack, and that may be empty.
     Empty(End, Path),
@@ -42,14 +42,14 @@ pub enum Rule {
     Values(Place, Vec<(Value, Value)>),
 }
 
-/// What the schemas leave open.
+/// A part of a conversion that only the user can decide.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// The types differ; they are named in the order of the spoke and the hub.
     Convert(Place, [String; 2]),
     /// Fields that are split or merged.
     Join(Vec<Path>, Vec<Path>),
-    /// This version requires a field that the other lacks, or may lack; the field of the other that may be meant.
+    /// This version requires a field that the other lacks, or may lack. The last path is the field of the other that may be the same one.
     Supply(End, Path, Option<Path>),
     /// Enum values that only the spoke has, and those that only the hub has.
     Values(Place, [Vec<Value>; 2]),

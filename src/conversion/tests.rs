@@ -46,7 +46,7 @@ fn spec(of: &Value) -> Value {
     spec
 }
 
-/// Derives both ways, as the rules depend on which version is the hub.
+/// Checks the rules and questions of a spoke and a hub, whose specs are objects with these properties and required fields.
 fn check(spoke: Value, hub: Value, expected: &[&str]) {
     let derivation = derived([spec(&spoke), spec(&hub)], &[]);
     assert_eq!(lines(&derivation), expected, "{spoke} {hub}");
@@ -225,13 +225,13 @@ fn a_field_with_a_similar_name_and_another_type_may_be_the_renamed_one() {
         "is `spec.defaultTimeout` the field `spec.timeoutSeconds` with another name?",
     ];
     check(spoke.clone(), hub.clone(), &expected);
-    // one of the same type comes first
+    // a field of the same type takes precedence
     let mut both = hub.clone();
     both["properties"]["seconds"] = integer();
     let derivation = derived([spec(&spoke), spec(&both)], &[]);
     let question = "is `spec.seconds` the field `spec.timeoutSeconds` with another name?";
     assert_eq!(lines(&derivation).last().unwrap(), question);
-    // its type is asked once the rename is declared
+    // once the rename is declared, the question is about the type
     let rename = [["spec.timeoutSeconds", "spec.defaultTimeout"]];
     let derivation = derived([spec(&spoke), spec(&hub)], &rename);
     let question =

@@ -11,7 +11,7 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     /// The version whose schema, columns and subresources it gets.
     pub from: &'a Version,
-    /// Whether objects are now stored in it.
+    /// Whether it becomes the storage version.
     pub storage: bool,
 }
 
@@ -38,7 +38,7 @@ impl Explain for AddVersionError {
     }
 }
 
-/// The text of the file with the new version after the last one. `text` is the whole file from which the CRD was read.
+/// Returns the text of the file with the new version after the last one. `text` is the whole file from which the CRD was read.
 pub fn add_version(api: &Api, text: &str, new: NewVersion<'_>) -> Result<String, AddVersionError> {
     if api.source.enclosing.is_some() {
         return Err(AddVersionError::Enclosed);
@@ -66,7 +66,7 @@ pub fn add_version(api: &Api, text: &str, new: NewVersion<'_>) -> Result<String,
     Ok(format!("{}{edited}{}", &text[..start], &text[after..]))
 }
 
-/// The offset of a line of the text, from 1.
+/// The offset in bytes of a line. The first line has the number 1, and starts after a byte order mark.
 fn offset(text: &str, line: usize) -> usize {
     let lines = text.split_inclusive('\n').take(line - 1);
     let start = lines.map(str::len).sum();
@@ -89,6 +89,7 @@ fn replaced(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     result + &text[done..]
 }
 
+/// The text of a CRD, with the places of its fields.
 struct Document<'a> {
     api: &'a Api,
     text: &'a str,
@@ -150,7 +151,7 @@ impl Document<'_> {
         (!value.is_empty()).then(|| field.end - value.len()..field.end)
     }
 
-    /// The lines of a version as those of the new one: with its name, served, and not deprecated.
+    /// Copies the lines of a version for the new one: with the new name, served, and not deprecated.
     fn copy(&self, lines: Range<usize>, new: NewVersion<'_>) -> Result<String, AddVersionError> {
         let index = new.from.index;
         let name = self.scalar(index, "name").ok_or(AddVersionError::Flow)?;
@@ -195,7 +196,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// A name as a YAML scalar. Words such as `on` are not strings to YAML 1.1.
+/// A name as a YAML scalar, with quotes if it is not like `v1`: YAML 1.1 reads a name such as `on` as a boolean.
 fn scalar(name: &str) -> String {
     let is_usual = name.starts_with('v') && name[1..].starts_with(|it: char| it.is_ascii_digit());
     match is_usual {

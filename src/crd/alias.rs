@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::problem::{Fault, MOST_BYTES, MOST_LEVELS};
 
-/// The anchored values, by the parser's numbers, without collections that have not ended.
+/// The values with anchors, by the numbers that the parser gives to the anchors. A collection is added when it ends.
 #[derive(Default)]
 pub struct Anchors {
     kept: HashMap<usize, Anchor>,
@@ -17,7 +17,7 @@ pub struct Anchors {
 /// The value of an anchor.
 pub struct Anchor {
     pub value: Value,
-    /// Its number in the table of positions.
+    /// The number of its node in the table of positions.
     pub node: usize,
     /// The text of a scalar, for use as a key.
     pub key: Option<String>,
@@ -29,7 +29,7 @@ pub struct Anchor {
 pub const NO_NAME: &str =
     "kubectl reads only letters, digits, `-` and `_` in the name of an anchor";
 
-/// Whether kubectl reads the name of an anchor.
+/// Whether kubectl accepts the name of an anchor.
 pub fn is_name(name: &str) -> bool {
     let is_read = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
     !name.is_empty() && name.bytes().all(is_read)
@@ -53,7 +53,7 @@ impl Anchors {
         place: &Range<usize>,
     ) -> Result<(), Fault> {
         let (levels, bytes) = measure(value);
-        copy(&mut self.copied, bytes, place)?;
+        count_copied(&mut self.copied, bytes, place)?;
         let kept = Anchor {
             value: value.clone(),
             node,
@@ -73,16 +73,17 @@ impl Anchors {
         place: &Range<usize>,
     ) -> Result<&Anchor, Fault> {
         let anchor = self.kept.get(&anchor);
-        // within the collection that it stands for it would never end
+        // an alias within its own collection has no value yet: it would nest without end
         let anchor = anchor
             .filter(|anchor| levels + anchor.levels <= MOST_LEVELS)
             .ok_or_else(|| Fault::too_deep(place.clone()))?;
-        copy(&mut self.copied, anchor.bytes, place)?;
+        count_copied(&mut self.copied, anchor.bytes, place)?;
         Ok(anchor)
     }
 }
 
-fn copy(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fault> {
+/// Adds to the number of copied bytes, and fails if they exceed the limit.
+fn count_copied(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fault> {
     *copied += bytes;
     if *copied > MOST_BYTES {
         let message = "repetition limit exceeded: the content of the aliases is too large";

@@ -27,9 +27,10 @@ pub struct Api {
     pub annotations: IndexMap<String, String>,
     pub labels: IndexMap<String, String>,
     pub source: Source,
-    /// The reasons why the API server refuses the CRD that do not concern the types: metadata, unknown fields and CEL rules, with their JSON pointers.
+    /// The reasons why the API server refuses the CRD, with their JSON pointers. Only those that do not concern the types: about metadata,
+    /// unknown fields and CEL rules.
     pub refused: Vec<(String, Problem)>,
-    /// What a cluster has set in it.
+    /// The fields that a cluster has set in the document.
     pub server_fields: ServerFields,
     /// The document as it is installed: its own bytes, or YAML generated from a list item or from JSON.
     pub text: String,
@@ -44,7 +45,7 @@ pub struct Source {
     pub line: usize,
     /// The enclosing document, if the CRD was extracted from a list or from JSON.
     pub enclosing: Option<Enclosing>,
-    /// The positions of the nodes in that text.
+    /// The positions of the nodes in the text of the document, or of the enclosing one.
     pub(super) positions: Arc<Positions>,
 }
 
@@ -150,7 +151,7 @@ impl Api {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// The definition as a client applies it: without a status, and without what the API server sets.
+    /// The CRD as a client applies it: without a status, and without what the API server sets.
     pub fn definition(&self) -> Value {
         let document = compose(&self.text).expect("it was read from such a text");
         let mut document = document.value;
@@ -170,10 +171,10 @@ impl Api {
         self.versions
             .iter()
             .find(|version| version.storage)
-            .expect("read refuses a definition without a storage version")
+            .expect("read refuses a CRD without a storage version")
     }
 
-    /// The positions in the file of JSON pointers into the CRD.
+    /// The locations in the file to which JSON pointers into the CRD lead.
     pub fn locations(&self, pointers: &[&str]) -> Vec<Location> {
         let (text, line, above) = match &self.source.enclosing {
             Some(enclosing) => (&*enclosing.text, enclosing.line, enclosing.pointer.as_str()),
@@ -193,7 +194,7 @@ impl Api {
             .collect()
     }
 
-    /// The errors of a CRD that is installed, with their locations.
+    /// The reasons why every API server refuses the CRD, with their locations: errors if the operator's manifests install it.
     pub fn refusals(&self) -> Vec<ReadError> {
         // a newer API server may have a function that the tool does not know
         let errors = self.refused.iter().filter(|(_, it)| !it.is_uncertain());
@@ -212,8 +213,8 @@ impl Api {
             .collect()
     }
 
-    /// What to report of a CRD besides what the API server refuses: of one that something else installs, and of one that is installed although
-    /// it is uncertain whether it can be. [`refusals`](Self::refusals) has the errors of the operator's own.
+    /// The reasons why an API server may refuse the CRD, as warnings. They are about a CRD that the manifests do not install, or about
+    /// rules that only some API servers refuse: otherwise, [`refusals`](Self::refusals) has ended the command.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         self.refused
             .iter()

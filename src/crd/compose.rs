@@ -1,7 +1,7 @@
 //! Reads a YAML document in one pass: its value as JSON, the positions of its nodes, and its ambiguous scalars.
 //!
-//! Errors have a position: duplicate keys, of which readers take the first or the last; too many levels; and aliases that multiply. Merge
-//! keys (<https://yaml.org/type/merge.html>) are expanded.
+//! These are errors, with their positions: duplicate keys, of which some readers take the first and others the last; too many levels; and
+//! aliases that multiply. Merge keys (<https://yaml.org/type/merge.html>) are expanded.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, map::Entry};
 use super::{
     alias::{self, Anchors},
     position::{Positions, range},
-    problem::{Fault, MOST_LEVELS, MOST_TOLD, Problem},
+    problem::{Fault, MOST_LEVELS, MOST_REPORTED, Problem},
     scalar::{check, is_null, name, resolve},
     yaml11::{self, BREAKS, column, is_indentation, unknown_escape, without_blanks},
 };
@@ -54,7 +54,7 @@ pub fn compose(text: &str) -> Result<Composed, Fault> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
             Ok(event) => event,
-            // the parser may have stumbled over it
+            // a line break of YAML 1.1 may be the cause of the parser's error, and has a better message
             Err(error) => {
                 composer.check_break(composer.seen..text.len())?;
                 return Err(Fault::of_parser(text, &error));
@@ -70,6 +70,7 @@ pub fn compose(text: &str) -> Result<Composed, Fault> {
     })
 }
 
+/// Builds the value of a document from the events of the parser, and checks what kubectl would read differently.
 #[derive(Default)]
 struct Composer<'t> {
     text: &'t str,
@@ -87,6 +88,7 @@ struct Composer<'t> {
     ambiguous: Vec<Fault>,
 }
 
+/// A collection whose end has not been read yet.
 struct Open {
     items: Items,
     style: StructureStyle,
@@ -100,7 +102,7 @@ enum Items {
     Mapping(Members),
 }
 
-/// A mapping so far.
+/// The members of a mapping that have been read so far.
 #[derive(Default)]
 struct Members {
     entries: Map<String, Value>,
@@ -109,21 +111,23 @@ struct Members {
     merge: Option<Merge>,
 }
 
+/// A key of a mapping: a text, or `<<`.
 enum Key {
     Text(String),
     Merge,
 }
 
-/// What `<<` adds to a mapping.
+/// The entries that `<<` adds to a mapping.
 struct Merge {
     /// The number of entries before it.
     before: usize,
-    /// An earlier one takes precedence.
+    /// The merged mappings; an earlier one takes precedence.
     sources: Vec<Map<String, Value>>,
     place: Range<usize>,
 }
 
 impl Members {
+    /// Adds the value of the last key, and rejects a duplicate key.
     fn put(&mut self, value: Value) -> Result<(), Fault> {
         let (key, place) = self
             .key
@@ -194,6 +198,7 @@ impl Members {
 }
 
 impl Composer<'_> {
+    /// Handles an event of the parser.
     fn take(&mut self, event: Event<'_>, place: Range<usize>) -> Result<(), Fault> {
         if self.has_breaks {
             self.check_breaks(&event, &place)?;
@@ -238,11 +243,11 @@ impl Composer<'_> {
         }
     }
 
-    /// Rejects a line break of YAML 1.1, except a separator in quotes.
+    /// Rejects a line break of YAML 1.1, except a separator of lines or paragraphs in quotes.
     fn check_breaks(&self, event: &Event<'_>, place: &Range<usize>) -> Result<(), Fault> {
         let quoted = [ScalarStyle::SingleQuoted, ScalarStyle::DoubleQuoted];
         let is_quoted = matches!(event, Event::Scalar(_, style, ..) if quoted.contains(style));
-        // of the same value for kubectl, without the blanks around it
+        // kubectl keeps such a separator in quotes, and only drops the blanks around it (`without_blanks`)
         let within = self.text.get(place.clone()).unwrap_or_default();
         let is_folded = |(at, character): (usize, &str)| {
             let before = within[..at].trim_end_matches([' ', '\t']);
@@ -256,6 +261,7 @@ impl Composer<'_> {
         self.check_break(self.seen..end)
     }
 
+    /// Rejects the first line break of YAML 1.1 in a range of the text.
     fn check_break(&self, within: Range<usize>) -> Result<(), Fault> {
         let text = self.text.get(within.clone()).unwrap_or_default();
         let Some((at, character)) = text.match_indices(BREAKS).next() else {
@@ -291,7 +297,7 @@ impl Composer<'_> {
         }
     }
 
-    /// A tab in the indentation of a line of a scalar. For a block scalar, the first line tells the indentation if the header does not.
+    /// A tab in the indentation of a line of a scalar. If the header of a block scalar does not set the indentation, its first line does.
     fn tab_in_scalar(
         &self,
         style: ScalarStyle,
@@ -301,8 +307,8 @@ impl Composer<'_> {
         let written = self.text.get(place.clone())?;
         let indentation = match style {
             ScalarStyle::Literal | ScalarStyle::Folded => {
-                let is_told = header.contains(|c: char| c.is_ascii_digit());
-                if !is_told && written.starts_with('\t') {
+                let is_explicit = header.contains(|c: char| c.is_ascii_digit());
+                if !is_explicit && written.starts_with('\t') {
                     return Some(place.start);
                 }
                 column(self.text, place.start)
@@ -324,6 +330,7 @@ impl Composer<'_> {
             })
     }
 
+    /// Adds a scalar as a key or a value, and rejects one that kubectl refuses or reads as another structure.
     fn scalar(
         &mut self,
         text: Cow<'_, str>,
@@ -333,7 +340,7 @@ impl Composer<'_> {
         place: Range<usize>,
     ) -> Result<(), Fault> {
         let is_plain = style == ScalarStyle::Plain;
-        // the parser writes `~` where nothing stands
+        // the parser returns `~` for an empty plain scalar
         let text = if is_plain && place.is_empty() {
             "".into()
         } else {
@@ -375,7 +382,7 @@ impl Composer<'_> {
         }
         let key = text.clone().into_owned();
         if is_key && anchor == 0 && tag.is_none() {
-            self.compare(&key, is_plain && yaml11::differs_as_key(&key), &place);
+            self.record_ambiguous(&key, is_plain && yaml11::differs_as_key(&key), &place);
             self.key(Key::Text(key), place);
             return Ok(());
         }
@@ -387,7 +394,7 @@ impl Composer<'_> {
             } else {
                 yaml11::differs(&key, &value)
             };
-            self.compare(&key, differs, &place);
+            self.record_ambiguous(&key, differs, &place);
         }
         if anchor > 0 {
             let key = Some(key.clone());
@@ -400,9 +407,9 @@ impl Composer<'_> {
         self.put(value)
     }
 
-    /// Remembers a scalar that kubectl reads differently.
-    fn compare(&mut self, text: &str, differs: bool, place: &Range<usize>) {
-        if differs && self.ambiguous.len() < MOST_TOLD {
+    /// Records a scalar as ambiguous if it `differs` for kubectl.
+    fn record_ambiguous(&mut self, text: &str, differs: bool, place: &Range<usize>) {
+        if differs && self.ambiguous.len() < MOST_REPORTED {
             let problem = Problem::Ambiguous(text.to_owned());
             let place = place.clone();
             self.ambiguous.push(Fault { place, problem });
@@ -453,6 +460,7 @@ impl Composer<'_> {
         self.put(value)
     }
 
+    /// Adds a copy of the anchored value.
     fn alias(&mut self, anchor: usize, place: Range<usize>) -> Result<(), Fault> {
         let is_key = self.awaits_key();
         let anchored = self.anchors.find(anchor, self.open.len(), &place)?;
@@ -479,6 +487,7 @@ impl Composer<'_> {
         open.is_some_and(|open| open.style == StructureStyle::Flow)
     }
 
+    /// Whether the next node is a key of a mapping.
     fn awaits_key(&self) -> bool {
         let open = self.open.last().map(|open| &open.items);
         matches!(open, Some(Items::Mapping(Members { key: None, .. })))

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::api::{PrinterColumn, Scale};
 
+/// The parts of a CRD that the types depend on. An error in them makes the CRD unreadable.
 #[derive(Deserialize)]
 pub struct Definition {
     pub metadata: Metadata,
@@ -19,7 +20,7 @@ pub struct Metadata {
     pub name: String,
 }
 
-/// The rest of the metadata.
+/// The annotations and labels. They are decoded separately, because an error in them does not concern the types.
 #[derive(Default, Deserialize)]
 pub struct Texts {
     #[serde(default)]

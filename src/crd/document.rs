@@ -13,8 +13,8 @@ pub struct Document<'a> {
 }
 
 /// The documents of a YAML stream. A line that begins with `---` always ends a document
-/// (<https://yaml.org/spec/1.2.2/#rule-c-directives-end>), so no parser is needed to find it. For kubectl, nothing but a comment may follow on
-/// this line; if something does, the line is part of the document, which is then refused.
+/// (<https://yaml.org/spec/1.2.2/#rule-c-directives-end>), so no parser is needed to find it. For kubectl, nothing but a comment may follow
+/// on this line; if something does, the line is part of the document, which is then refused.
 pub fn documents(text: &str) -> Vec<Document<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(values) = json_values(text) {
@@ -78,7 +78,7 @@ fn is_marker(line: &str) -> bool {
     }
 }
 
-/// Whether a text has nothing but comments, also where a line ends as in YAML 1.1.
+/// Whether a text has only comments and blank lines. The line breaks of YAML 1.1 end a comment, too.
 fn is_blank(text: &str) -> bool {
     text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
@@ -117,7 +117,7 @@ mod tests {
         let found: Vec<_> = documents.iter().map(|it| (it.text, it.line)).collect();
         let expected = [("{\"a\":\n1}", 2), ("{\"b\": \"---\\n\"}", 3), ("{}", 5)];
         assert_eq!(found, expected);
-        // text after it makes it YAML
+        // not only JSON, so it is read as YAML
         assert_eq!(super::documents("{a: 1}\n").len(), 1);
         assert_eq!(super::documents("{}\n---\n{}\n").len(), 2);
     }

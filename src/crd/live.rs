@@ -1,5 +1,5 @@
-//! A CRD as a cluster returns it: what the API server and its clients have set in it, and the text without that. All other bytes of the text
-//! stay as they are.
+//! A CRD as a cluster returns it: finds the fields that the API server and its clients have set, and removes them from the text. All other
+//! bytes of the text stay as they are.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,8 +14,8 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 
 const ANNOTATIONS: &str = "/metadata/annotations";
 
-/// What a cluster sets, in the order of the API.
-const SET: [&str; 10] = [
+/// The fields that a cluster sets, in the order of the API.
+const SERVER_FIELDS: [&str; 10] = [
     "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration",
     "/metadata/creationTimestamp",
     "/metadata/deletionGracePeriodSeconds",
@@ -28,10 +28,10 @@ const SET: [&str; 10] = [
     "/status",
 ];
 
-/// What others inject into a CRD in a cluster. A file that was never in a cluster may have it on purpose.
+/// The CA certificates that a controller injects into a CRD in a cluster. A file that was never in a cluster may have them on purpose.
 const CA_BUNDLE: &str = "/spec/conversion/webhook/clientConfig/caBundle";
 
-/// What a cluster has set in a CRD.
+/// The fields that a cluster has set in a CRD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFields {
     /// The JSON pointers of the fields.
@@ -43,10 +43,10 @@ pub struct ServerFields {
 }
 
 impl ServerFields {
-    /// Fields without a value, which tools write, are none of a cluster.
+    /// Finds the fields that a cluster has set. Fields without a value, such as `creationTimestamp: null`, come from tools instead.
     pub fn of(definition: &Value) -> Self {
         let is_set = |pointer: &&str| definition.pointer(pointer).is_some_and(has_value);
-        let mut pointers: Vec<&str> = SET.into_iter().filter(is_set).collect();
+        let mut pointers: Vec<&str> = SERVER_FIELDS.into_iter().filter(is_set).collect();
         if !pointers.is_empty() {
             pointers.extend(Some(CA_BUNDLE).filter(is_set));
         }
@@ -125,7 +125,7 @@ fn name(pointer: &str) -> String {
 }
 
 impl Api {
-    /// The CRD without what a cluster has set. Its locations are those in the text from which it was read.
+    /// The CRD without the fields that a cluster has set. Its locations still refer to the text from which it was read.
     #[must_use]
     pub fn without_server_fields(mut self) -> Self {
         if self.server_fields.pointers.is_empty() {
@@ -149,8 +149,8 @@ impl Api {
             .filter(|_| is_own)
             .map(|it| without(&self.text, it.places(&self.text, &removed)));
         // if a line also has other fields, the whole text is written again
-        let is_right = |text: &String| compose(text).is_ok_and(|it| it.value == value);
-        let text = cut.filter(is_right).unwrap_or_else(|| {
+        let is_expected = |text: &String| compose(text).is_ok_and(|it| it.value == value);
+        let text = cut.filter(is_expected).unwrap_or_else(|| {
             serde_saphyr::to_string(&value).expect("a JSON value can be written as YAML")
         });
         let text = std::mem::replace(&mut self.text, text);
@@ -173,7 +173,7 @@ fn remove(value: &mut Value, pointer: &str) {
     }
 }
 
-/// The text without the lines of fields, which are named by the places of their keys.
+/// Removes the lines of fields from a text. `keys` are the places of their keys.
 fn without(text: &str, keys: Vec<Range<usize>>) -> String {
     let mut entries: Vec<Range<usize>> = keys.iter().map(|key| entry(text, key.start)).collect();
     entries.sort_by_key(|entry| entry.start);
@@ -186,7 +186,7 @@ fn without(text: &str, keys: Vec<Range<usize>>) -> String {
     rest + &text[at..]
 }
 
-/// The lines of a field: that of its key, and the lines of its value.
+/// The lines of a field: the line of its key, and the lines of its value.
 fn entry(text: &str, key: usize) -> Range<usize> {
     let start = text[..key].rfind('\n').map_or(0, |end| end + 1);
     let column = key - start;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn other_annotations_stay_and_a_certificate_goes() {
+    fn other_annotations_are_kept_and_an_injected_certificate_is_removed() {
         let webhook = |ca: &str| {
             format!(
                 "  conversion:\n    strategy: Webhook\n    webhook:\n      clientConfig:\n{ca}        service: {{name: a, namespace: b}}\n      conversionReviewVersions: [v1]\n"
@@ -254,12 +254,12 @@ mod tests {
             "        caBundle: YQ==\n",
         );
         assert_eq!(removed(&text(last, ca)).0, text("", ""));
-        // without a sign of a cluster it is the user's
+        // without another field of a cluster, the certificate is the user's
         assert_eq!(removed(&text("", ca)), (text("", ca), String::new()));
     }
 
     #[test]
-    fn fields_without_a_value_are_none_of_a_cluster() {
+    fn fields_without_a_value_are_kept() {
         let text = format!(
             "{BEFORE}metadata:\n  creationTimestamp: null\n  name: widgets.example.com\n{REST}status: {{acceptedNames: {{kind: '', plural: ''}}, conditions: [], storedVersions: []}}\n"
         );

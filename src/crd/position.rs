@@ -13,12 +13,12 @@ pub struct Positions(Vec<Node>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     start: u32,
-    /// For a flow collection, the end of its bracket.
+    /// For a flow collection, the end of its opening bracket.
     end: u32,
     shape: Shape,
 }
 
-/// A collection, with the number of nodes in it.
+/// The shape of a node. A collection has the number of all nodes inside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Scalar,
@@ -28,15 +28,15 @@ enum Shape {
     Mapping(u32),
 }
 
-/// The number of nodes in a collection; 0 for a scalar.
-enum Within<'t> {
+/// The direct children of a collection, by the numbers of their nodes.
+enum Children<'t> {
     Items(Vec<usize>),
-    /// The range of a key and its value.
+    /// The key and the value of each entry, by the text of the key.
     Entries(HashMap<Cow<'t, str>, (usize, usize)>),
 }
 
 impl Positions {
-    /// The positions in a text that another reader has read, as far as the YAML parser gets.
+    /// The positions in a text that another reader has read, as far as the YAML parser can read it.
     pub fn of(text: &str) -> Self {
         let mut positions = Self::default();
         let mut open = vec![];
@@ -56,12 +56,13 @@ impl Positions {
         positions
     }
 
-    /// The result is the number of the node.
+    /// Adds a scalar, and returns the number of its node.
     pub fn scalar(&mut self, place: &Range<usize>) -> usize {
         self.0.push(Node::new(place, Shape::Scalar));
         self.0.len() - 1
     }
 
+    /// Adds an alias of the node `anchored`.
     pub fn alias(&mut self, place: &Range<usize>, anchored: usize) {
         self.0.push(Node::new(place, Shape::Alias(small(anchored))));
     }
@@ -77,6 +78,7 @@ impl Positions {
         self.0.len() - 1
     }
 
+    /// Ends a collection, which contains all nodes since its beginning.
     pub fn end(&mut self, node: usize) {
         let count = small(self.0.len() - node - 1);
         if let Shape::Sequence(within) | Shape::Mapping(within) = &mut self.0[node].shape {
@@ -97,21 +99,21 @@ impl Positions {
     /// For each JSON pointer (RFC 6901), the range of its node in `text`, or of the nearest parent that exists: a key with its scalar, only
     /// the key of a collection, or the start of an item.
     pub fn places(&self, text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
-        // a collection that many pointers lead into is taken apart once
+        // the children of a collection are collected once, even if many pointers lead through it
         let mut known = HashMap::new();
         let mut place = |pointer: &str| {
             let (mut node, mut place) = (0, None);
             for token in pointer.split('/').skip(1) {
                 let within = known
                     .entry(node)
-                    .or_insert_with(|| self.taken_apart(text, node));
+                    .or_insert_with(|| self.children(text, node));
                 let child = match within {
-                    Within::Items(items) => {
+                    Children::Items(items) => {
                         let item = token.parse().ok();
                         let item = item.and_then(|item: usize| items.get(item).copied());
                         item.map(|item| (item, self.item(text, item)))
                     }
-                    Within::Entries(entries) => {
+                    Children::Entries(entries) => {
                         let key = pointer::unescape(token);
                         entries
                             .get(&*key)
@@ -132,18 +134,19 @@ impl Positions {
             .collect()
     }
 
-    fn taken_apart<'t>(&self, text: &'t str, node: usize) -> Within<'t> {
+    /// The direct children of a collection, including the entries that `<<` merges into it.
+    fn children<'t>(&self, text: &'t str, node: usize) -> Children<'t> {
         let node = self.anchored(node);
         let mut within = self.within(node);
         let shape = self.0.get(node).map(|node| node.shape);
         if !matches!(shape, Some(Shape::Mapping(_))) {
-            return Within::Items(within.collect());
+            return Children::Items(within.collect());
         }
         let (mut entries, mut merged) = (HashMap::new(), vec![]);
         while let (Some(name), Some(value)) = (within.next(), within.next()) {
             match self.key(text, name) {
                 Some(key) if key == "<<" && text.get(self.0[name].range()) == Some("<<") => {
-                    merged.push(self.taken_apart(text, value));
+                    merged.push(self.children(text, value));
                 }
                 Some(key) => drop(entries.insert(key, (name, value))),
                 None => {}
@@ -151,20 +154,20 @@ impl Positions {
         }
         while let Some(source) = merged.pop() {
             match source {
-                Within::Items(items) => {
-                    merged.extend(items.iter().rev().map(|&item| self.taken_apart(text, item)));
+                Children::Items(items) => {
+                    merged.extend(items.iter().rev().map(|&item| self.children(text, item)));
                 }
-                Within::Entries(more) => {
+                Children::Entries(more) => {
                     for (key, entry) in more {
                         entries.entry(key).or_insert(entry);
                     }
                 }
             }
         }
-        Within::Entries(entries)
+        Children::Entries(entries)
     }
 
-    /// The node that an alias stands for.
+    /// The node that an alias refers to; any other node is returned as it is.
     fn anchored(&self, node: usize) -> usize {
         match self.0.get(node).map(|node| node.shape) {
             Some(Shape::Alias(anchored)) => anchored as usize,
@@ -172,7 +175,7 @@ impl Positions {
         }
     }
 
-    /// The direct children of a collection.
+    /// The nodes directly inside of a collection: of a mapping, each key and its value.
     fn within(&self, node: usize) -> impl Iterator<Item = usize> {
         let end = self.behind(node);
         let first = Some(node + 1);

@@ -14,7 +14,7 @@ pub const MOST_LEVELS: usize = 128;
 /// The maximum size of a CRD's text in bytes. The API server accepts requests of 3 MiB, but indentation and comments are not sent.
 pub const MOST_BYTES: usize = 16 << 20;
 
-/// A part of the message of the YAML reader for `{{ ... }}`.
+/// Parts of the messages of the YAML parser about `{{ ... }}`.
 const TEMPLATE: [&str; 5] = [
     "flow mapping",
     "closing bracket",
@@ -24,7 +24,7 @@ const TEMPLATE: [&str; 5] = [
 ];
 
 /// The maximum number of reported errors in a document; a file with more is probably not a CRD.
-pub const MOST_TOLD: usize = 20;
+pub const MOST_REPORTED: usize = 20;
 
 /// A problem, and the bytes of the document that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Fault {
         Self { place, problem }
     }
 
-    /// The range of a parser error in `text`. If the text ends too early, it is the end of the text, not the line after it.
+    /// The fault of a parser error in `text`. An unexpected end is at the last character of the text, not on the line after it.
     pub fn of_parser(text: &str, error: &ScanError) -> Self {
         let last = text.trim_end().len().saturating_sub(1);
         let start = error.marker().byte_offset().unwrap_or(last).min(last);
@@ -68,7 +68,7 @@ impl Fault {
     }
 }
 
-/// A text that can't be used, with the location and the help.
+/// A problem of a text, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {problem}", location.path, location.line)]
 pub struct ReadError {
@@ -90,7 +90,7 @@ impl Explain for ReadError {
     }
 }
 
-/// The reason why a document can't be used.
+/// The reason why a document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("this is not YAML or JSON: {0}")]
@@ -116,7 +116,7 @@ pub enum Problem {
     #[error("the API server does not know the field `{field}`")]
     UnknownField {
         field: String,
-        /// What the field is called, or became.
+        /// The known field with the most similar name, or the path of the field in the current version of the API.
         instead: Option<String>,
     },
     #[error("{}", rule_message(.0))]
@@ -142,7 +142,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether an API server may accept it.
+    /// Whether some API servers may accept the CRD despite the problem.
     pub fn is_uncertain(&self) -> bool {
         let is_uncertain = |kind| {
             matches!(
@@ -219,7 +219,7 @@ impl Problem {
     }
 }
 
-/// What is wrong with a CEL rule.
+/// The message about a problem of a CEL rule.
 fn rule_message(fault: &RuleFault) -> String {
     // the lines after the first only repeat the rule
     let reason = fault.message.lines().next().unwrap_or_default();

@@ -14,7 +14,7 @@ use super::{
     document::{Document, documents},
     live::ServerFields,
     position::{Positions, beginning, keyword},
-    problem::{Fault, MOST_BYTES, MOST_TOLD, NameRule, Problem, ReadError},
+    problem::{Fault, MOST_BYTES, MOST_REPORTED, NameRule, Problem, ReadError},
     refused::{Refused, refused},
     unique::Unique,
 };
@@ -72,7 +72,8 @@ fn is_json(document: Document<'_>) -> bool {
     document.text.trim_start().starts_with(['{', '['])
 }
 
-/// Whether a text contains more than one CRD, such as other objects, or comments before the document, which would be lost with the file.
+/// Whether a text has something besides one CRD that would be lost if the file were deleted: other objects, or comments before the
+/// document.
 pub fn has_other_content(text: &str) -> bool {
     let outside = match documents(text).as_slice() {
         [] => return false,
@@ -84,13 +85,14 @@ pub fn has_other_content(text: &str) -> bool {
     !outside.lines().all(is_marker) || read("", text).is_ok_and(|apis| apis.len() > 1)
 }
 
+/// Reads the CRDs of a document. The document may be a CRD, a list of objects, or JSON.
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
     let locate = |range: Range<usize>| Location::new(path, document.line, document.text, range);
     let to_error = |fault: Fault| ReadError {
         location: locate(fault.place),
         problem: fault.problem,
     };
-    // before it is read, as that takes some twenty times its bytes
+    // checked before parsing, which needs about twenty times the memory of the text
     if document.text.len() > MOST_BYTES
         && let Some(line) = definition_line(document.text)
     {
@@ -100,7 +102,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     let in_json = is_json(document);
     let composed = composed(document).map_err(|fault| vec![to_error(fault)])?;
     let mut crds = vec![];
-    objects(&composed.value, String::new(), &mut crds);
+    find_crds(&composed.value, String::new(), &mut crds);
     let enclosing = match crds.as_slice() {
         [] => return Ok(vec![]),
         [(pointer, _)] if pointer.is_empty() && !in_json => None,
@@ -150,7 +152,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             ),
         }
     }
-    problems.truncate(MOST_TOLD);
+    problems.truncate(MOST_REPORTED);
     let pointers: Vec<&String> = problems.iter().map(|(pointer, ..)| pointer).collect();
     let ranges = positions.places(document.text, &pointers);
     let mut errors: Vec<ReadError> = ranges
@@ -161,7 +163,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             ReadError { location, problem }
         })
         .collect();
-    // what follows from another value would not be true
+    // kubectl reads other values for ambiguous scalars, so the other errors may be wrong
     if !in_json && !composed.ambiguous.is_empty() {
         errors = composed.ambiguous.into_iter().map(to_error).collect();
     }
@@ -185,8 +187,8 @@ fn definition_line(text: &str) -> Option<Range<usize>> {
     Some(start..start + LINE.len())
 }
 
-/// The CustomResourceDefinitions in a value, with their JSON pointers; looks into lists.
-fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Value)>) {
+/// Finds the CustomResourceDefinitions in a value and in its lists, with their JSON pointers.
+fn find_crds<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Value)>) {
     let kind = value
         .get("kind")
         .and_then(Value::as_str)
@@ -201,12 +203,12 @@ fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Va
                 .flatten()
                 .enumerate()
             {
-                objects(item, format!("{pointer}/items/{index}"), crds);
+                find_crds(item, format!("{pointer}/items/{index}"), crds);
             }
         }
         (_, Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
-                objects(item, format!("{pointer}/{index}"), crds);
+                find_crds(item, format!("{pointer}/{index}"), crds);
             }
         }
         _ => {}
@@ -216,7 +218,7 @@ fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Va
 /// A problem and the JSON pointer of its place.
 type Found = (String, Problem);
 
-/// Reads a CRD, and checks it. What does not concern its types is left to the commands that install it.
+/// Reads a CRD, and checks it. Problems that do not concern its types are left to the commands that install it.
 fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
     let read = read_api(object, text);
     let Refused {
@@ -225,14 +227,14 @@ fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
     } = refused(object);
     match read {
         Ok(mut api) => {
-            // the decoder of the API server names no place
-            let is_told = !api.refused.is_empty();
+            // a decoding error of the API server has no place, so it is dropped if we have found an error of the metadata
+            let is_reported = !api.refused.is_empty();
             entire.extend(check_schemas(&mut api));
             let undecodable =
                 |it: &Problem| matches!(it, Problem::Refused { field, .. } if field.is_empty());
             let rest = beside_types
                 .into_iter()
-                .filter(|(_, problem)| !(is_told && undecodable(problem)));
+                .filter(|(_, problem)| !(is_reported && undecodable(problem)));
             api.refused.extend(rest);
             if entire.is_empty() {
                 Ok(api)
@@ -249,6 +251,7 @@ fn checked(object: &Value, text: String) -> Result<Api, Vec<Found>> {
     }
 }
 
+/// Decodes a CRD, and checks its names and versions.
 fn read_api(object: &Value, text: String) -> Result<Api, Found> {
     match object.get("apiVersion").and_then(Value::as_str) {
         Some("apiextensions.k8s.io/v1") => {}
@@ -258,13 +261,12 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             return Err(("/apiVersion".into(), Problem::UnknownVersion(version)));
         }
     }
-    // the way to each value is kept only where there is something to tell
     let definition = decoded::<Definition>(object)?;
-    let (texts_of, odd) = match decoded::<Texts>(&object["metadata"]) {
+    let (metadata, metadata_problem) = match decoded::<Texts>(&object["metadata"]) {
         Ok(texts) => (texts, None),
         Err((place, problem)) => {
-            let odd = (format!("/metadata{place}"), problem);
-            (Texts::default(), Some(odd))
+            let problem = (format!("/metadata{place}"), problem);
+            (Texts::default(), Some(problem))
         }
     };
     let spec = definition.spec;
@@ -315,9 +317,9 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             Some(Strategy::Webhook) => Conversion::Webhook,
             Some(Strategy::None) | None => Conversion::None,
         },
-        annotations: texts(texts_of.annotations),
-        labels: texts(texts_of.labels),
-        refused: odd.into_iter().collect(),
+        annotations: texts(metadata.annotations),
+        labels: texts(metadata.labels),
+        refused: metadata_problem.into_iter().collect(),
         server_fields: ServerFields::of(object),
         source: Source {
             path: String::new(),
@@ -329,6 +331,7 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
     })
 }
 
+/// Decodes a value. Only after an error, decodes it again to find the path, because tracking paths takes time.
 fn decoded<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Found> {
     T::deserialize(value).or_else(|_| {
         serde_path_to_error::deserialize(value).map_err(|error| {
@@ -338,7 +341,7 @@ fn decoded<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Found> {
     })
 }
 
-/// Like the API server, treats a text that is null as empty.
+/// The entries of a map of texts. Like in the API server, a null is an empty text.
 fn texts(map: Option<IndexMap<String, Option<String>>>) -> IndexMap<String, String> {
     map.into_iter()
         .flatten()
@@ -354,7 +357,8 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
-/// Checks the schemas. Problems that the API server accepts are stored in the versions; those of rules do not concern the types.
+/// Checks the schemas, and returns the reasons why the API server refuses them. Problems that it accepts become warnings of the version.
+/// Problems of CEL rules do not concern the types, so they are added to `refused` of the CRD.
 fn check_schemas(api: &mut Api) -> Vec<Found> {
     let mut refused = vec![];
     for version in &mut api.versions {
@@ -362,7 +366,7 @@ fn check_schemas(api: &mut Api) -> Vec<Found> {
         for problem in operator_schema::structural(&version.schema) {
             if problem.effect != Effect::Refused {
                 version.schema_warnings.push(problem);
-            } else if refused.len() < MOST_TOLD {
+            } else if refused.len() < MOST_REPORTED {
                 let keyword = keyword(&problem.pointer).to_owned();
                 let message = problem.message.replace("<nil>: ", "");
                 let message = message
@@ -383,6 +387,7 @@ fn check_schemas(api: &mut Api) -> Vec<Found> {
     refused
 }
 
+/// Checks the versions: each has a unique name and a schema, at least one is served, and exactly one is stored.
 fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
     let all = || "/spec/versions".to_owned();
     let mut versions: Vec<Version> = vec![];
@@ -430,6 +435,7 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
     }
 }
 
+/// Converts the path of a decoding error to a JSON pointer.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     path.iter()

@@ -1,4 +1,4 @@
-//! The reasons why the API server rejects a CRD, except for those of its schemas: their positions in the document, and the help.
+//! The reasons why the API server refuses a CRD, apart from its schemas: their positions in the document, and the help.
 
 use operator_apiserver::{Refusal, UnknownField, Verdict, verdict};
 use operator_schema::pointer;
@@ -28,17 +28,19 @@ const RENAMED: [(&str, &str); 9] = [
     ("status.storedVersions", "/spec/versions"),
 ];
 
-/// Values that are set when the CRD is installed, by kustomize, Helm, or the CA injector of cert-manager.
+/// The field of the conversion webhook, whose values are set at installation: by kustomize, Helm, or the CA injector of cert-manager.
 const WEBHOOK: &str = "spec.conversion.webhookClientConfig";
 
 /// The reasons why the API server refuses a CRD, with the JSON pointers of their places.
 #[derive(Default)]
 pub struct Refused {
+    /// The reasons because of which the CRD cannot be used at all.
     pub entire: Vec<(String, Problem)>,
-    /// Those that do not concern the types: metadata and unknown fields.
+    /// The reasons that do not concern the types: about metadata and unknown fields.
     pub beside_types: Vec<(String, Problem)>,
 }
 
+/// Asks the validation of the API server. If it cannot decode the metadata, asks again without them, for the problems of the rest.
 pub fn refused(definition: &Value) -> Refused {
     let mut all = verdict(definition);
     let mut refused = Refused::default();
@@ -80,7 +82,7 @@ fn problem(Refusal { field, message }: Refusal) -> Problem {
     Problem::Refused { field, message }
 }
 
-/// An unknown field outside of the schemas, whose keywords are reported with them.
+/// An unknown field outside of the schemas. Unknown keywords are reported with the other problems of a schema.
 fn unknown(UnknownField { field, known }: &UnknownField) -> Option<(String, Problem)> {
     if field.contains(".schema.openAPIV3Schema.") {
         return None;
@@ -107,12 +109,12 @@ fn unknown(UnknownField { field, known }: &UnknownField) -> Option<(String, Prob
     Some((steps(field), problem))
 }
 
-/// Whether the decoder refuses the object, so that nothing else of it is known.
+/// Whether the API server cannot decode the object, so that it does not check anything else.
 fn is_undecodable(verdict: &Verdict) -> bool {
     verdict.refusals.iter().any(|it| it.field.is_empty())
 }
 
-/// The label or annotation that a message quotes; the field of the message is the whole map.
+/// The JSON pointer to the label, annotation or list item that a message quotes; the field of the message is the whole map or list.
 fn entry(definition: &Value, field: &str, message: &str) -> Option<String> {
     let name = field.strip_prefix("metadata.")?;
     let quoted = message.strip_prefix("Invalid value: ")?;
@@ -158,7 +160,7 @@ fn steps(path: &str) -> String {
     pointer
 }
 
-/// The help for a violation.
+/// The help for a refusal.
 pub fn help(field: &str, message: &str) -> String {
     let name = field.rsplit('.').next().unwrap_or(field);
     match field {

@@ -30,8 +30,8 @@ pub fn name(tag: &Tag) -> Option<Cow<'_, str>> {
     tag.suffix_in_namespace("tag:yaml.org,2002:")
 }
 
-/// Rejects all tags but those of JSON's types, of texts such as timestamps, and `!!set`: applications have their own, and kubectl decodes
-/// `!!binary`.
+/// Rejects all tags except those of JSON's types, of texts such as timestamps, and `!!merge` and `!!set`. The meaning of tags of
+/// applications is unknown, and kubectl decodes `!!binary`.
 pub fn check(tag: &Tag) -> Result<(), String> {
     let known = [
         "bool",
@@ -52,6 +52,7 @@ pub fn check(tag: &Tag) -> Result<(), String> {
     }
 }
 
+/// The value of a scalar without quotes and without a tag.
 fn plain(text: Cow<'_, str>) -> Result<Value, String> {
     if is_null(&text) {
         return Ok(Value::Null);
@@ -85,7 +86,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The API server stores numbers of more than 64 bits as doubles.
+/// Parses an integer. One of more than 64 bits becomes a double, as in the API server.
 fn integer(text: &str) -> Option<Number> {
     let (is_negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -102,12 +103,12 @@ fn integer(text: &str) -> Option<Number> {
     } else {
         &unsigned[2..]
     };
-    // `from_str_radix` takes a sign, and here it would be a second one
+    // `from_str_radix` accepts a sign, which would be the second one
     if digits.starts_with(['+', '-']) || radix == 10 && is_padded(unsigned) {
         return None;
     }
     let magnitude = u128::from_str_radix(digits, radix).ok()?;
-    // only decimal ones become doubles, as for kubectl
+    // like kubectl, converts only decimal integers to doubles
     if radix != 10 && magnitude > u128::from(u64::MAX) {
         return None;
     }
@@ -120,7 +121,8 @@ fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// In YAML 1.2, digits after a leading zero, such as `0755`, are a string.
+/// Whether a text is digits with a leading zero, such as `0755`. It is octal in YAML 1.1 and decimal in YAML 1.2, so it is read as a
+/// string here, and reported as ambiguous.
 fn is_padded(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit())

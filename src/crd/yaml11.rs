@@ -1,9 +1,9 @@
-//! What kubectl and the API server read in another way than YAML 1.2 has it: they read YAML with go-yaml v2
+//! The differences between YAML 1.2 and what kubectl and the API server read. They use go-yaml v2
 //! (<https://pkg.go.dev/go.yaml.in/yaml/v2>), whose booleans, numbers and line breaks are those of YAML 1.1, without numbers in base 60.
 
 use serde_json::{Number, Value};
 
-/// What ends a line in YAML 1.1, and not in YAML 1.2.
+/// The characters that end a line in YAML 1.1, but not in YAML 1.2.
 pub const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Whether go-yaml reads another value than `ours`.
@@ -15,7 +15,7 @@ pub fn differs(scalar: &str, ours: &Value) -> bool {
     }
 }
 
-/// Whether go-yaml, which reads a key like any other scalar and then writes it as text, makes another text of it, or fails.
+/// Whether go-yaml changes a key, or fails. It reads a key like any other scalar, and then converts the value to text.
 pub fn differs_as_key(scalar: &str) -> bool {
     let text = match (boolean(scalar), number(scalar)) {
         (Some(value), _) => value.to_string(),
@@ -38,10 +38,10 @@ fn boolean(scalar: &str) -> Option<bool> {
     }
 }
 
-/// An integer of Go's syntax with an optional `_` anywhere, or a float. An octal integer that is none, such as `08`, is a float.
+/// Parses an integer in the syntax of Go with `_` anywhere, or a float. An invalid octal integer, such as `08`, is a float.
 fn number(scalar: &str) -> Option<Number> {
     let has_digit = scalar.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    // in `.1_0` it stays
+    // go-yaml does not remove the `_` of `.1_0`
     let is_parted = scalar.contains('_') && !scalar.starts_with('.');
     let plain = if is_parted {
         scalar.replace('_', "").into()
@@ -62,7 +62,7 @@ fn integer(plain: &str) -> Option<Number> {
         Some(_) if unsigned.starts_with('0') => (8, &unsigned[1..]),
         _ => (10, unsigned),
     };
-    // `from_str_radix` takes a sign, and here it would be a second one
+    // `from_str_radix` accepts a sign, which would be the second one
     if digits.starts_with(['+', '-']) {
         return None;
     }
@@ -104,7 +104,7 @@ pub fn is_indentation(text: &str, since: usize, tab: usize) -> bool {
     let within = text[line.max(since)..tab].trim_end_matches([' ', '\t']);
     let is_first = text[line..tab].trim().is_empty();
     let is_comment = within.contains('#');
-    // and not `>-`
+    // the `-` of `>-` is not the indicator of an item
     let mut last = within.chars().rev();
     let is_indicator =
         matches!(last.next(), Some('-' | '?')) && last.next().is_none_or(char::is_whitespace);
@@ -116,7 +116,7 @@ pub fn column(text: &str, at: usize) -> usize {
     at - text[..at].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// The message about an escape of a text in double quotes that kubectl does not know: `\/`, and half of a pair of `\u`, which JSON has.
+/// The message about an escape in double quotes that JSON has, but kubectl does not know: `\/`, or `\u` with half of a surrogate pair.
 pub fn unknown_escape(quoted: Option<&str>) -> Option<&'static str> {
     let mut escaped = quoted.unwrap_or_default().split('\\').skip(1);
     // an empty part is between two backslashes, of which the second one is escaped
@@ -140,7 +140,7 @@ pub fn unknown_escape(quoted: Option<&str>) -> Option<&'static str> {
     None
 }
 
-/// A text in quotes without the blanks around separators of lines and paragraphs.
+/// Removes the blanks around separators of lines and paragraphs in a quoted text, as kubectl does.
 pub fn without_blanks(text: &str) -> String {
     let parts = text.split_inclusive(['\u{2028}', '\u{2029}']).enumerate();
     let mut out = String::with_capacity(text.len());

@@ -97,7 +97,7 @@ impl Build {
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        let mut child = group::own(&mut command).spawn()?;
+        let mut child = group::own_group(&mut command).spawn()?;
         let mut output = child.stdout.take();
         Ok(Building {
             child,
@@ -146,7 +146,7 @@ impl Building {
 
     /// Terminates cargo and the compilers that it has started.
     pub async fn stop(mut self) {
-        group::end(&mut self.child).await;
+        group::terminate(&mut self.child).await;
     }
 }
 

@@ -4,8 +4,9 @@ use std::{env, fs, path::PathBuf};
 
 use crate::crd;
 
-/// The current context, read before the build, because the user may switch to another one meanwhile: that of the first file of `$KUBECONFIG`
-/// that has one, or of `~/.kube/config` (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>).
+/// The current context: that of the first file of `$KUBECONFIG` that has one, or of `~/.kube/config`. It is read before the build, because
+/// the user may switch to another one meanwhile.
+/// <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>
 pub fn current_context() -> Option<String> {
     let listed = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
     let paths: Vec<PathBuf> = match &listed {

@@ -1,4 +1,4 @@
-//! The errors that prevent a session from starting.
+//! The errors that prevent a session from starting or continuing.
 
 use std::{io, path::PathBuf};
 

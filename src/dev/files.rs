@@ -31,8 +31,8 @@ pub enum Part {
     Code,
     /// A Cargo.toml, which determines the source files.
     Manifest,
-    /// The state, from which code and manifests are generated.
-    State,
+    /// operator.toml, from which code and manifests are generated.
+    Config,
     /// A file whose objects are applied to the server (a CRD, a sample, a fixture or a role), by its path in the project.
     Objects(String),
 }
@@ -109,8 +109,8 @@ impl Files {
                 None => Ok(self.events.recv().await),
             };
             match event {
-                Ok(Some(event)) => self.note(event),
-                // the watcher lives as long as this does
+                Ok(Some(event)) => self.handle(event),
+                // unreachable: the watcher, which has the sender, lives as long as `self`
                 Ok(None) => std::future::pending().await,
                 Err(_quiet) => {
                     self.times = None;
@@ -120,17 +120,19 @@ impl Files {
         }
     }
 
-    fn changes(&mut self, part: Part) {
+    /// Adds a change to those that `changed` returns.
+    fn add(&mut self, part: Part) {
         self.parts.insert(part);
         let now = Instant::now();
         let first = self.times.map_or(now, |(first, _)| first);
         self.times = Some((first, now));
     }
 
-    fn note(&mut self, event: notify::Result<Event>) {
+    /// Records what an event of the file system means for the session.
+    fn handle(&mut self, event: notify::Result<Event>) {
         let Some(event) = event.ok().filter(|event| !event.need_rescan()) else {
-            // there were too many events at once, so some were lost
-            self.changes(Part::State);
+            // some events were lost, because there were too many: anything may have changed
+            self.add(Part::Config);
             for path in entries(&self.root.clone()) {
                 self.appeared(&path);
             }
@@ -155,7 +157,7 @@ impl Files {
         }
     }
 
-    /// Watches a folder that was created or moved here, with its existing content.
+    /// Handles a path that is new here, or may be: reports a file as changed; watches a folder, and does the same for its content.
     fn appeared(&mut self, path: &Path) {
         if !self.is_followed(path) {
             return;
@@ -170,9 +172,10 @@ impl Files {
         }
     }
 
+    /// Records the change of a file, if it matters.
     fn changed_at(&mut self, path: &Path) {
         if let Some(part) = self.part(path) {
-            self.changes(part);
+            self.add(part);
         }
     }
 
@@ -219,7 +222,7 @@ impl Files {
             .is_some_and(|it| it == "yaml" || it == "yml" || it == "json");
         let is_kustomization = inside.file_stem().is_some_and(|it| it == "kustomization");
         if inside == Path::new("operator.toml") {
-            Some(Part::State)
+            Some(Part::Config)
         } else if ["crds", SAMPLES, FIXTURES, "manifests/rbac"]
             .iter()
             .any(|it| is_below(it))

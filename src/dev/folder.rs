@@ -7,14 +7,14 @@ use std::{
 
 use super::DevError;
 
-/// The folder of the session's files, which no other session uses until the lock is dropped.
-pub fn alone(folder: &Path) -> Result<File, DevError> {
+/// Locks the folder of the session's files, which no other session can use until the lock is dropped.
+pub fn lock(folder: &Path) -> Result<File, DevError> {
     let failed = |source| DevError::File {
         path: folder.to_owned(),
         source,
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    // it stays empty, and what a link leads to keeps its text
+    // opened to append, so that a file that a link leads to is not truncated
     let lock = File::options()
         .append(true)
         .create(true)

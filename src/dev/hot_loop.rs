@@ -14,9 +14,10 @@ use super::event::DevEvent;
 const MANY: usize = 12;
 const WINDOW: SignedDuration = SignedDuration::from_secs(3);
 
-/// The time between two lines about a loop; and before the first line, so that the repeated requests are known.
+/// The time between two lines about a loop.
 const PERIOD: SignedDuration = SignedDuration::from_secs(10);
-const FIRST: SignedDuration = SignedDuration::from_secs(1);
+/// The time before the first line about a loop, so that it can name the repeated requests.
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
 /// The number of objects and requests that a line names.
 const NAMED: usize = 3;
@@ -25,7 +26,7 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum LoopKey {
     Reconciled(String),
-    Asked(String),
+    Requested(String),
     Other(String),
 }
 
@@ -51,7 +52,7 @@ impl HotLoops {
         }
         match self.due {
             None => {
-                self.due = Some(now + FIRST);
+                self.due = Some(now + FIRST_DELAY);
                 vec![]
             }
             Some(due) if now < due => vec![],
@@ -77,7 +78,7 @@ impl HotLoops {
             let rate = (times.len() as f64 / seconds.max(0.1)).round() as u32;
             match key {
                 LoopKey::Reconciled(object) => objects.push((object.clone(), rate)),
-                LoopKey::Asked(request) => requests.push((request.clone(), rate)),
+                LoopKey::Requested(request) => requests.push((request.clone(), rate)),
                 LoopKey::Other(_) => {}
             }
         }
@@ -107,7 +108,7 @@ fn key(event: &DevEvent) -> Option<LoopKey> {
     Some(match event {
         DevEvent::Reconciled { object, .. } => LoopKey::Reconciled(object.clone()),
         DevEvent::Cluster(Event::Request(request)) => {
-            LoopKey::Asked(format!("{} {}", request.text, request.code))
+            LoopKey::Requested(format!("{} {}", request.text, request.code))
         }
         DevEvent::Cluster(Event::Object { object, change }) => match change {
             Change::Fields(_) => LoopKey::Other(format!("fields of {object}")),

@@ -1,7 +1,7 @@
 //! `cargo operator dev`: runs the project's operator on an API server, and rebuilds it when its code changes.
 //!
-//! In: a [`Project`] and [`Options`]. Out: [`DevEvent`]s in the order in which they are observed, until the user ends the session. A session
-//! reads the project and runs programs, but writes no file of the project. The API server is one of these programs
+//! In: a [`Project`] and [`Options`]. Out: [`DevEvent`]s in the order in which they are observed, until the user ends the session. A
+//! session reads the project and runs programs, but writes no file of the project. The API server is one of these programs
 //! (`crates/operator-testing/src/dev/`); it observes requests and objects.
 
 #![allow(

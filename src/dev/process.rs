@@ -24,7 +24,7 @@ use super::{
 use crate::disk::group;
 
 /// How long to read the output of a process after its end.
-pub const LAST_WORDS: Duration = Duration::from_millis(200);
+pub const OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The environment of the operator, unless the user sets a variable: it does not elect a leader, stops quickly, uses a free port, and logs
 /// its reconciliations in a format that is parsed here.
@@ -93,7 +93,7 @@ impl Operator {
                     .filter(|(name, _)| env::var_os(name).is_none()),
             )
             .envs(environment.set.iter().map(|(name, value)| (name, value)))
-            // also if this process is killed, the operator must end
+            // the operator exits if this process is killed
             .env("PARENT_PROCESS", std::process::id().to_string())
             .current_dir(root)
             .stdin(Stdio::null())
@@ -103,13 +103,14 @@ impl Operator {
             command.env_remove(name);
         }
         let stamp = stamp(program);
-        let mut child = group::own(&mut command)
-            .spawn()
-            .map_err(|source| DevError::Program {
-                program: program.display().to_string(),
-                source,
-            })?;
-        // it has ended already where there is no number
+        let mut child =
+            group::own_group(&mut command)
+                .spawn()
+                .map_err(|source| DevError::Program {
+                    program: program.display().to_string(),
+                    source,
+                })?;
+        // there is no id if it has already exited
         events.send(DevEvent::Started(child.id().unwrap_or_default()));
         let mut readers = vec![];
         if let Some(output) = child.stdout.take() {
@@ -129,7 +130,7 @@ impl Operator {
     }
 
     /// Whether it was started from the current file, in this environment.
-    pub fn is_of(&self, program: &Path, environment: &Environment) -> bool {
+    pub fn was_started_from(&self, program: &Path, environment: &Environment) -> bool {
         self.stamp.is_some() && self.stamp == stamp(program) && self.environment == *environment
     }
 
@@ -149,11 +150,11 @@ impl Operator {
 
     /// Terminates it as Kubernetes does, and kills it if it does not exit.
     pub async fn stop(mut self) {
-        group::end(&mut self.child).await;
+        group::terminate(&mut self.child).await;
         self.read_rest().await;
     }
 
-    /// A child process may keep the output open.
+    /// Reads the rest of the output, for a limited time, because a child process may keep the output open.
     async fn read_rest(&mut self) {
         let rest = async {
             while let Some(reader) = self.readers.last_mut() {
@@ -161,7 +162,7 @@ impl Operator {
                 self.readers.pop();
             }
         };
-        let _late = timeout(LAST_WORDS, rest).await;
+        let _late = timeout(OUTPUT_TIMEOUT, rest).await;
     }
 }
 

@@ -14,12 +14,12 @@ use tokio::{
 use super::{
     DevError,
     event::{DevEvent, EventSender},
-    process::LAST_WORDS,
+    process::OUTPUT_TIMEOUT,
 };
 use crate::disk::group;
 
-/// How long it may take to end with its input.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the server may take to exit after its input was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running server. It is killed when this is dropped.
 pub struct Server {
@@ -42,7 +42,7 @@ impl Server {
             program: program.display().to_string(),
             source,
         };
-        let mut child = group::own(&mut command).spawn().map_err(failed)?;
+        let mut child = group::own_group(&mut command).spawn().map_err(failed)?;
         let (instructions, output) = (child.stdin.take(), child.stdout.take());
         let (sender, messages) = mpsc::unbounded_channel();
         let output = output.expect("it is piped");
@@ -61,7 +61,7 @@ impl Server {
         let mut line = serde_json::to_vec(instruction).map_err(std::io::Error::from)?;
         line.push(b'\n');
         self.pending += 1;
-        // if it has ended, `message` says why
+        // if it has exited, `followed` returns the reason
         let _ended = self.instructions.write_all(&line).await;
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Server {
         (self.pending == 0).then_some(&self.environment)
     }
 
-    /// Ends it with its input, and kills it if it does not end.
+    /// Closes its input, so that it exits, and kills it if it does not.
     pub async fn stop(self) {
         let Self {
             mut child,
@@ -91,11 +91,11 @@ impl Server {
             ..
         } = self;
         drop(instructions);
-        if timeout(PATIENCE, child.wait()).await.is_err() {
+        if timeout(EXIT_TIMEOUT, child.wait()).await.is_err() {
             let _gone = child.kill().await;
         }
         // its last events
-        let _late = timeout(LAST_WORDS, reader).await;
+        let _late = timeout(OUTPUT_TIMEOUT, reader).await;
     }
 }
 

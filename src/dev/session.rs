@@ -12,7 +12,7 @@ use super::{
     build::{Build, Building, Built},
     event::{DevEvent, EventSender},
     files::{Files, Part},
-    folder::alone,
+    folder::lock,
     listener::Listener,
     process::{Operator, of_user},
     server::Server,
@@ -24,7 +24,7 @@ pub struct Project {
     pub root: PathBuf,
     /// What the API server needs.
     pub served: Served,
-    /// Whether code and manifests do not match the CRDs and the state.
+    /// Whether code and manifests do not match the CRDs and `operator.toml`.
     pub is_stale: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Options {
 
 /// Runs a session until Ctrl-C, SIGTERM or the end of the terminal.
 ///
-/// `read` reads the project again when its state or CRDs have changed; its error describes what is wrong with them.
+/// `read` reads the project again when `operator.toml` or CRDs have changed; its error describes what is wrong with them.
 pub fn run<R>(
     project: Project,
     options: &Options,
@@ -73,7 +73,7 @@ struct Session<'a> {
     built: Option<Built>,
     /// Whether cargo has built the operator at least once.
     is_built: bool,
-    /// It starts after the first build.
+    /// The server, which starts after the first build.
     server: Option<Server>,
     operator: Option<Operator>,
 }
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
         let build = Build::of(&project.root, options.binary.as_deref(), options.release)?;
         let folder = build.target.join("cargo-operator");
         let folder = folder.join(&project.served.name);
-        let _alone = alone(&folder)?;
+        let _lock = lock(&folder)?;
         let files = Files::watch(&project.root, &build)?;
         let mut session = Session {
             project,
@@ -180,6 +180,7 @@ impl<'a> Session<'a> {
         });
     }
 
+    /// Handles an event that `next` returned.
     async fn react<R>(&mut self, next: Next, read: &R) -> Result<(), DevError>
     where
         R: Fn() -> Result<Project, String> + Clone + Send + 'static,
@@ -233,7 +234,7 @@ impl<'a> Session<'a> {
         R: Fn() -> Result<Project, String> + Clone + Send + 'static,
     {
         let is_source = |part: &Part| match part {
-            Part::State => true,
+            Part::Config => true,
             Part::Code | Part::Manifest => false,
             Part::Objects(path) => path.starts_with("crds/"),
         };
@@ -258,7 +259,7 @@ impl<'a> Session<'a> {
             _ => None,
         });
         self.instruct(Instruction::Changed(paths.collect())).await?;
-        // an operator that the user starts is the user's to build
+        // a user who starts the operator also builds it
         if self.options.no_operator && self.server.is_some() {
             return Ok(());
         }
@@ -271,7 +272,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Determines again what cargo builds; cargo reports errors when it builds.
+    /// Determines again what cargo builds. Errors are ignored, because cargo reports them when it builds.
     async fn rebuild_from(&mut self) {
         let (root, options) = (self.project.root.clone(), self.options);
         let (binary, release) = (options.binary.clone(), options.release);
@@ -309,7 +310,7 @@ impl<'a> Session<'a> {
             return self.leave_to_user(&environment);
         }
         let runs = self.operator.as_ref();
-        if runs.is_some_and(|operator| operator.is_of(&built.program, &environment)) {
+        if runs.is_some_and(|operator| operator.was_started_from(&built.program, &environment)) {
             self.events.send(DevEvent::Unchanged);
             return;
         }

@@ -28,9 +28,9 @@ codes! {
     NoAttribute = "no-attribute",
     /// A schema does not define a type; its values stay `serde_json::Value`.
     Untyped = "untyped",
-    /// An object of the schema has no fields, so the API server drops all that it is given.
+    /// An object of the schema has no fields, so the API server drops everything in it.
     NoFields = "no-fields",
-    /// The Rust type of a field differs from that of the last run.
+    /// The Rust type of a field has changed since the last run.
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.
     BreakingChange = "breaking-change",
@@ -60,11 +60,11 @@ codes! {
     Contradiction = "contradiction",
     /// The API server refuses a CEL rule.
     RefusedRule = "refused-rule",
-    /// A CEL rule could not be evaluated, so that the sample may break it.
+    /// A CEL rule could not be evaluated, so the sample may violate it.
     UncheckedRule = "unchecked-rule",
     /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
-    /// The CRD declares a conversion webhook of its own, or its versions need a conversion and nothing converts.
+    /// The CRD declares a conversion webhook of its own, or its versions need a conversion and nothing converts them.
     ConversionNotServed = "conversion-not-served",
     /// The user's code does not answer a question about two versions, or answers one that no longer exists.
     OpenConversion = "open-conversion",
@@ -72,11 +72,11 @@ codes! {
     KeptFields = "kept-fields",
     /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
-    /// The runtime comes from a folder of this machine, so that others cannot build the project.
+    /// The runtime comes from a folder of this machine, so others cannot build the project.
     LocalRuntime = "local-runtime",
-    /// A bundle of OLM cannot hold a setting in `operator.toml`.
+    /// A bundle of OLM cannot express a setting in `operator.toml`.
     OlmLimit = "olm-limit",
-    /// The CRDs are larger than a release of Helm, so the chart does not have them.
+    /// The CRDs are too large for a Helm release, so the chart does not contain them.
     HelmLimit = "helm-limit",
     /// The user edited a file that the tool owns.
     EditedFile = "edited-file",

@@ -18,14 +18,14 @@ pub enum Exit {
 
 /// An error that ends a command.
 pub trait Explain: Display {
-    /// What the user can do about it.
+    /// What the user can do about the error; may be empty.
     fn help(&self) -> String;
 
     fn exit(&self) -> Exit {
         Exit::Usage
     }
 
-    /// With the code and the place of the error, if it has them.
+    /// The report of the error, with its code and location if it has them.
     fn report(&self) -> Report {
         Report::error(self.to_string(), self.help())
     }
@@ -46,7 +46,7 @@ impl Failure {
         }
     }
 
-    /// An error at a place that it does not know itself.
+    /// The failure of one error, at a location that the error itself does not contain.
     pub fn at(location: Option<Location>, error: &impl Explain) -> Self {
         Self::of(vec![Report {
             location,

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-/// The most bytes of a line in an excerpt; a longer line is cut around the location.
+/// The maximum number of bytes of a line in an excerpt; a longer line is cut around the location.
 const WIDTH: usize = 120;
 
 /// A location in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// As the user named the file; `-` is standard input.
+    /// The file as the user named it; `-` is standard input.
     pub path: String,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     /// A JSON pointer into the document; may be empty.
     pub pointer: String,
@@ -34,7 +34,7 @@ pub struct Excerpt {
 impl Location {
     /// Creates the location of `range`, in bytes of `text`, which begins on the line `first_line` of its file.
     pub fn new(path: &str, first_line: usize, text: &str, range: Range<usize>) -> Self {
-        // a text that ends too early is wrong at its end, not on the empty line behind it
+        // an unexpected end of the text is shown at its last character, not on the empty line after it
         let start = floor(text, range.start.min(text.trim_end().len()));
         let breaks = || line_breaks(text.as_bytes());
         let before = breaks()
@@ -114,7 +114,7 @@ pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> 
     offsets.map(count).collect()
 }
 
-/// The ends of lines: a line feed, a carriage return, or both.
+/// The line breaks: a line feed, a carriage return, or a pair of both.
 fn line_breaks(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {

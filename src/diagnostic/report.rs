@@ -122,19 +122,20 @@ pub fn hint(reports: &[Report]) -> Option<String> {
     Some(format!("for more: cargo operator explain {code}"))
 }
 
-/// Control characters, and characters that change the writing direction: a terminal would follow them, and rustc rejects them in comments.
+/// Whether a character is a control character or changes the writing direction. A terminal interprets both, and rustc rejects the latter in
+/// comments.
 pub fn is_unprintable(c: char) -> bool {
-    let turns =
+    let changes_direction =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control()
+    changes_direction || c.is_control()
 }
 
-/// Shortens a text from an input, and escapes characters that would move the cursor or change the writing direction.
+/// Shortens a text from an input, and replaces characters that would move the cursor or change the writing direction.
 fn plain(text: &str) -> String {
     shortened(text, 2_000)
 }
 
-/// The most characters of a help, which may have the code of an answer for each field of a kind.
+/// The maximum number of characters of a help text, which can contain code for each field of a kind.
 const MOST_HELP: usize = 50_000;
 
 fn shortened(text: &str, most: usize) -> String {

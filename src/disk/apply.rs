@@ -1,7 +1,7 @@
 //! Writes a plan to the disk, completely or not at all:
 //!
-//! 1. `stage` writes and syncs each new text, and each old one for a rollback, in `.operator/new/`, with the permissions of the file. Renaming
-//!    the journal to `.operator/journal` commits the changes: from then on they are completed, even after an interruption.
+//! 1. `stage` writes and syncs each new text, and each old one for a rollback, in `.operator/new/`, with the permissions of the file.
+//!    Renaming the journal to `.operator/journal` commits the changes: from then on they are completed, even after an interruption.
 //! 2. `execute` makes each change (`step`): it moves the staged file to its place. After the folders are synced, the journal is deleted.
 //! 3. After an error, the journal is renamed to `.operator/journal-back`, and `execute` reverts the changes.
 //!
@@ -13,7 +13,7 @@ use super::{
     error::DiskError,
     execute::{clear, execute, sync},
     journal::Direction,
-    own::OWN,
+    own::TOOL_FOLDER,
     recover::{interrupted, reverse},
     root::Root,
     stage::stage,
@@ -34,6 +34,7 @@ pub fn apply_on(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
     write(device, plan).inspect_err(|_| Root::remove_created(&created))
 }
 
+/// Makes the changes of a plan in an existing folder. Fails before the first one if a file has changed since the plan was made.
 fn write(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
     let root = device.root();
     if Direction::pending(root).is_some() {
@@ -47,7 +48,7 @@ fn write(device: &dyn Device, plan: &Plan) -> Result<(), DiskError> {
     clear(device)?;
     let staged = stage(device, plan)?;
     let journal = &staged.journal;
-    let done = sync(device, vec![OWN.into()])
+    let done = sync(device, vec![TOOL_FOLDER.into()])
         .and_then(|()| execute(device, journal, Direction::Forward, OnEdit::Fail));
     let Err(error) = done else { return Ok(()) };
     let rolled_back =

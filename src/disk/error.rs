@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, string::FromUtf8Error};
 
-use super::own::OWN;
+use super::own::TOOL_FOLDER;
 use crate::{
     diagnostic::{Exit, Explain},
     plan::LOCK,
@@ -92,7 +92,7 @@ impl Explain for DiskError {
                 "free some space, or name a folder with --out where the command has it"
             }
             Self::Dangling(_) => "remove the link, or create its target",
-            Self::Link { link, .. } if Path::new(link).starts_with(OWN) || link == LOCK => {
+            Self::Link { link, .. } if Path::new(link).starts_with(TOOL_FOLDER) || link == LOCK => {
                 "restore it from version control; only this tool writes it"
             }
             Self::Link { .. } => {

@@ -9,7 +9,7 @@ use super::{
     device::Device,
     error::DiskError,
     journal::{Direction, Journal},
-    own::{OWN, STAGING},
+    own::{STAGING, TOOL_FOLDER},
     step::{OnEdit, Step, StepOutcome},
 };
 use crate::plan::BASE;
@@ -98,8 +98,8 @@ pub fn clear(device: &dyn Device) -> Result<(), DiskError> {
         if root.has(staging) {
             device.remove_folder(staging)?;
         }
-        if root.is_empty(Path::new(OWN)) {
-            device.remove_folder(Path::new(OWN))
+        if root.is_empty(Path::new(TOOL_FOLDER)) {
+            device.remove_folder(Path::new(TOOL_FOLDER))
         } else {
             Ok(())
         }

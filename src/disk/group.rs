@@ -1,4 +1,4 @@
-//! Programs that start others: each has its own process group, which ends as a whole.
+//! Programs that start others: each has its own process group, which is terminated as a whole.
 
 use std::io;
 #[cfg(unix)]
@@ -13,14 +13,14 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// How long a process may take to finish its work.
+/// How long a process may take to exit after SIGTERM.
 #[cfg(unix)]
-const PATIENCE: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a program ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with what it wrote to standard output.
+    /// It exited by itself, and wrote this to standard output.
     Done(Vec<u8>),
     /// It took too long.
     Late,
@@ -34,7 +34,7 @@ pub fn run(command: std::process::Command, deadline: Instant) -> io::Result<Ende
     runtime.enable_all().build()?.block_on(async {
         let mut command = Command::from(command);
         let interrupted = signal::ctrl_c();
-        let mut child = own(&mut command).spawn()?;
+        let mut child = own_group(&mut command).spawn()?;
         let mut output = child.stdout.take();
         let done = async {
             let mut text = vec![];
@@ -49,25 +49,25 @@ pub fn run(command: std::process::Command, deadline: Instant) -> io::Result<Ende
             () = sleep_until(deadline) => Ended::Late,
             _ = interrupted => Ended::Interrupted,
         };
-        end(&mut child).await;
+        terminate(&mut child).await;
         Ok(ended)
     })
 }
 
 /// Lets a program start in its own process group, so that only this program gets Ctrl-C. It is killed when its handle is dropped.
-pub fn own(command: &mut Command) -> &mut Command {
+pub fn own_group(command: &mut Command) -> &mut Command {
     #[cfg(unix)]
     command.process_group(0);
     command.kill_on_drop(true)
 }
 
 /// Terminates a process group as Kubernetes does, and kills the processes that do not exit.
-pub async fn end(child: &mut Child) {
+pub async fn terminate(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = Group::of(child) {
         // it may have ended meanwhile
         let _gone = kill_process_group(group.0, Signal::TERM);
-        let ended = tokio::time::timeout(PATIENCE, child.wait()).await;
+        let ended = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await;
         group.kill();
         if ended.is_ok() {
             return;
@@ -76,7 +76,7 @@ pub async fn end(child: &mut Child) {
     let _gone = child.kill().await;
 }
 
-/// The process group of a program and its children, also after the program has ended.
+/// The process group of a program and its children, which can outlive the program.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug)]
 pub struct Group(Pid);
@@ -89,7 +89,7 @@ impl Group {
 
     /// Kills the remaining processes.
     pub fn kill(self) {
-        // there is nobody left, if all went well
+        // an error if no process is left, as is usual
         let _gone = kill_process_group(self.0, Signal::KILL);
     }
 }

@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     format: u32,
-    /// The identity of the staging folder, which a repository that somebody else wrote cannot know.
+    /// The identity of the staging folder. A journal that came with a repository cannot contain that of this folder.
     staging: String,
     /// The folders that are created for the changes, each before the folders in it.
     pub folders: Vec<String>,
@@ -53,7 +53,7 @@ impl Direction {
         })
     }
 
-    /// That of the journal which a command left, or which a running command has.
+    /// The direction of the journal of a running or interrupted command, if there is one.
     pub fn pending(root: &Root) -> Option<Self> {
         [Self::Forward, Self::Back]
             .into_iter()

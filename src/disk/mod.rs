@@ -1,5 +1,5 @@
-//! Files, folders and standard input: the only module that reads or writes them. It makes no decisions. In it, `root` alone opens files, and
-//! `program` alone starts programs.
+//! Reads and writes the files of projects, and reads standard input. It makes no decisions. In it, `root` alone opens files, and `program`
+//! alone starts programs.
 
 mod apply;
 mod device;

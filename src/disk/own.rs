@@ -1,6 +1,6 @@
-//! The folder of the tool in a project.
+//! The folders in a project that only the tool writes.
 
-/// The folder of what this tool remembers about a project.
-pub const OWN: &str = ".operator";
-/// Holds the new contents, and the old ones for a rollback; the files are named after their index in the journal.
+/// The folder with the tool's records of a project, and its journal.
+pub const TOOL_FOLDER: &str = ".operator";
+/// The folder with the new contents, and the old ones for a rollback. The files are named after their index in the journal.
 pub const STAGING: &str = ".operator/new";

@@ -36,7 +36,7 @@ pub fn current_dir() -> io::Result<PathBuf> {
     env::current_dir()
 }
 
-/// Those of `paths` whose files differ from the last commit of git; those that it does not have are not among them.
+/// The `paths` whose files differ from the last commit of git. Files that are not in the commit are omitted.
 pub fn uncommitted<'a>(root: &Root, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let paths: Vec<&str> = paths.collect();
     let differs = |path: &str, committed: Option<Vec<u8>>| {
@@ -62,7 +62,7 @@ pub fn is_committed(root: &Root, path: &str, text: &str) -> bool {
         .any(|committed| equal(&committed, text.as_bytes()))
 }
 
-/// Apart from line endings, which git may change.
+/// Whether two texts are equal apart from line endings, which git may change.
 fn equal(one: &[u8], other: &[u8]) -> bool {
     let lines = |bytes| String::from_utf8_lossy(bytes);
     lines(one).lines().eq(lines(other).lines())
@@ -74,9 +74,10 @@ fn committed(root: &Root, paths: &[&str]) -> Vec<Option<Vec<u8>>> {
     ask_git(root, paths).unwrap_or_default()
 }
 
+/// Reads all files with one `git cat-file`. `None` if there is no repository, or git fails.
 fn ask_git(root: &Root, paths: &[&str]) -> Option<Vec<Option<Vec<u8>>>> {
     let project = real(root.path());
-    // asked there, git takes no folder of the project for the repository
+    // git runs in the folder of `.git`, so that it does not take a folder of the project for a bare repository
     let repository = project.ancestors().find(|it| it.join(".git").exists())?;
     let folder = project.strip_prefix(repository).ok()?.to_str()?;
     let name = |path: &&str| format!("HEAD:./{folder}/{path}\n").replace('\\', "/");
@@ -85,7 +86,7 @@ fn ask_git(root: &Root, paths: &[&str]) -> Option<Vec<Option<Vec<u8>>>> {
         .args(["cat-file", "--batch"])
         .current_dir(repository)
         .envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0")])
-        // a hook has them, for its own repository
+        // git sets these for its hooks, and they may be those of another repository
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE")
@@ -95,7 +96,7 @@ fn ask_git(root: &Root, paths: &[&str]) -> Option<Vec<Option<Vec<u8>>>> {
         .spawn()
         .ok()?;
     let mut input = git.stdin.take()?;
-    // git answers before it has read all names
+    // in a thread, because git answers before it has read all names, and both pipes may be full
     let writing = thread::spawn(move || input.write_all(names.as_bytes()));
     let answer = git.wait_with_output().ok()?.stdout;
     writing.join().ok()?.ok()?;

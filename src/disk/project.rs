@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{error::DiskError, journal::Direction, own::OWN, program::current_dir, root::Root};
+use super::{
+    error::DiskError, journal::Direction, own::TOOL_FOLDER, program::current_dir, root::Root,
+};
 
 /// The folder of the project that `manifest` (its Cargo.toml) names, or the nearest project in the current folder or above it.
 pub fn find_project(manifest: Option<&Path>) -> Result<Root, DiskError> {
@@ -58,12 +60,12 @@ pub fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Whether the folder contains a project: an `operator.toml`, though it may not be readable.
+/// Whether the folder contains a project: an `operator.toml`, even an unreadable one.
 pub fn is_project(path: &Path) -> bool {
     path.join("operator.toml").symlink_metadata().is_ok()
 }
 
-/// What a new repository may have, besides a project. The names of licenses have ends such as `-MIT` and `.md`.
+/// The files that a new repository may have. The names of licenses can have a suffix such as `-MIT` or `.md`.
 const OF_REPOSITORIES: [&str; 7] = [
     ".git",
     ".gitattributes",
@@ -82,8 +84,10 @@ pub fn check_vacant(root: &Root) -> Result<(), DiskError> {
             let end = name.strip_prefix(*known);
             known.starts_with("LICEN") && end.is_some_and(|end| end.starts_with(['-', '.']))
         };
-        // only a folder `.operator` remains after an interrupted command
-        name == OWN || OF_REPOSITORIES.contains(&&*name) || OF_REPOSITORIES.iter().any(is_license)
+        // an interrupted command may leave the folder `.operator`
+        name == TOOL_FOLDER
+            || OF_REPOSITORIES.contains(&&*name)
+            || OF_REPOSITORIES.iter().any(is_license)
     };
     let entries = root.entries(Path::new(""))?;
     if entries.iter().all(|(name, _)| is_usual(name)) {

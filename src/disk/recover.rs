@@ -10,7 +10,7 @@ use super::{
     error::DiskError,
     execute::{Executed, clear, execute, sync},
     journal::{Direction, Journal},
-    own::{OWN, STAGING},
+    own::{STAGING, TOOL_FOLDER},
     project::is_project,
     root::Root,
     step::OnEdit,
@@ -45,7 +45,7 @@ pub fn recover_on(device: &dyn Device, mode: RecoveryMode) -> Result<Option<Reco
     let root = device.root();
     let failed = |error| DiskError::Recovery(Box::new(error));
     let Some(pending) = Journal::find(root)? else {
-        let has_leftovers = root.has(STAGING) || root.is_empty(Path::new(OWN));
+        let has_leftovers = root.has(STAGING) || root.is_empty(Path::new(TOOL_FOLDER));
         if mode != RecoveryMode::Finish || !has_leftovers {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ pub fn reverse(device: &dyn Device) -> Result<(), DiskError> {
     let [from, to] = [Direction::Forward, Direction::Back].map(Direction::journal);
     let renamed = device.rename(from, to);
     renamed.map_err(DiskError::at(&device.root().join(to)))?;
-    sync(device, vec![OWN.into()])
+    sync(device, vec![TOOL_FOLDER.into()])
 }
 
 impl fmt::Display for Recovery {

@@ -1,11 +1,11 @@
-//! The only file that opens files. A [`Root`] is a folder that no path and no link leads out of: all that a command reads, writes, creates
-//! or removes in a project, or in a folder of types, goes through one.
+//! The only file in `disk` that opens files. A [`Root`] is a folder that no path and no link leads out of: all that a command reads,
+//! writes, creates or removes in a project, or in a folder of types, goes through one.
 //!
-//! A relative link that stays below the root is followed; any other is an error that names it. In `.operator/` and for `operator.lock`,
-//! which only this tool writes, every link is. Nothing in a folder `.git` is written.
+//! A relative link that stays below the root is followed; any other is an error that names it. `operator.lock` and the files in
+//! `.operator/`, which only this tool writes, must not be links at all. Nothing in a folder `.git` is read or written.
 //!
-//! A read refuses what is not a regular file, and does not wait for a pipe. A write creates a new file and moves it to its place; no file is
-//! opened to be changed.
+//! A read refuses what is not a regular file, and does not wait for a pipe. A write creates a new file and moves it to its place; no file
+//! is opened to be changed.
 
 #![allow(
     clippy::disallowed_methods,
@@ -30,14 +30,14 @@ use cap_std::{
 use super::{
     device::Device,
     error::{DiskError, not_utf8},
-    own::{OWN, STAGING},
+    own::{STAGING, TOOL_FOLDER},
 };
 use crate::plan::LOCK;
 
 /// The most bytes of a text that are read; larger than a file with all CRDs of a cluster.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Syncs in parallel, because the disk completes syncs that arrive together in a fraction of the time.
+/// The number of parallel syncs: a disk completes syncs that arrive together in a fraction of the time.
 const SYNCS_AT_ONCE: usize = 16;
 
 /// How often a rename is tried again, and the time between: a second in all.
@@ -65,8 +65,8 @@ impl Root {
             }
             Err(error) => return Err(root.failed(path, error)),
         }
-        root.check_own(Path::new(LOCK))?;
-        root.check_own(Path::new(OWN))?;
+        root.check_tool_files(Path::new(LOCK))?;
+        root.check_tool_files(Path::new(TOOL_FOLDER))?;
         Ok(root)
     }
 
@@ -125,10 +125,11 @@ impl Root {
         self.bytes_up_to(u64::MAX, path)
     }
 
+    /// The content of a regular file, if it exists. Fails if it has more than `most` bytes.
     fn bytes_up_to(&self, most: u64, path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true);
-        // a pipe would be waited for
+        // opening a pipe does not wait for its writer
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::custom_flags(
             &mut options,
@@ -159,13 +160,13 @@ impl Root {
         Ok((bytes, file.metadata()?.permissions()))
     }
 
-    /// Whether something has this path: a broken link too.
+    /// Whether something exists at this path, even a broken link.
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
         let metadata = |dir: &Dir| dir.symlink_metadata(path.as_ref()).is_ok();
         self.dir.get().is_some_and(metadata)
     }
 
-    /// What a path leads to, if it leads anywhere.
+    /// The metadata of the file or folder at a path, after links; `None` if there is none.
     pub fn metadata(&self, path: &Path) -> Result<Option<Metadata>, DiskError> {
         match self.dir().and_then(|dir| dir.metadata(current(path))) {
             Ok(metadata) => Ok(Some(metadata)),
@@ -178,7 +179,7 @@ impl Root {
         matches!(self.metadata(path), Ok(Some(metadata)) if metadata.is_dir())
     }
 
-    /// Whether a path is an empty folder, and no link to one.
+    /// Whether a path is an empty folder, and not a link to one.
     pub fn is_empty(&self, folder: &Path) -> bool {
         let metadata = self.dir().and_then(|dir| dir.symlink_metadata(folder));
         metadata.is_ok_and(|metadata| metadata.is_dir())
@@ -244,7 +245,7 @@ impl Root {
         self.dir()?.create_dir_all(current(path))
     }
 
-    /// What distinguishes a folder from each other one, and from itself in another clone.
+    /// The identity of a folder, which is different in another clone of the repository: the time of its creation.
     pub fn identity(&self, folder: &Path) -> io::Result<String> {
         let metadata = self.dir()?.symlink_metadata(folder)?;
         let created = metadata
@@ -253,7 +254,7 @@ impl Root {
             .map(|it| it.duration_since(UNIX_EPOCH));
         match created {
             Ok(Ok(created)) => Ok(created.as_nanos().to_string()),
-            // a file system that does not record it
+            // the file system does not record the time
             #[cfg(unix)]
             _ => Ok(cap_std::fs::MetadataExt::ino(&metadata).to_string()),
             #[cfg(not(unix))]
@@ -268,7 +269,7 @@ impl Root {
 
     /// The error of an access: it names the link that leads out of the root, if there is one.
     fn failed(&self, path: &Path, source: io::Error) -> DiskError {
-        // an error of cap-std, and not of the system
+        // errors of cap-std, unlike those of the system, have no code
         let is_escape =
             source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error().is_none();
         let shown = if path.as_os_str().is_empty() {
@@ -298,13 +299,13 @@ impl Root {
         let target = |part| Some((part, dir.read_link_contents(part).ok()?));
         let mut links = parts.into_iter().filter(leads_out).filter_map(target);
         let (link, target) = links.next()?;
-        // its target may be a link that leads out
+        // the target may itself be a link that leads out
         let next = link.parent()?.join(&target);
         Some(self.escape(&next).unwrap_or((link.to_owned(), target)))
     }
 
     /// Refuses what only this tool writes, if it is or has anything but files and folders.
-    fn check_own(&self, path: &Path) -> Result<(), DiskError> {
+    fn check_tool_files(&self, path: &Path) -> Result<(), DiskError> {
         let dir = self.dir().map_err(|error| self.failed(path, error))?;
         match dir.symlink_metadata(path) {
             Ok(metadata) => self.check_entry(path, metadata.file_type()),
@@ -312,6 +313,7 @@ impl Root {
         }
     }
 
+    /// Refuses anything but files, and folders that contain only those.
     fn check_entry(&self, path: &Path, kind: FileType) -> Result<(), DiskError> {
         // a link that a command removes is moved to the staging folder, where nothing follows it
         let is_staged = path.parent() == Some(Path::new(STAGING));
@@ -373,7 +375,7 @@ impl Device for Root {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let dir = self.dir()?;
         let mut renamed = dir.rename(from, dir, to);
-        // on Windows, a program that has the file open for a moment is in the way
+        // on Windows, a rename fails while another program, such as a virus scanner, has the file open
         for _ in 0..RENAMES {
             match &renamed {
                 Err(error) if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied => {
@@ -395,6 +397,7 @@ impl Device for Root {
     }
 }
 
+/// Syncs the content of a file, or the entries of a folder.
 fn sync(dir: &Dir, path: &Path) -> io::Result<()> {
     let path = current(path);
     if !dir.metadata(path)?.is_dir() {
@@ -403,17 +406,17 @@ fn sync(dir: &Dir, path: &Path) -> io::Result<()> {
         return dir.open_with(path, &options)?.sync_all();
     }
     if cfg!(windows) {
-        // a folder can't be opened there
+        // a folder cannot be opened there
         return Ok(());
     }
     match dir.open(path)?.sync_all() {
-        // a file system that knows no such sync
+        // the file system cannot sync folders
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result,
     }
 }
 
-/// Whether a part of a path is `.git`, also as Windows reads names.
+/// Whether a part of a path is `.git`, or a name that means `.git` on Windows.
 fn is_of_git(path: &Path) -> bool {
     path.iter().any(|part| {
         let name = part.to_string_lossy().to_ascii_lowercase();
@@ -421,7 +424,7 @@ fn is_of_git(path: &Path) -> bool {
     })
 }
 
-/// An empty path, as the system writes it.
+/// Replaces an empty path with `.`, which the system requires.
 fn current(path: &Path) -> &Path {
     if path.as_os_str().is_empty() {
         Path::new(".")
@@ -430,7 +433,7 @@ fn current(path: &Path) -> &Path {
     }
 }
 
-/// Whether nothing has a path: it does not exist, or a file has a folder's place in it.
+/// Whether an error means that nothing exists at the path, or that a parent of it is a file.
 fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
@@ -458,7 +461,7 @@ pub fn read_standard_input() -> Result<Vec<u8>, DiskError> {
     })
 }
 
-/// Reads all, unless it has more bytes.
+/// Reads a file to its end. Fails if it has more than `most` bytes.
 fn read_up_to(most: u64, file: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -478,12 +481,12 @@ pub struct Guard {
     _folder: Option<fs::File>,
 }
 
-/// Waits until no other command works on the project at `root`, or on a folder that will be created in `root`. Calls `waiting` before.
+/// Locks the folder `root` of a project, or of folders that will be created. If another command has locked it, calls `waiting` and waits.
 pub fn guard(root: &Path, waiting: impl FnOnce()) -> Result<Guard, DiskError> {
-    // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
+    // some systems cannot open a folder as a file; there, only the comparison before writing finds concurrent changes
     let mut options = fs::OpenOptions::new();
     options.read(true);
-    // nothing else is waited for
+    // opening a pipe fails instead of waiting for its writer
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(
         &mut options,

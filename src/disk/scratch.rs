@@ -25,7 +25,7 @@ pub struct Scratch {
     /// The project.
     root: PathBuf,
     copy: Root,
-    /// Removed with all that cargo writes for the copy, apart from what is compiled once for it and the project.
+    /// Contains the copy and cargo's output for it, except for the dependencies in `build`; deleted when this is dropped.
     folder: TempDir,
     target: PathBuf,
     build: PathBuf,
@@ -34,7 +34,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates the copy, whose checks may take this long. Returns `None` if there is no cargo, or the folder is no package.
+    /// Creates the copy, whose checks must end within `limit`. Returns `None` if there is no cargo, or the folder is not a package.
     pub fn new(project: &Root, manifest: &str, limit: Duration) -> Option<Self> {
         let deadline = Instant::now() + limit;
         let root = std::path::absolute(project.path()).ok()?;
@@ -65,7 +65,7 @@ impl Scratch {
         };
         scratch.copy(project, Path::new("")).ok()?;
         scratch.write("Cargo.toml", Some(manifest)).ok()?;
-        // of a member, the workspace has it
+        // the lock file of a member is that of its workspace
         let lock = text_in(metadata.workspace_root.as_std_path(), "Cargo.lock");
         scratch.write("Cargo.lock", lock.as_deref()).ok()?;
         Some(scratch)
@@ -111,9 +111,9 @@ impl Scratch {
             .args(["--offline", "--keep-going", "--message-format=json"])
             .arg("--manifest-path")
             .arg(self.copy.join("Cargo.toml"))
-            // where the settings of cargo for the project are found
+            // cargo reads its configuration from this folder and those above it
             .current_dir(&self.root)
-            // the user's programs stay in their own folder
+            // a target folder of its own, so that the user's programs are not replaced
             .env("CARGO_TARGET_DIR", self.folder.path().join("target"))
             .env("CARGO_BUILD_BUILD_DIR", &self.build)
             .env("CARGO_INCREMENTAL", "0")

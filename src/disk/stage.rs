@@ -33,6 +33,7 @@ pub fn stage(device: &dyn Device, plan: &Plan) -> Result<Staged, DiskError> {
     })
 }
 
+/// Creates the staging folder with its files and the journal, and syncs them before the rename of the journal commits the plan.
 fn prepare(device: &dyn Device, plan: &Plan) -> Result<Staged, DiskError> {
     let root = device.root();
     let folders = missing_folders(root, plan)?;
@@ -43,6 +44,7 @@ fn prepare(device: &dyn Device, plan: &Plan) -> Result<Staged, DiskError> {
         created.map_err(DiskError::at(&root.join(folder)))?;
     }
     let mut files = vec![];
+    // the file of the project that each of `files` is staged for, for errors
     let mut about = vec![];
     for (index, change) in plan.changes.iter().enumerate() {
         let path = root.join(&change.path);

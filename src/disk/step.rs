@@ -1,5 +1,5 @@
 //! Executes one change of a journal, forward or back. A file with neither the old nor the new content was edited by somebody, and is not
-//! changed. The base of such a file is kept, so that a later merge finds the missing changes.
+//! changed. Its base is not changed either (`execute`), so that a later merge finds the missing changes.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,7 @@ pub struct Step<'a> {
     to: &'a Option<String>,
     /// The file with the content to write: the staged file, or the backup in a rollback.
     source: PathBuf,
-    /// Where a file that is to be removed is moved to.
+    /// The path to which a removed file is moved.
     backup: PathBuf,
     index: usize,
 }
@@ -71,6 +71,7 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Makes the change, unless it was made before. Adds the folders that must be synced to `changed_folders`.
     pub fn execute(
         &self,
         device: &dyn Device,
@@ -92,12 +93,12 @@ impl<'a> Step<'a> {
         let on_disk = hash_on_disk(root, &target)?;
         let folder = target.parent().unwrap_or(&target);
         if on_disk.as_ref().is_some_and(|hash| hash == self.to) {
-            // by a command that was stopped before it synced
+            // an earlier execution may have been stopped before it synced the folder
             changed_folders.insert(folder.to_owned());
             return Ok(StepOutcome::AlreadyDone);
         }
         let is_as_expected = on_disk.as_ref().is_some_and(|hash| hash == self.from);
-        // without its text, a change can't be made: somebody cleaned up
+        // the staged text is missing if somebody deleted it: then the change cannot be made
         let has_text = self.to.is_none() || root.has(&self.source);
         match on_edit {
             OnEdit::Skip if !is_as_expected || !has_text => return Ok(StepOutcome::Skipped),
@@ -128,8 +129,8 @@ impl<'a> Step<'a> {
         }))
     }
 
-    /// Moves the staged file to its target. To a folder that another file system is mounted at, where a move is impossible, copies it to
-    /// `beside` first.
+    /// Moves the staged file to its target. If the target is on another file system, where a rename fails, copies the file to `beside`
+    /// first.
     fn place(&self, device: &dyn Device, target: &Path, beside: &Path) -> io::Result<()> {
         match device.rename(&self.source, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}

@@ -1,5 +1,5 @@
-//! Whatever stops a command or fails in it, and at whichever operation: the tree is completely old or completely new, immediately or after
-//! the next command.
+//! A command is killed, loses power or gets an error, at each of its operations. Then the tree is completely old or completely new, at
+//! once or after the next command.
 
 mod case;
 mod faulty;
@@ -38,7 +38,7 @@ fn failing(at: usize, kind: ErrorKind) -> Fault {
     }
 }
 
-/// Every act of each case in turn.
+/// Calls `test` for each operation of each case.
 fn each_point(test: impl Fn(&Case, usize, &Tree, &Tree)) {
     for case in CASES {
         let (old, new) = (case.before(), case.after());
@@ -127,7 +127,7 @@ fn an_error_of_any_operation_rolls_everything_back() {
                     assert_eq!(&place.tree(), old, "{} {at}", case.name);
                 }
                 Err(error) => panic!("{} {at}: {error}", case.name),
-                // what could not be cleared away is for the next command
+                // the error was in the cleanup, which the next command completes
                 Ok(()) => {
                     place
                         .recover(RecoveryMode::Finish, Fault::default())
@@ -295,7 +295,7 @@ fn an_edit_between_the_kill_and_the_next_command_is_kept() {
                     let Some(Recovery::Finished(executed)) = recovery else {
                         continue;
                     };
-                    // if the user made the removal, nothing is skipped
+                    // if the user has already removed a file that the plan removes, nothing is skipped
                     let is_skipped = edit.is_some() || after.is_some();
                     assert_eq!(
                         executed.skipped.contains(&(*path).to_owned()),

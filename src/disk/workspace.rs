@@ -41,16 +41,17 @@ pub fn manifests_above(project: &Path) -> Vec<Workspace> {
 /// Lets cargo add a package to the members of the workspace above its folder. The package remains to be written.
 pub fn join_workspace(folder: &Path, name: &str) -> Result<(), DiskError> {
     let folder = real(folder);
-    // cargo would write the text of a link as a path from the current folder
+    // cargo would write through a link of a manifest as if its target were relative to the current folder
     let mut manifests = folder.ancestors().skip(1).map(|it| it.join("Cargo.toml"));
     if let Some(link) = manifests.find(|it| it.is_symlink()) {
         return Err(DiskError::Join(format!("{} is a link", link.display())));
     }
-    // an empty folder that a glob of the members names would be an error of the workspace
+    // if joining fails, an empty folder must not stay: it is an error of a workspace whose `members` match it
     let created = Root::open(&folder)?.create()?;
     added_by_cargo(&folder, name).inspect_err(|_| Root::remove_created(&created))
 }
 
+/// Runs `cargo init`, checks the workspace, and removes the created files again.
 fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
     let output = cargo()
         .args(["init", "--vcs", "none", "--quiet", "--name", name])
@@ -63,13 +64,13 @@ fn added_by_cargo(folder: &Path, name: &str) -> Result<(), DiskError> {
         let text = text.trim().trim_start_matches("error: ");
         return Err(DiskError::Join(text.into()));
     }
-    // cargo also makes packages that cannot be built, for example with the name of another member
+    // `cargo init` also succeeds if the workspace becomes invalid, for example because another member has the name
     let built = MetadataCommand::new()
         .manifest_path(folder.join("Cargo.toml"))
         .no_deps()
         .other_options(["--offline".to_owned()])
         .exec();
-    // only the members are wanted of it
+    // `cargo init` is run for the entry in `members`; its files are not needed
     let root = Root::open(folder)?;
     let removed = ["Cargo.toml", "src/main.rs"]
         .map(|path| root.remove_file(Path::new(path)))
@@ -93,7 +94,7 @@ pub fn leave_workspace(workspace: &Workspace) -> Result<(), DiskError> {
     let path = root.target(Path::new("Cargo.toml"))?;
     let draft = path.with_file_name(".cargo-operator-Cargo.toml");
     let permissions = root.metadata(&path)?.map(|it| it.permissions());
-    // of a command that was killed
+    // a command that was killed may have left it
     let _ = root.remove_file(&draft);
     root.write(&draft, workspace.manifest.as_bytes(), permissions.as_ref())
         .and_then(|()| root.rename(&draft, &path))

@@ -56,6 +56,7 @@ impl Party {
     }
 }
 
+/// The effect of a change on a party.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     #[default]
@@ -97,7 +98,7 @@ impl Impact {
 /// Defines the enum and all properties of its variants in one table.
 macro_rules! changes {
     ($($(#[doc = $doc:literal])* $change:ident = $name:literal: $what:ident, $readers:ident, $stored:ident, $clients:ident;)*) => {
-        /// A row of the table.
+        /// A possible change of a CRD: a row of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Change {
             $($(#[doc = $doc])* $change,)*

@@ -20,7 +20,7 @@ enum Limit {
 }
 
 impl Walk<'_> {
-    /// The keywords in the order of [`Schema`], without those that contain other nodes.
+    /// Compares the keywords in the order of [`Schema`], except for those that contain other nodes.
     pub fn keywords(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         self.format(before, after, context);
         self.nullable(before, after, context);
@@ -54,7 +54,7 @@ impl Walk<'_> {
                 after.max_length,
             ),
         ] {
-            // no value is shorter than nothing
+            // a minimum of 0 restricts nothing
             let real = |bound: &i64| matches!(limit, Limit::Most) || *bound > 0;
             let bound = |bound: Option<i64>| bound.filter(real).map(|it| (Number::from(it), false));
             self.bound(keyword, limit, bound(was), bound(is), context);
@@ -92,6 +92,7 @@ impl Walk<'_> {
         self.extensions(before, after, context);
     }
 
+    /// Compares a keyword that is true or false.
     pub fn flag(
         &mut self,
         was: bool,
@@ -109,8 +110,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Compares a keyword that is either present or not: `pattern ^a -> ^b`.
-    fn transition(
+    /// Reports a change of a keyword with its old and its new value, one of which may be absent: `pattern ^a -> ^b`.
+    fn report_transition(
         &mut self,
         change: Change,
         keyword: &str,
@@ -141,7 +142,7 @@ impl Walk<'_> {
         };
         let was = before.format.as_deref().filter(|_| !is_same || was_checked);
         let is = after.format.as_deref().filter(|_| !is_same || is_checked);
-        self.transition(change, "format", was, is, context);
+        self.report_transition(change, "format", was, is, context);
     }
 
     fn pattern(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
@@ -153,7 +154,7 @@ impl Walk<'_> {
             (_, None) => Change::PatternRemoved,
             _ => Change::PatternChanged,
         };
-        self.transition(change, "pattern", was.as_deref(), is.as_deref(), context);
+        self.report_transition(change, "pattern", was.as_deref(), is.as_deref(), context);
     }
 
     fn nullable(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
@@ -167,6 +168,7 @@ impl Walk<'_> {
         );
     }
 
+    /// Compares defaults. A default for a field that was required changes nothing for existing objects.
     fn default(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let (was, is) = (default(before), default(after));
         let change = match (was, is) {
@@ -177,7 +179,7 @@ impl Walk<'_> {
             _ => Change::DefaultChanged,
         };
         let text = |value: Option<&Value>| value.map(Value::to_string);
-        self.transition(
+        self.report_transition(
             change,
             "default",
             text(was).as_deref(),
@@ -204,7 +206,7 @@ impl Walk<'_> {
             (true, true) => {}
             (true, false) => {
                 let message = format!("any value -> one of {}", all(&is));
-                // a null is none of them, and never forgiven as unchanged
+                // a null is not in the enum, and the API server refuses it even if an update does not change it
                 let is_renewed = context.is_renewed || before.nullable;
                 let context = NodeContext {
                     is_renewed,
@@ -239,7 +241,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The bounds, each with whether it is exclusive.
+    /// Compares the old and the new bound, each with whether it is exclusive.
     fn bound(
         &mut self,
         keyword: &str,
@@ -269,7 +271,7 @@ impl Walk<'_> {
             Some((bound, false)) => Some(bound.to_string()),
             None => None,
         };
-        self.transition(
+        self.report_transition(
             change,
             keyword,
             text(was).as_deref(),
@@ -278,6 +280,7 @@ impl Walk<'_> {
         );
     }
 
+    /// Compares `multipleOf`. A multiple of the old factor is tighter, a divisor is looser.
     fn multiple(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let number = |factor: &Option<Number>| factor.as_ref().and_then(Number::as_f64);
         let is_multiple = |of: f64, factor: f64| (of / factor).fract() == 0.0;
@@ -291,13 +294,14 @@ impl Walk<'_> {
         };
         let text = |factor: &Option<Number>| factor.as_ref().map(Number::to_string);
         let (was, is) = (text(&before.multiple_of), text(&after.multiple_of));
-        self.transition(change, "multipleOf", was.as_deref(), is.as_deref(), context);
+        self.report_transition(change, "multipleOf", was.as_deref(), is.as_deref(), context);
     }
 
+    /// Compares `allOf`, `anyOf`, `oneOf` and `not` by their branches, in any order.
     fn unions(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let not = |schema: &Schema| schema.not.iter().map(|it| (**it).clone()).collect();
         let any_of = |schema: &Schema| match shape::is_only_int_or_string(schema) {
-            // it is the type
+            // it counts as a type, which is compared elsewhere
             true => vec![],
             false => schema.any_of.clone(),
         };
@@ -320,9 +324,9 @@ impl Walk<'_> {
                 let text = branches.iter().map(|it| json!(it).to_string());
                 Some(text.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
             };
-            // the other branches have not changed
+            // the message has only the branches that differ
             let (was, is) = (text(&fewer), text(&more));
-            self.transition(change, keyword, was.as_deref(), is.as_deref(), context);
+            self.report_transition(change, keyword, was.as_deref(), is.as_deref(), context);
         }
     }
 }

@@ -88,7 +88,7 @@ pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
     differences.0
 }
 
-/// A version, in the old or the new CRD.
+/// What happened to a version between the old and the new CRD.
 #[derive(Clone, Copy)]
 pub enum Step<'a> {
     Added(&'a Version),
@@ -105,11 +105,11 @@ pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
             Some(was) => Step::Kept(was, is),
             None => Step::Added(is),
         });
-    let gone = before
+    let removed = before
         .versions
         .iter()
         .filter(|was| after.version(&was.name).is_none());
-    steps.chain(gone.map(Step::Removed)).collect()
+    steps.chain(removed.map(Step::Removed)).collect()
 }
 
 impl Step<'_> {
@@ -137,7 +137,7 @@ impl Step<'_> {
             Self::Kept(before, after) => {
                 differences.compare_kept(&pointer(after), before, after);
                 (&after.name, &|change| match change {
-                    // these are about being served
+                    // the verdicts of these already assume that only one side serves the version
                     Change::VersionServed | Change::VersionUnserved => change.impact(),
                     _ => impact_in_version(change.impact(), before, after),
                 })
@@ -157,10 +157,12 @@ impl Step<'_> {
     }
 }
 
+/// Collects differences outside of the schemas.
 #[derive(Default)]
 struct Differences(Vec<Difference>);
 
 impl Differences {
+    /// Adds a difference whose pointer leads into the new CRD.
     fn push(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
         self.0.push(Difference {
             change,
@@ -175,6 +177,7 @@ impl Differences {
         });
     }
 
+    /// Adds a difference whose pointer leads into the old CRD.
     fn push_removed(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
         self.push(change, pointer, message);
         if let Some(last) = self.0.last_mut() {
@@ -182,6 +185,7 @@ impl Differences {
         }
     }
 
+    /// Compares the short names or the categories.
     fn names(&mut self, keyword: &str, name: &str, before: &[String], after: &[String]) {
         for (index, is) in after
             .iter()
@@ -209,6 +213,7 @@ impl Differences {
         }
     }
 
+    /// Compares a version that both CRDs have, except for its schema.
     fn compare_kept(&mut self, pointer: &str, before: &Version, after: &Version) {
         let at = |step: &str| format!("{pointer}/{step}");
         match (before.served, after.served) {

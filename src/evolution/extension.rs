@@ -95,13 +95,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Compares the sets of CEL rules; their order does not matter.
     fn rules(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         // the message of a rule is only a description
-        fn judged(rule: &Rule) -> (&str, bool) {
+        fn identity(rule: &Rule) -> (&str, bool) {
             (&rule.rule, rule.optional_old_self == Some(true))
         }
-        let was: HashSet<_> = before.validations.iter().map(judged).collect();
-        let is: HashSet<_> = after.validations.iter().map(judged).collect();
+        let was: HashSet<_> = before.validations.iter().map(identity).collect();
+        let is: HashSet<_> = after.validations.iter().map(identity).collect();
         for (side, rules, others, change, verb) in [
             (
                 Side::Before,
@@ -119,7 +120,7 @@ impl Walk<'_> {
             ),
         ] {
             for (index, rule) in rules.iter().enumerate() {
-                if !others.contains(&judged(rule)) {
+                if !others.contains(&identity(rule)) {
                     let message = format!("the rule `{}` {verb}", shown(&rule.rule));
                     let step = format!("/x-kubernetes-validations/{index}");
                     self.report(change, context, side, &step, message);

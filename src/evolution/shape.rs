@@ -22,8 +22,8 @@ pub fn is_wider(before: &str, after: &str) -> bool {
     )
 }
 
-/// The Rust type that `types` generates for a node, as far as it depends only on this node. An enum counts as a string, because its values
-/// have their own differences.
+/// A name for the Rust type that `types` generates for a node, as far as it depends only on this node. An enum counts as a string, because
+/// its values have their own differences.
 pub fn rust(schema: &Schema) -> &'static str {
     let is_either = schema.int_or_string && schema.type_.is_none();
     if is_either || is_int_or_string_union(schema) {

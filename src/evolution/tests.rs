@@ -41,7 +41,7 @@ fn with_field(schema: &str) -> Api {
     with_spec(&format!("{{type: object, properties: {{a: {schema}}}}}"))
 }
 
-/// The fields of `v1` whose Rust type is another one.
+/// The fields of `v1` whose Rust types differ.
 fn retyped(before: &Api, after: &Api) -> Vec<String> {
     let record = |api: &Api| {
         let version = api.version("v1")?;
@@ -60,7 +60,7 @@ fn retyped(before: &Api, after: &Api) -> Vec<String> {
     }
 }
 
-/// As in the cases: `change path: message`.
+/// Formats differences as in the cases: `change path: message`.
 fn lines(differences: &[Difference]) -> Vec<String> {
     let line = |it: &Difference| {
         if it.field_path().is_empty() {
@@ -209,13 +209,13 @@ fn changes_without_ratcheting_break_stored_objects() {
         stored(&with_root(&with), &with_root(without)),
         Verdict::Safe
     );
-    // a null is no value of an enum, and never forgiven
+    // a null violates the enum, and the API server refuses it even if it has not changed
     let (plain, nullable) = ("{type: string}", "{type: string, nullable: true}");
     for (before, verdict) in [(plain, Verdict::Risky), (nullable, Verdict::Breaking)] {
         let after = before.replace('}', ", enum: [a]}");
         assert_eq!(stored(&with_field(before), &with_field(&after)), verdict);
     }
-    // an atomic map is unchanged only as a whole
+    // an atomic map counts as changed if anything in it changes
     let atomic = |spec: &str| {
         let rest = "x-kubernetes-map-type: atomic";
         with_root(&format!(

@@ -4,7 +4,8 @@ use operator_schema::{Schema, SchemaOrBool};
 
 use super::change::Change;
 
-/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>
+/// How the API server treats the fields of an object that `properties` does not name
+/// (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unknown<'a> {
     Pruned,
@@ -44,6 +45,7 @@ impl<'a> Unknown<'a> {
         }
     }
 
+    /// The change from this treatment to another; `None` if they are of the same kind.
     pub fn to(self, after: Unknown<'_>) -> Option<Change> {
         use Unknown::{Described, Emptied, Preserved, Pruned, Refused};
         Some(match (self, after) {

@@ -39,21 +39,24 @@ pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
 pub struct NodeContext {
     pub level: Level,
     pub was_required: bool,
-    /// Whether each update changes the value: the root, and everything below it if the root is atomic.
+    /// Whether each update changes the value, so that the API server always validates it: the root, and everything below it if the root is
+    /// atomic.
     pub is_renewed: bool,
     /// Whether an enclosing schema counts the fields of objects, or compares whole objects.
     pub is_counted: bool,
 }
 
+/// The position of a node: some fields of a resource follow other rules than its schema.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Level {
     Root,
-    /// Whether the node is `apiVersion`, `kind` or `metadata` of a resource, which exist regardless of the schema.
+    /// The node is `apiVersion`, `kind` or `metadata` of a resource, or below one of them. These exist regardless of the schema.
     Envelope,
     #[default]
     Field,
 }
 
+/// The state of a walk through the old and the new schema of a version.
 pub struct Walk<'a> {
     before: &'a Version,
     after: &'a Version,
@@ -75,6 +78,7 @@ impl<'a> Walk<'a> {
         self.schemas = around;
     }
 
+    /// Compares two nodes that differ. If the new type does not accept all values of the old one, nothing else is compared.
     fn compare(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         let (was, is) = (shape::json(before), shape::json(after));
         if was != is {
@@ -100,7 +104,7 @@ impl<'a> Walk<'a> {
             self.report(Change::RustTypeChanged, context, Side::After, "", message);
         }
         self.keywords(before, after, context);
-        let is_counted = context.is_counted || compares(after);
+        let is_counted = context.is_counted || compares_whole_values(after);
         let is_atomic = after.map_type.as_deref() == Some("atomic");
         let below = NodeContext {
             is_renewed: context.is_renewed && (is_atomic || context.level != Level::Root),
@@ -133,6 +137,7 @@ impl<'a> Walk<'a> {
         self.path.pop();
     }
 
+    /// Compares the properties of two nodes, and which of them are required.
     fn fields(
         &mut self,
         before: &'a Schema,
@@ -160,7 +165,7 @@ impl<'a> Walk<'a> {
             self.path.push(Segment::Field(name.clone()));
             match (before.properties.get(name), after.properties.get(name)) {
                 (Some(was), Some(is)) => {
-                    // the API server sees to it that the root has its own
+                    // the API server ensures that each object has these fields
                     if !(is_own && context.level == Level::Root) {
                         self.required(before, after, name, is, field);
                     }
@@ -268,6 +273,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Calls `act` with a pointer that is extended by `step`.
     fn within(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
         let length = self.pointer.len();
         self.pointer.push_str(step);
@@ -286,12 +292,12 @@ impl<'a> Walk<'a> {
     ) {
         let mut impact = impact_in_version(change.impact(), self.before, self.after);
         if context.level == Level::Envelope {
-            // its type is not the schema's
+            // its Rust type does not depend on the schema
             impact.readers = Verdict::Safe;
         }
         let refuses = matches!(change.kind(), ChangeKind::Tightened | ChangeKind::Changed);
         if context.is_renewed && refuses && impact.stored == Verdict::Risky {
-            // nothing of it is ever forgiven as unchanged
+            // ratcheting, by which the API server accepts invalid values that have not changed, never applies
             impact.stored = Verdict::Breaking;
         }
         let version = match side {
@@ -375,7 +381,7 @@ fn is_plain(schema: &Schema) -> bool {
 }
 
 /// Whether an additional field in a value can change the result of this schema.
-fn compares(schema: &Schema) -> bool {
+fn compares_whole_values(schema: &Schema) -> bool {
     let has_union = !schema.all_of.is_empty()
         || !schema.any_of.is_empty()
         || !schema.one_of.is_empty()

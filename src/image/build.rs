@@ -19,7 +19,7 @@ use super::{
 };
 use crate::disk::package_in;
 
-/// What an image says about its operator; from Cargo.toml.
+/// The description of an operator in its image, from Cargo.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     pub name: String,
@@ -85,7 +85,7 @@ impl Package {
         })
     }
 
-    /// The prefixes of paths that differ between machines, and what the binary has instead. Of several that fit, rustc takes the last one.
+    /// The prefixes of paths that differ between machines, each with its replacement in the binary. If several match, rustc uses the last.
     fn remapped(&self, metadata: &Metadata) -> Vec<(PathBuf, String)> {
         let root: PathBuf = metadata.workspace_root.clone().into();
         let local = metadata.packages.iter().filter(|it| it.source.is_none());
@@ -151,7 +151,7 @@ fn cargo_build(
         .args(["--release", "--locked", "--bin", name, "--target", target])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(&package.root)
-        // for build scripts and C compilers
+        // read by build scripts and C compilers
         .env("SOURCE_DATE_EPOCH", created.seconds().to_string())
         .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
@@ -191,7 +191,7 @@ fn cargo_build(
     Ok(messages.filter_map(Result::ok).collect())
 }
 
-/// What is between two flags of `CARGO_ENCODED_RUSTFLAGS`.
+/// The separator of the flags in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
 /// The flags of rustc that the user has set in the environment.
@@ -206,7 +206,7 @@ fn flags_of_environment() -> Option<Vec<String>> {
     env::var("RUSTFLAGS").ok().map(|flags| split(&flags, " "))
 }
 
-/// What cargo has compiled for a platform.
+/// The program and the packages that cargo has compiled for a platform.
 #[derive(Default)]
 struct Artifacts {
     program: Option<PathBuf>,

@@ -45,7 +45,7 @@ impl Created {
         self.0.into()
     }
 
-    /// In the format of RFC 3339.
+    /// Formats the time as in RFC 3339.
     pub fn rfc3339(self) -> String {
         let time = Timestamp::from_second(self.0.into()).expect("32 bits of seconds are in range");
         time.to_string()

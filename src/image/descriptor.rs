@@ -29,12 +29,12 @@ pub struct Descriptor {
     pub media_type: &'static str,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// In bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// For a manifest in an index.
+    /// The platform, for a manifest in an index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<DescribedPlatform>,
-    /// For the manifest of an artifact.
+    /// The type, for the manifest of an artifact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -90,7 +90,7 @@ impl Blob {
     }
 }
 
-/// `sha256:` and 64 hexadecimal digits.
+/// The digest of some bytes: `sha256:` and 64 hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", sha256(bytes))
 }

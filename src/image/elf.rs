@@ -37,7 +37,7 @@ pub fn check(binary: &[u8], platform: Platform) -> Result<(), ElfError> {
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    /// The dynamic linker, if there is one; `None` if the headers are cut.
+    /// The dynamic linker, if there is one; `None` if the headers are truncated.
     fn interpreter(&self) -> Option<Option<String>> {
         let (start, size) = (self.u64(0x20)?, self.u16(0x36)?);
         for index in 0..self.u16(0x38)? {

@@ -27,7 +27,7 @@ pub fn layout(image: &Image, name: &Reference) -> BTreeMap<String, Vec<u8>> {
             "org.opencontainers.image.ref.name".to_owned(),
             name.tag.clone(),
         ),
-        // what containerd names the image
+        // the name that containerd gives the image
         ("io.containerd.image.name".to_owned(), name.canonical()),
     ]);
     let mut manifests = vec![listed];

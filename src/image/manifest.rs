@@ -99,7 +99,7 @@ impl PlatformImage {
         }
     }
 
-    /// The blobs that are no manifests.
+    /// The blobs that are not manifests.
     pub fn blobs(&self) -> [&Blob; 4] {
         let sbom = &self.sbom;
         [&self.layer, &self.config, &sbom.document, &sbom.config]

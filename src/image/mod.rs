@@ -1,7 +1,7 @@
 //! `cargo operator image`: a container image of the project's operator, without a container engine.
 //!
-//! In: a static binary for each platform ([`build`]). Out: an [`Image`], which is a value; [`write()`] and [`Repository::push`] are the only
-//! ways out. The bytes of an image depend on its inputs alone: no clock, host or path.
+//! In: a static binary for each platform ([`build`]). Out: an [`Image`], which is a value; [`write()`] and [`Repository::push`] are the
+//! only ways out. The bytes of an image depend on its inputs alone: no clock, host or path.
 
 mod build;
 mod build_error;

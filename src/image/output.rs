@@ -61,7 +61,7 @@ impl Output {
             Format::OciLayout if !is_vacant(&path) => return Err(OutputError::Taken(path)),
             _ => {}
         }
-        // in the first folder above it that exists
+        // tries to create a file in the nearest existing folder above the path, to find errors before the build
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
         let folder = absolute.ancestors().skip(1).find(|it| it.exists());
         match tempfile::tempfile_in(folder.unwrap_or(Path::new("."))) {
@@ -75,7 +75,7 @@ impl Output {
     }
 }
 
-/// Whether there is nothing, or an empty folder.
+/// Whether nothing exists at the path, or an empty folder.
 fn is_vacant(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),

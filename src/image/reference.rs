@@ -14,11 +14,11 @@ pub struct Reference {
     pub registry: String,
     pub repository: String,
     pub tag: String,
-    /// As it was written, without tag and digest.
+    /// The name as it was written, without tag and digest.
     name: String,
 }
 
-/// A name that an image cannot be tagged with.
+/// The reason why a new image has no valid name.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     #[error("the image has no name: there is no --tag, and no `image` in operator.toml")]
@@ -75,8 +75,8 @@ impl Reference {
         })
     }
 
-    /// Reads the name that `operator.toml` has, whose digest is that of the previous image.
-    pub fn of_state(image: &str) -> Result<Self, ReferenceError> {
+    /// Reads the name in `operator.toml` without its digest, which is that of the previous image.
+    pub fn of_config(image: &str) -> Result<Self, ReferenceError> {
         Self::read(image.split('@').next().unwrap_or(image))
     }
 
@@ -222,6 +222,6 @@ mod tests {
             Reference::read(&digest),
             Err(ReferenceError::Digest(_))
         ));
-        assert_eq!(Reference::of_state(&digest).unwrap().to_string(), "a:1");
+        assert_eq!(Reference::of_config(&digest).unwrap().to_string(), "a:1");
     }
 }

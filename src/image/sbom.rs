@@ -12,7 +12,7 @@ use crate::hash::sha256;
 pub struct Sbom {
     /// The index of the operator's own package.
     pub root: usize,
-    /// By name and version.
+    /// The packages, sorted by name and version.
     pub packages: Vec<SbomPackage>,
 }
 
@@ -23,7 +23,7 @@ pub struct SbomPackage {
     pub version: String,
     /// Where cargo got it from, as in Cargo.lock; `None` for a folder.
     pub source: Option<String>,
-    /// As in its Cargo.toml.
+    /// The license as in the package's Cargo.toml.
     pub license: Option<String>,
     /// The indices of the packages that it depends on.
     pub dependencies: Vec<usize>,
@@ -111,7 +111,7 @@ impl SbomPackage {
         package
     }
 
-    /// Cargo also accepts the older notation `MIT/Apache-2.0`.
+    /// The license as an SPDX expression: cargo also accepts the older notation `MIT/Apache-2.0`.
     fn license(&self) -> String {
         let license = self.license.as_deref().unwrap_or("NOASSERTION");
         let parts: Vec<&str> = license.split('/').map(str::trim).collect();

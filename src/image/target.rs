@@ -1,4 +1,4 @@
-//! What can build a binary for a platform here: the installed targets of Rust, and a linker.
+//! Finds what can build a binary for a platform on this machine: the installed targets of Rust, and a linker.
 
 #![allow(
     clippy::disallowed_methods,
@@ -50,7 +50,7 @@ pub fn linker_variable(platform: Platform) -> String {
     format!("CARGO_TARGET_{target}_LINKER")
 }
 
-/// How to build for a platform in the folder `root`, whose toolchain may differ from others.
+/// How to build for a platform in the folder `root`, where `rust-toolchain.toml` may select another toolchain.
 pub fn linker(root: &Path, platform: Platform) -> Result<Linker, BuildError> {
     let target = platform.target();
     let library = rustc(root, &["--print", "target-libdir", "--target", target])?;

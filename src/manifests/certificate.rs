@@ -1,4 +1,4 @@
-//! The certificates of the operator's webhooks: its permissions for those that it makes itself, or the objects of cert-manager.
+//! The certificates of the operator's webhooks: its permissions for those that it generates itself, or the objects of cert-manager.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
 use super::rbac::{cluster_role, role};
-use super::rule::{normalise, rule};
+use super::rule::{normalize, rule};
 use super::webhook::has_webhook;
 use super::{Object, Operator, Role};
 use crate::config::{Certificates, WebhookType};
 
-/// Where the certificate is mounted, if the operator does not make it itself.
+/// Where the certificate is mounted, if cert-manager issues it.
 const FOLDER: &str = "/etc/webhook-certificates";
 pub const VOLUME: &str = "webhook-certificates";
 
-/// The name of cert-manager's annotation: the API server trusts the CA of this Certificate.
+/// cert-manager's annotation with the name of a Certificate, whose CA it writes to `caBundle`.
 const INJECT: &str = "cert-manager.io/inject-ca-from";
 
-/// The permissions of an operator that makes its certificates, or the objects of cert-manager; nothing without webhooks.
+/// The permissions of an operator that generates its certificates, or the objects of cert-manager; nothing without webhooks.
 pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
     if !operator.has_webhooks() {
         return vec![];
@@ -30,18 +30,19 @@ pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
     }
 }
 
-/// The permissions for the Secret with the certificates, and for the places of the CA's certificate.
+/// The permissions for the Secret with the certificates, and for the objects with `caBundle`.
 fn permissions(operator: &Operator<'_>) -> Vec<Object> {
     let name = operator.webhook_name();
     let [secrets, bundles] = certificate_rules(operator);
     let metadata = operator.metadata(&name);
     let purpose = Role::CertificatePermissions;
-    let mut objects = role(operator, purpose.clone(), metadata, normalise(secrets)).to_vec();
-    objects.extend(cluster_role(operator, purpose, name, normalise(bundles)));
+    let mut objects = role(operator, purpose.clone(), metadata, normalize(secrets)).to_vec();
+    objects.extend(cluster_role(operator, purpose, name, normalize(bundles)));
     objects
 }
 
-/// The rules for the Secret, in the operator's namespace, and for the bundles, in the cluster. RBAC cannot limit `create` to a name:
+/// The rules for the Secret, in the operator's namespace, and for the objects with `caBundle`, which are cluster-scoped. RBAC cannot limit
+/// `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
 fn certificate_rules(operator: &Operator<'_>) -> [Vec<PolicyRule>; 2] {
     let named = |group, resource, names: Vec<String>, verbs: &[&str]| PolicyRule {
@@ -60,7 +61,7 @@ fn certificate_rules(operator: &Operator<'_>) -> [Vec<PolicyRule>; 2] {
     let mut bundles: Vec<PolicyRule> = configurations
         .into_iter()
         .map(|(type_, resource)| {
-            // the operator looks for both, because a package may have left one out
+            // the operator reads both configurations, because a package may have left one out
             let verbs: &[&str] = if has_webhook(operator, type_) {
                 &["get", "patch"]
             } else {
@@ -82,7 +83,7 @@ fn certificate_rules(operator: &Operator<'_>) -> [Vec<PolicyRule>; 2] {
     [secrets, bundles]
 }
 
-/// The rule with which an operator renews its certificates, months after it has made them, or replaces damaged ones.
+/// The rule with which an operator renews its certificates, months after it has generated them, or replaces damaged ones.
 pub fn renewal_rule(operator: &str) -> PolicyRule {
     PolicyRule {
         resource_names: Some(vec![format!("{operator}-webhook")]),
@@ -90,22 +91,23 @@ pub fn renewal_rule(operator: &str) -> PolicyRule {
     }
 }
 
-/// The annotations of a CRD in which cert-manager sets the CA's certificate; none if the operator does that.
+/// The annotations by which cert-manager sets `caBundle` in a CRD; none if the operator does that.
 pub fn crd_annotations(operator: &Operator<'_>) -> BTreeMap<String, String> {
     if operator.has_certificates(Certificates::CertManager) {
-        inject(operator)
+        ca_injection(operator)
     } else {
         BTreeMap::new()
     }
 }
 
-/// The annotation of an object in which cert-manager sets the CA's certificate.
-pub(super) fn inject(operator: &Operator<'_>) -> BTreeMap<String, String> {
+/// The annotation of an object in which cert-manager sets `caBundle`.
+pub(super) fn ca_injection(operator: &Operator<'_>) -> BTreeMap<String, String> {
     let certificate = format!("{}/{}", operator.namespace, operator.webhook_name());
     BTreeMap::from([(INJECT.to_owned(), certificate)])
 }
 
-/// A CA, and a serving certificate that it issues: the CA outlives many of them, so that the API server trusts each new one at once.
+/// A CA, and a serving certificate that it issues. The CA outlives many serving certificates, so the API server trusts each new one at
+/// once.
 fn cert_manager(operator: &Operator<'_>) -> Vec<Object> {
     let name = operator.webhook_name();
     let ca = format!("{name}-ca");
@@ -153,8 +155,8 @@ fn cert_manager(operator: &Operator<'_>) -> Vec<Object> {
     ]
 }
 
-/// What takes the place of cert-manager in tests: its CRDs, which accept everything, and the permissions for an operator that makes its
-/// certificates itself, because a real API server calls it over TLS. Nothing for other operators.
+/// The objects that replace cert-manager in tests: its CRDs, which accept everything, and the permissions for an operator that generates
+/// its certificates itself, because a real API server calls it over TLS. None for other operators.
 pub fn test_objects(operator: &Operator<'_>) -> Vec<Value> {
     if !operator.has_certificates(Certificates::CertManager) {
         return vec![];
@@ -190,14 +192,14 @@ pub(super) fn lenient_crd(group: &str, kind: &str, plural: &str) -> Value {
     })
 }
 
-/// How a certificate that the operator does not make itself gets into its container.
+/// The parts of the pod by which the container gets a certificate from cert-manager.
 pub(super) struct Mounted {
     pub volume: Volume,
     pub mount: VolumeMount,
     pub variable: EnvVar,
 }
 
-/// The Secret with the certificate as files, without the CA's key or certificate.
+/// Mounts the Secret with the certificate and its key, without the CA. `None` if the operator generates its certificates itself.
 pub(super) fn mounted(operator: &Operator<'_>) -> Option<Mounted> {
     if !operator.has_certificates(Certificates::CertManager) {
         return None;

@@ -19,13 +19,14 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::certificate::mounted;
 use super::webhook;
-use super::{Namespaces, Object, Operator, Role, Setting, some};
+use super::{Namespaces, Object, Operator, Role, Setting, non_empty_map};
 use crate::config::{DisruptionBudget, IntOrPercent};
 
-/// The port of the metrics. Service and NetworkPolicy use its name.
+/// The name of the metrics port, by which the Service and the NetworkPolicy refer to it.
 pub(super) const METRICS: &str = "metrics";
-/// The port of the probes, if the metrics have another one.
+/// The name of the port of the probes, if the metrics have another one.
 const HEALTH: &str = "health";
+/// The port of the probes, and of metrics that are not protected.
 pub const PORT: i32 = 8080;
 /// The port of protected metrics.
 const PROTECTED_PORT: i32 = 8443;
@@ -47,7 +48,7 @@ const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOKEN_SECONDS: i64 = 3600;
 const TOKEN_VOLUME: &str = "service-account";
 
-/// `None` without an image, because nothing could run.
+/// The Deployment; `None` without an image, because nothing could run.
 pub(super) fn deployment(operator: &Operator<'_>) -> Option<Object> {
     let image = operator.config.image.clone()?;
     let deployment = Deployment {
@@ -58,7 +59,7 @@ pub(super) fn deployment(operator: &Operator<'_>) -> Option<Object> {
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(operator.labels()),
-                    annotations: some(&operator.config.deployment.pod_annotations),
+                    annotations: non_empty_map(&operator.config.deployment.pod_annotations),
                     ..ObjectMeta::default()
                 }),
                 spec: Some(pod(operator, image)),
@@ -125,17 +126,17 @@ fn pod(operator: &Operator<'_>, image: String) -> PodSpec {
         service_account_name: Some(operator.config.name.clone()),
         automount_service_account_token: Some(false),
         affinity: Some(affinity(operator)),
-        image_pull_secrets: filled(
+        image_pull_secrets: non_empty_list(
             settings
                 .image_pull_secrets
                 .iter()
                 .map(|name| LocalObjectReference { name: name.clone() }),
         ),
-        node_selector: some(&settings.node_selector),
+        node_selector: non_empty_map(&settings.node_selector),
         priority_class_name: settings.priority_class_name.clone(),
-        termination_grace_period_seconds: grace(operator),
-        tolerations: filled(settings.tolerations.iter().map(|it| it.0.clone())),
-        topology_spread_constraints: filled(spread(operator)),
+        termination_grace_period_seconds: grace_period(operator),
+        tolerations: non_empty_list(settings.tolerations.iter().map(|it| it.0.clone())),
+        topology_spread_constraints: non_empty_list(topology_spread(operator)),
         containers: vec![container(operator, image)],
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
@@ -154,9 +155,10 @@ fn pod(operator: &Operator<'_>, image: String) -> PodSpec {
 }
 
 /// The seconds that a pod has to end, if it needs more than Kubernetes gives it by default: those that reconciliations may take, those for
-/// the release of the lease, which is tried as long as its renewal, and ten for the requests to webhooks that are in flight then.
+/// the release of the lease, which is tried until the renew deadline (at least ten), and ten for the webhook requests that are in flight
+/// then.
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination>
-fn grace(operator: &Operator<'_>) -> Option<i64> {
+fn grace_period(operator: &Operator<'_>) -> Option<i64> {
     const DEFAULT: i64 = 30;
     let timeout = operator.config.deployment.shutdown_timeout();
     let renewal = operator
@@ -172,8 +174,8 @@ fn grace(operator: &Operator<'_>) -> Option<i64> {
     (seconds > DEFAULT).then_some(seconds)
 }
 
-/// The user's affinity; without one, replicas are on several nodes, if there are several. One replica has it, too, because an overlay and
-/// the values of a chart change the number.
+/// The user's affinity; by default, replicas prefer different nodes. A single replica has this default too, because an overlay or the
+/// values of a chart can raise the number.
 fn affinity(operator: &Operator<'_>) -> Affinity {
     if let Some(affinity) = &operator.config.deployment.affinity {
         return affinity.0.clone();
@@ -195,8 +197,8 @@ fn affinity(operator: &Operator<'_>) -> Affinity {
     }
 }
 
-/// The constraints; those without a selector concern the operator's pods.
-fn spread(operator: &Operator<'_>) -> impl Iterator<Item = TopologySpreadConstraint> {
+/// The user's topology spread constraints; one without a selector gets that of the operator's pods.
+fn topology_spread(operator: &Operator<'_>) -> impl Iterator<Item = TopologySpreadConstraint> {
     let constraints = operator
         .config
         .deployment
@@ -238,11 +240,11 @@ fn container(operator: &Operator<'_>, image: String) -> Container {
     Container {
         name: "operator".to_owned(),
         image: Some(image),
-        // A tag may move; a digest costs one look at the registry.
+        // A tag may be moved to another image. For a digest, the kubelet only asks the registry, and does not pull again.
         image_pull_policy: Some("Always".to_owned()),
-        args: filled(settings.arguments().into_iter()),
-        env: filled(environment(operator)),
-        env_from: filled(settings.env_from.iter().map(|it| it.0.clone())),
+        args: non_empty_list(settings.arguments().into_iter()),
+        env: non_empty_list(environment(operator)),
+        env_from: non_empty_list(settings.env_from.iter().map(|it| it.0.clone())),
         ports: Some(ports.collect()),
         liveness_probe: Some(probe("/healthz", probed, 20)),
         readiness_probe: Some(probe("/readyz", probed, 10)),
@@ -262,8 +264,8 @@ fn container(operator: &Operator<'_>, image: String) -> Container {
     }
 }
 
-/// The user's resources, or those of a small operator: what a cache of a few thousand objects needs. On the disk of its node, it has
-/// nothing but its log, of which a kubelet keeps 50 MiB by default.
+/// The user's resources, or those of a small operator: what a cache of a few thousand objects needs. Its only data on the node's disk is
+/// its log, of which the kubelet keeps 50 MiB by default.
 fn resources(operator: &Operator<'_>) -> ResourceRequirements {
     let chosen = operator.config.deployment.resources.as_ref();
     chosen.map_or_else(
@@ -276,7 +278,7 @@ fn resources(operator: &Operator<'_>) -> ResourceRequirements {
     )
 }
 
-/// What the operator reads from its environment; without a variable for namespaces, it watches everything.
+/// The variables that the operator reads; without one for namespaces, it watches the whole cluster.
 fn environment(operator: &Operator<'_>) -> impl Iterator<Item = EnvVar> {
     // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.
     let certificate = mounted(operator).map(|mounted| mounted.variable);
@@ -293,7 +295,7 @@ fn environment(operator: &Operator<'_>) -> impl Iterator<Item = EnvVar> {
 }
 
 /// A list, or nothing instead of an empty one.
-fn filled<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+fn non_empty_list<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     let items: Vec<T> = items.collect();
     Some(items).filter(|items| !items.is_empty())
 }
@@ -349,7 +351,7 @@ fn field(path: &str) -> ObjectFieldSelector {
     }
 }
 
-/// The token volume that the kubelet would mount by itself, but only in this pod.
+/// The volume that the ServiceAccount admission plugin would add, if the service account did not turn that off (src/manifests/rbac.rs).
 fn token() -> Volume {
     let token = VolumeProjection {
         service_account_token: Some(ServiceAccountTokenProjection {

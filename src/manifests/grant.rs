@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
-use super::rule::{normalise, policy_rule, rule, split};
+use super::rule::{normalize, policy_rule, rule, split};
 use super::{Namespaces, Operator, ResourceType};
 use crate::operator::{Controller, Related, WATCHED, is_cluster_scoped};
 
@@ -32,10 +32,11 @@ pub(super) fn grants(operator: &Operator<'_>) -> BTreeMap<Place, Vec<PolicyRule>
     }
     grants
         .into_iter()
-        .map(|(place, rules)| (place, normalise(rules)))
+        .map(|(place, rules)| (place, normalize(rules)))
         .collect()
 }
 
+/// The permissions that a controller needs, each with the places where it is granted.
 fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, PolicyRule)> {
     let ResourceType { group, plural, .. } = &controller.resource;
     let watched = watched(operator);
@@ -60,10 +61,11 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
         ),
     ];
     if controller.has_status || !controller.owns.is_empty() || controller.scaffold.has_provider {
-        // To see whether the object still exists when its status or a child does not, and is as it was before its thing is deleted.
+        // to check whether the object still exists if its status is not found or a child was deleted, and whether it is unchanged
+        // before a provider deletes its external resource
         needs.push((objects.clone(), rule(group, &[plural], &["get"])));
     }
-    // objects of the operator's own kinds may still have that of an earlier version
+    // to add and remove the finalizer; objects of the operator's own kinds may still have that of an earlier release
     if controller.is_own() || controller.cleanup {
         needs.push((objects.clone(), rule(group, &[plural], &["patch"])));
     }
@@ -80,7 +82,7 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
         needs.push((places_of(resource, places), rule));
     }
     for extra in controller.rules.iter().map(policy_rule).flat_map(split) {
-        let cluster = extra.non_resource_urls.is_some() || is_about_the_cluster(&extra);
+        let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped_builtin(&extra);
         needs.push((
             if cluster {
                 vec![Place::Cluster]
@@ -93,6 +95,7 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
     needs
 }
 
+/// The places where the operator reads namespaced objects.
 fn watched(operator: &Operator<'_>) -> Vec<Place> {
     match &operator.config.namespaces {
         Namespaces::All => vec![Place::Cluster],
@@ -101,6 +104,7 @@ fn watched(operator: &Operator<'_>) -> Vec<Place> {
     }
 }
 
+/// The places for a resource: `namespaced`, or the cluster if it is cluster-scoped.
 fn places_of(resource: &ResourceType, namespaced: &[Place]) -> Vec<Place> {
     if resource.namespaced {
         namespaced.to_vec()
@@ -110,7 +114,7 @@ fn places_of(resource: &ResourceType, namespaced: &[Place]) -> Vec<Place> {
 }
 
 /// Whether a rule for one resource is about a cluster-scoped built-in kind, which a Role could not permit.
-fn is_about_the_cluster(rule: &PolicyRule) -> bool {
+fn is_cluster_scoped_builtin(rule: &PolicyRule) -> bool {
     let group = rule.api_groups.iter().flatten().next();
     let resource = rule.resources.iter().flatten().next();
     let (Some(group), Some(resource)) = (group, resource) else {

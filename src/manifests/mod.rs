@@ -1,7 +1,7 @@
 //! Creates the Kubernetes objects of an [`Operator`], a plain value. `package` turns them into files.
 //!
-//! Every object is a typed k8s-openapi value until it is serialized, so no text is pasted into YAML. Nothing here reads a file, fails or
-//! invents a value: without an image, there is no Deployment.
+//! Objects are typed k8s-openapi values until they are serialized; only those of cert-manager and of the Prometheus operator are JSON. So
+//! no text is pasted into YAML. Nothing here reads a file, fails or invents a value: without an image, there is no Deployment.
 
 mod certificate;
 mod conversion;
@@ -34,7 +34,7 @@ pub use webhook::PORT as WEBHOOK_PORT;
 use crate::config::Namespaces;
 use crate::operator::{Operator, ResourceType};
 
-/// A sample of each kind that has a controller or webhooks. Versions of a kind have their own.
+/// A sample of each kind that has a controller or webhooks, and of each version of a kind.
 #[derive(Debug, Default)]
 pub struct Samples(Vec<(ResourceType, Option<Value>)>);
 
@@ -103,7 +103,7 @@ impl Operator<'_> {
         labels
     }
 
-    /// The labels that distinguish its pods, because no user changes them.
+    /// The labels that select its pods: only the one that no user can change, because the selector of a Deployment is immutable.
     fn pod_labels(&self) -> BTreeMap<String, String> {
         BTreeMap::from([(NAME_LABEL.to_owned(), self.config.name.clone())])
     }
@@ -135,7 +135,7 @@ impl Operator<'_> {
     }
 }
 
-/// Only pods that meet the `restricted` standard are admitted beside the operator.
+/// The operator's namespace, which admits only pods that meet the `restricted` standard.
 /// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>
 fn namespace(operator: &Operator<'_>) -> Object {
     let mut metadata = ObjectMeta {
@@ -157,7 +157,7 @@ fn namespace(operator: &Operator<'_>) -> Object {
 }
 
 /// The entries, or nothing instead of an empty map.
-fn some(entries: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
+fn non_empty_map(entries: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
     Some(entries.clone()).filter(|entries| !entries.is_empty())
 }
 

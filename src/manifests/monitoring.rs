@@ -1,4 +1,4 @@
-//! What watches the operator: a ServiceMonitor and alerts for the Prometheus operator, and a dashboard for Grafana.
+//! Objects that monitor the operator: a ServiceMonitor and alerts for the Prometheus operator, and a dashboard for Grafana.
 //! <https://prometheus-operator.dev/docs/api-reference/api/>
 
 mod alert;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::deployment::METRICS;
 use super::rbac::cluster_role;
-use super::rule::{normalise, rule};
+use super::rule::{normalize, rule};
 use super::{NAME_LABEL, Object, Operator, Role};
 
 const GROUP: &str = "monitoring.coreos.com";
@@ -20,7 +20,7 @@ const GROUP: &str = "monitoring.coreos.com";
 /// <https://github.com/grafana/helm-charts/tree/main/charts/grafana#sidecar-for-dashboards>
 const DASHBOARD_LABEL: &str = "grafana_dashboard";
 
-/// The token of Prometheus, in its pod.
+/// The path of the token in the pod of Prometheus.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// The objects; none unless the project asks for them.
@@ -35,13 +35,13 @@ pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
     objects
 }
 
-/// The permissions to ask who reads the metrics, and a role for those who may; whoever installs Prometheus binds it.
+/// The permissions to ask who reads the metrics, and the role of those who may, which the administrator of Prometheus binds.
 fn protection(operator: &Operator<'_>) -> [Object; 3] {
     let [role, binding] = cluster_role(
         operator,
         Role::MetricsPermissions,
         format!("{}-metrics", operator.config.name),
-        normalise(review_rules()),
+        normalize(review_rules()),
     );
     let reader = ClusterRole {
         metadata: ObjectMeta {
@@ -70,6 +70,7 @@ pub fn review_rules() -> [PolicyRule; 2] {
     ]
 }
 
+/// The ServiceMonitor, the alerts and the dashboard.
 fn prometheus(operator: &Operator<'_>) -> Vec<Object> {
     let object = |role, kind: &str, spec: Value| Object {
         role,
@@ -85,7 +86,7 @@ fn prometheus(operator: &Operator<'_>) -> Vec<Object> {
     if operator.config.monitoring.protected {
         endpoint["scheme"] = "https".into();
         endpoint["bearerTokenFile"] = TOKEN.into();
-        // the operator makes the certificate for itself
+        // the operator signs this certificate itself
         endpoint["tlsConfig"] = json!({"insecureSkipVerify": true});
     }
     let monitor =
@@ -98,7 +99,7 @@ fn prometheus(operator: &Operator<'_>) -> Vec<Object> {
     ]
 }
 
-/// The dashboard where Grafana looks for it.
+/// The dashboard in a ConfigMap with the label by which Grafana finds it.
 fn config_map(operator: &Operator<'_>) -> ConfigMap {
     let dashboard = serde_json::to_string_pretty(&dashboard::dashboard(operator))
         .expect("values with string keys");
@@ -114,12 +115,13 @@ fn config_map(operator: &Operator<'_>) -> ConfigMap {
     }
 }
 
-/// The job of the operator's metrics, which the ServiceMonitor names after the operator: an overlay may name its Service otherwise.
+/// The matcher for the job of the operator's metrics. The ServiceMonitor takes the job from a label, because its default is the name of the
+/// Service, which an overlay may change.
 fn job(operator: &Operator<'_>) -> String {
     format!("job=\"{}\"", operator.config.name)
 }
 
-/// What takes the place of the Prometheus operator in tests: its CRDs, which accept everything.
+/// The CRDs of the Prometheus operator, for tests; they accept everything.
 pub fn prometheus_crds() -> Vec<Value> {
     let kinds = [
         ("PrometheusRule", "prometheusrules"),

@@ -15,7 +15,8 @@ use super::{Object, Operator, Role};
 /// The usual ports of the API server, for the `kubernetes` Service and its endpoints. Its address depends on the cluster.
 const API_SERVER_PORTS: [i32; 2] = [443, 6443];
 
-/// Allows ingress to the metrics port from pods, to the webhooks from anywhere, because API servers are no pods, and egress to DNS and to the API server.
+/// Allows ingress to the metrics port from pods, and to the webhooks from anywhere, because API servers are often not in the pod network;
+/// and egress to DNS and to the API server.
 pub(super) fn policy(operator: &Operator<'_>) -> Object {
     let any_pod = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
@@ -59,6 +60,7 @@ pub(super) fn policy(operator: &Operator<'_>) -> Object {
     Object::new(Role::NetworkPolicy, policy)
 }
 
+/// The Service of the metrics.
 pub(super) fn metrics(operator: &Operator<'_>) -> Object {
     let ports = ports(operator)
         .into_iter()

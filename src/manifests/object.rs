@@ -31,12 +31,12 @@ pub enum Role {
     /// Permissions in single namespaces.
     NamespacedPermissions,
     Deployment,
-    /// How many replicas a drain of nodes may take away.
+    /// How many replicas a drain of nodes may evict.
     DisruptionBudget,
     NetworkPolicy,
     /// The Service of the metrics.
     Metrics,
-    /// For an operator that asks the API server who may read its metrics.
+    /// The permissions to ask the API server who reads the metrics, and whether that is allowed.
     MetricsPermissions,
     /// The role of those who may read the metrics.
     MetricsReader,
@@ -50,9 +50,9 @@ pub enum Role {
     WebhookService,
     ValidatingWebhooks,
     MutatingWebhooks,
-    /// The permissions for the certificates that the operator makes itself.
+    /// The permissions for the certificates that the operator generates itself.
     CertificatePermissions,
-    /// The objects with which cert-manager makes certificates.
+    /// The objects from which cert-manager issues certificates.
     Certificates,
     /// An object of a kind, by its resource: `memcacheds.cache.example.com`.
     Sample(String),

@@ -9,8 +9,8 @@ use k8s_openapi::api::rbac::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::grant::{Place, grants};
-use super::rule::{normalise, rule};
-use super::{Object, Operator, Role, some};
+use super::rule::{normalize, rule};
+use super::{Object, Operator, Role, non_empty_map};
 use crate::crd::Api;
 
 pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
@@ -22,7 +22,7 @@ pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
             operator,
             Role::CrdPermissions,
             format!("{}-crds", operator.config.name),
-            normalise(crd_rules(&ensured)),
+            normalize(crd_rules(&ensured)),
         ));
     }
     objects.extend(super::migration::objects(operator));
@@ -49,7 +49,7 @@ pub(super) fn objects(operator: &Operator<'_>) -> Vec<Object> {
 fn service_account(operator: &Operator<'_>) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {
-            annotations: some(&operator.config.deployment.service_account_annotations),
+            annotations: non_empty_map(&operator.config.deployment.service_account_annotations),
             ..operator.metadata(&operator.config.name)
         },
         automount_service_account_token: Some(false),
@@ -57,11 +57,11 @@ fn service_account(operator: &Operator<'_>) -> ServiceAccount {
     }
 }
 
-/// The permissions for the operator's lease, which has its name. RBAC cannot limit `create` to a name:
+/// The permissions for the operator's lease, whose name is that of the operator. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
 fn leader_election(operator: &Operator<'_>) -> [Object; 2] {
     let group = "coordination.k8s.io";
-    let rules = normalise([
+    let rules = normalize([
         rule(group, &["leases"], &["create"]),
         PolicyRule {
             resource_names: Some(vec![operator.config.name.clone()]),
@@ -76,7 +76,7 @@ fn leader_election(operator: &Operator<'_>) -> [Object; 2] {
     )
 }
 
-/// The rules for an operator that applies these CRDs itself. A right to create cannot be limited to a name.
+/// The rules for an operator that applies these CRDs itself. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
 pub fn crd_rules(crds: &[String]) -> [PolicyRule; 2] {
     let crd = |verbs| {
@@ -95,6 +95,7 @@ pub fn crd_rules(crds: &[String]) -> [PolicyRule; 2] {
     ]
 }
 
+/// A ClusterRole with these rules, and its binding to the operator's service account.
 pub(super) fn cluster_role(
     operator: &Operator<'_>,
     purpose: Role,
@@ -121,6 +122,7 @@ pub(super) fn cluster_role(
     ]
 }
 
+/// A Role with these rules, and its binding to the operator's service account.
 pub(super) fn role(
     operator: &Operator<'_>,
     purpose: Role,

@@ -18,7 +18,7 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRul
     }
 }
 
-/// Formats a rule as in a role.
+/// Converts a rule of `operator.toml` into a rule of a role.
 pub fn policy_rule(rule: &crate::config::Rule) -> PolicyRule {
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
     PolicyRule {
@@ -30,8 +30,8 @@ pub fn policy_rule(rule: &crate::config::Rule) -> PolicyRule {
     }
 }
 
-/// The same permissions in as few rules as possible, each with a different group, names or verbs.
-pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<PolicyRule> {
+/// The same permissions in fewer rules: one for each group, names and verbs, and one for each URL.
+pub(super) fn normalize(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<PolicyRule> {
     let mut verbs_of: BTreeMap<(String, String, Names), BTreeSet<String>> = BTreeMap::new();
     let mut verbs_of_url: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for single in rules.into_iter().flat_map(split) {
@@ -54,7 +54,7 @@ pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<Poli
         }
     }
 
-    // A right on every name covers the same right on some names.
+    // If a rule allows a verb for all names, rules with some names need not list it.
     let unnamed = verbs_of.clone();
     for ((group, resource, names), verbs) in &mut verbs_of {
         let all = unnamed.get(&(group.clone(), resource.clone(), Names::new()));

@@ -4,7 +4,7 @@ use super::*;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 
-use super::rule::{normalise, rule};
+use super::rule::{normalize, rule};
 use crate::operator::{
     Controller,
     example::{MEMCACHED, ZONE, operator},
@@ -28,7 +28,7 @@ fn memcached_and_zone(namespaces: &str) -> Operator<'static> {
     operator(&format!("namespaces = {namespaces}\n{MEMCACHED}{ZONE}"))
 }
 
-/// With these keys in the table `[deployment]`.
+/// The memcached operator with these keys in the table `[deployment]`.
 fn deployed(settings: &str) -> Operator<'static> {
     operator(&format!("[deployment]\n{settings}\n{MEMCACHED}"))
 }
@@ -78,7 +78,7 @@ fn files(operator: &Operator<'_>) -> BTreeMap<String, String> {
     files.into_iter().collect()
 }
 
-/// The grace period of the pod, with these arguments, this variable, and perhaps a webhook.
+/// The grace period of the pod with these arguments, this SHUTDOWN_TIMEOUT, and perhaps a webhook.
 fn grace(args: &[&str], variable: Option<&str>, has_webhooks: bool) -> Value {
     let variable = variable.map(|it| format!("env.SHUTDOWN_TIMEOUT = \"{it}\""));
     let variable = variable.unwrap_or_default();
@@ -105,7 +105,7 @@ fn a_pod_has_the_time_that_it_needs_to_end() {
         (&["--shutdown-timeout=5s"], None, false, json!(null)),
         (&["--shutdown-timeout=5s"], None, true, json!(null)),
         (&["--renew-deadline=40s"], None, true, json!(70)),
-        // what the operator cannot read, and what is another flag
+        // values that the operator cannot parse, and another flag with the same prefix
         (&["--shutdown-timeout=long"], None, true, json!(40)),
         (&["--shutdown-timeout"], None, false, json!(null)),
         (
@@ -176,7 +176,7 @@ fn settings_point_to_their_values() {
     );
 }
 
-/// Snapshots lie with the others of this package, one a subject.
+/// Compares a text with the snapshot of this name in `tests/snapshots/`.
 fn snapshot(name: &str, text: &str) {
     insta::with_settings!({
         snapshot_path => "../../tests/snapshots/manifests",
@@ -236,7 +236,7 @@ fn listed_namespaces_get_roles_and_cluster_scoped_kinds_a_cluster_role() {
     assert!(files["manifests/samples/kustomization.yaml"].contains("namespace: blue"));
 }
 
-/// Kind, namespace and rules of each role, without bindings and bookkeeping.
+/// The rules of each role in a file, each with the namespace of the role.
 fn rules_of(text: &str) -> String {
     let mut lines = Vec::new();
     for document in text.split("\n---\n") {
@@ -296,7 +296,7 @@ fn permissions_follow_the_declarations() {
     let childless = rules(|it| it.owns.clear());
     assert!(!childless.contains("deployments"));
     let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
-    // objects of its own kind may still have the finalizer of an earlier release
+    // the rule then also has `patch`, because objects of its own kind may still have the finalizer of an earlier release
     assert!(!rules(|it| it.cleanup = false).contains(own));
     let named = rules(|it| {
         it.name = Some("memcacheds".to_owned());
@@ -339,8 +339,8 @@ fn equal_rules_become_one() {
         rule("", &["pods"], &["list"]),
         rule("", &["pods", "pods"], &["get", "list"]),
     ];
-    assert_eq!(normalise(twice), once);
-    assert_eq!(normalise(once.clone()), once);
+    assert_eq!(normalize(twice), once);
+    assert_eq!(normalize(once.clone()), once);
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn resources_with_the_same_verbs_share_a_rule_within_their_group() {
         rule("", &["pods"], &["list"]),
     ];
     assert_eq!(
-        normalise(rules),
+        normalize(rules),
         [
             rule("", &["configmaps", "secrets"], &["get"]),
             rule("", &["pods"], &["list"]),
@@ -368,10 +368,10 @@ fn a_rule_for_names_is_absorbed_by_the_rule_for_all() {
         ..rule("", &["secrets"], verbs)
     };
     assert_eq!(
-        normalise([named(&["get", "delete"]), rule("", &["secrets"], &["get"])]),
+        normalize([named(&["get", "delete"]), rule("", &["secrets"], &["get"])]),
         [named(&["delete"]), rule("", &["secrets"], &["get"])]
     );
-    assert_eq!(normalise([named(&["get"])]), [named(&["get"])]);
+    assert_eq!(normalize([named(&["get"])]), [named(&["get"])]);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
         ..PolicyRule::default()
     };
     assert_eq!(
-        normalise([url.clone(), rule("", &["pods"], &["get", "*"])]),
+        normalize([url.clone(), rule("", &["pods"], &["get", "*"])]),
         [rule("", &["pods"], &["*"]), url]
     );
 }
@@ -390,7 +390,7 @@ fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
 mod webhooks;
 
 #[test]
-fn replicas_have_a_budget_and_are_apart() {
+fn replicas_have_a_budget_and_prefer_different_nodes() {
     let of = |text| {
         manifests(&deployed(text))
             .objects

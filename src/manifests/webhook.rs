@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::certificate::inject;
+use super::certificate::ca_injection;
 use super::{NAME_LABEL, Namespaces, Object, Operator, ResourceType, Role};
 use crate::config::{
     Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, NOT_OF_THE_OPERATOR,
@@ -20,7 +20,7 @@ use crate::config::{
 };
 use crate::operator::{Admission, NamespaceSelection};
 
-/// The port of the webhooks. Deployment, Service and NetworkPolicy use its name.
+/// The name of the webhooks' port, by which the Service and the NetworkPolicy refer to it.
 pub(super) const PORT_NAME: &str = "webhook";
 pub const PORT: i32 = 9443;
 
@@ -105,7 +105,7 @@ fn configuration_metadata(operator: &Operator<'_>) -> ObjectMeta {
     ObjectMeta {
         annotations: operator
             .has_certificates(Certificates::CertManager)
-            .then(|| inject(operator)),
+            .then(|| ca_injection(operator)),
         ..operator.cluster_metadata()
     }
 }
@@ -155,8 +155,8 @@ impl Hook<'_> {
         }
     }
 
-    /// `validate.memcached.cache.example.com.memcached-operator`: unique in the cluster, and with at least the three labels that the API
-    /// server demands.
+    /// The name, such as `validate.memcached.cache.example.com.memcached-operator`: unique in the cluster, and with at least the three
+    /// labels that the API server requires.
     fn name(&self) -> String {
         let ResourceType { group, kind, .. } = &self.kind.resource;
         let (kind, operator) = (kind.to_lowercase(), &self.operator.config.name);
@@ -215,9 +215,8 @@ impl Hook<'_> {
         }
     }
 
-    /// The user's conditions, and one that lets every update of an object that is being deleted through, so that its finalizers can be
-    /// removed even if nothing serves the webhook. Other operations may have no old object, so the left side of `||` decides for
-    /// them.
+    /// The user's conditions, and one that excludes each update of an object that is being deleted, so that its finalizers can be removed
+    /// even if nothing serves the webhook. Other operations may have no `oldObject`, so the left side of `||` decides for them.
     fn conditions(&self) -> Vec<MatchCondition> {
         let own = MatchCondition {
             name: NOT_BEING_DELETED.to_owned(),
@@ -234,7 +233,8 @@ impl Hook<'_> {
         own.chain(conditions).collect()
     }
 
-    /// A condition that lets the requests for the operator's own objects through, which it needs to serve a webhook. No label selects them.
+    /// A condition that excludes the requests for the lease and the Secret that the operator needs to serve a webhook. They have no label
+    /// by which a selector could exclude them.
     ///
     /// A request has no name if the name is yet to be generated, or if it deletes all objects of a namespace. cert-manager first puts each
     /// key into a Secret with a generated name, which begins with that of the certificate.
@@ -259,7 +259,7 @@ impl Hook<'_> {
         })
     }
 
-    /// Whether it is called for objects in the operator's own namespace.
+    /// Whether the webhook may be called for objects in the operator's own namespace.
     fn covers_operator_namespace(&self) -> bool {
         let own = &self.operator.namespace;
         match (self.operator.selection, &self.operator.config.namespaces) {
@@ -269,8 +269,8 @@ impl Hook<'_> {
         }
     }
 
-    /// The user's selector, and the namespaces in which the webhook must not be called, because the operator or the cluster could not
-    /// start without it. Of the cluster-scoped kinds, only namespaces have labels that it could select.
+    /// The user's selector, limited to namespaces in which the webhook cannot prevent the operator or the cluster from starting. For
+    /// Namespaces, the API server matches their own labels; for other cluster-scoped kinds, it ignores the selector.
     fn namespace_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.namespace_selector.as_ref().map(label_selector);
         let ResourceType {
@@ -293,19 +293,27 @@ impl Hook<'_> {
             Namespaces::Own => (SelectorOperator::In, vec![own]),
             Namespaces::Listed(names) => (SelectorOperator::In, names.clone()),
         };
-        Some(with(selector, NAMESPACE_LABEL, operator, values))
+        Some(with_requirement(
+            selector,
+            NAMESPACE_LABEL,
+            operator,
+            values,
+        ))
     }
 
-    /// The user's selector. Where the webhook may get objects of the operator's own namespace, those that run the operator are excluded.
+    /// The user's selector. If the webhook may be called for objects in the operator's own namespace, those of the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
         let selector = self.webhook.object_selector.as_ref().map(label_selector);
-        if !(self.covers_operator_namespace() && self.kind.is_builtin() && self.kind.resource.namespaced) {
+        if !(self.covers_operator_namespace()
+            && self.kind.is_builtin()
+            && self.kind.resource.namespaced)
+        {
             return selector;
         }
-        // not `labels` of operator.toml: the Pods of users may have them, too
+        // not the labels of `operator.toml`, which the pods of users may have too
         let (key, name) = (NAME_LABEL, self.operator.config.name.clone());
         let operator = SelectorOperator::NotIn;
-        Some(with(selector, key, operator, vec![name]))
+        Some(with_requirement(selector, key, operator, vec![name]))
     }
 }
 
@@ -327,7 +335,7 @@ fn label_selector(selector: &Selector) -> LabelSelector {
 }
 
 /// A selector with one more requirement.
-fn with(
+fn with_requirement(
     selector: Option<LabelSelector>,
     key: &str,
     operator: SelectorOperator,

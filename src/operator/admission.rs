@@ -20,7 +20,7 @@ pub struct Admission {
     pub module: String,
     /// The kind, in the version in which the webhooks get its objects.
     pub resource: ResourceType,
-    /// That kind, if the project defines it.
+    /// The same kind, if the project defines it.
     pub kind: Option<KindId>,
     /// The module of the kind's types in `src/api/`, if the project defines the kind.
     pub api_module: Option<String>,
@@ -84,7 +84,7 @@ impl Admission {
         format!("src/webhooks/{}.rs", self.module)
     }
 
-    /// What reports call it: `KIND.GROUP`, or the kind as in its table.
+    /// The name in reports: `KIND.GROUP`, or the kind as in its table.
     pub fn subject(&self) -> String {
         match self.kind {
             Some(_) => format!("{}.{}", self.resource.kind, self.resource.group),
@@ -220,8 +220,8 @@ fn of_kind(kind: &DefinedKind<'_>, version: &Version) -> Admission {
     }
 }
 
-/// The version in which webhooks get the objects of a kind: the storage version, or else the first of its `versions` that is served. The API
-/// server converts requests in other versions.
+/// The version in which webhooks get the objects of a kind: the storage version, or else the first of its `versions` that is served. The
+/// API server converts requests in other versions.
 fn admitted_version<'a>(kind: &Kind, api: &'a Api) -> Option<&'a Version> {
     let is_usable = |version: &&Version| version.served && kind.versions.contains(&version.name);
     Some(api.storage_version()).filter(is_usable).or_else(|| {

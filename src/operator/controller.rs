@@ -12,19 +12,19 @@ use crate::{
     scaffold::Scaffold,
 };
 
-/// The verbs of watches, which transfer only metadata; `reads` declares other reads.
+/// The verbs on the kinds of `watches`. A watch transfers only metadata; whole objects are read with the verbs of `reads`.
 pub const WATCHED: &[&str] = &["list", "watch"];
 
 /// A controller: what is reconciled, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Controller {
-    /// Its name, if it has a `[[controller]]`. That of a `[[kind]]` has none.
+    /// The name, if a `[[controller]]` describes it. The controller of a `[[kind]]` has no name.
     pub name: Option<String>,
     /// The module of its file.
     pub module: String,
     /// The kind that it reconciles, in the version that it watches.
     pub resource: ResourceType,
-    /// That kind, if the project defines it.
+    /// The same kind, if the project defines it.
     pub kind: Option<KindId>,
     /// The module of the kind's types in `src/api/`, if the project defines the kind.
     pub api_module: Option<String>,
@@ -40,14 +40,14 @@ pub struct Controller {
     /// The kinds whose objects may remain after a deletion.
     pub keeps: Vec<Related>,
     pub sample_fails: Option<String>,
-    /// The permissions besides those that follow from the lists above.
+    /// The permissions in addition to those that follow from the lists above.
     pub rules: Vec<Rule>,
 }
 
 /// A kind that a controller names beside the one that it reconciles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Related {
-    /// As in `operator.toml`.
+    /// The kind as it is written in `operator.toml`.
     pub entry: String,
     pub resource: ResourceType,
     /// The verbs that its objects need.
@@ -63,12 +63,12 @@ pub struct Child {
 }
 
 impl Controller {
-    /// Whether the operator owns the kind, too, so that the controller is that of its `[[kind]]`.
+    /// Whether a `[[kind]]` describes the controller, so that the operator owns the kind, too.
     pub fn is_own(&self) -> bool {
         self.name.is_none()
     }
 
-    /// What reports call it: its name, or `KIND.GROUP`.
+    /// The name in reports: its own, or `KIND.GROUP`.
     pub fn subject(&self) -> String {
         self.name
             .clone()
@@ -80,7 +80,7 @@ impl Controller {
         format!("src/controllers/{}.rs", self.module)
     }
 
-    /// The finalizer that the runtime takes for its own, for an operator of this name.
+    /// The finalizer that the runtime uses for this controller in an operator of this name.
     pub fn finalizer(&self, operator: &str) -> String {
         match &self.name {
             None => format!("{}/{operator}", self.resource.group),
@@ -88,8 +88,8 @@ impl Controller {
         }
     }
 
-    /// The kinds of whose objects it makes requests, each with the key that names it. Its permissions, what OLM requires and what the tests
-    /// check follow from them.
+    /// The kinds whose objects it requests, each with the key that lists the kind. The permissions of the operator, the requirements of the
+    /// OLM bundle, and the checks of the generated tests follow from these kinds.
     pub fn requested(&self) -> impl Iterator<Item = (&'static str, &Related)> {
         let children = self.owns.iter().map(|child| ("owns", &child.related));
         let watched = self.watches.iter().map(|watched| ("watches", watched));
@@ -127,7 +127,7 @@ pub(super) fn type_path(api_module: Option<&str>, resource: &ResourceType) -> St
     }
 }
 
-/// All controllers: those of the kinds, in their order, then those with a name.
+/// Resolves all controllers: first those of the kinds, in the order of the kinds, then those with a name.
 pub(super) fn all(
     config: &Config,
     kinds: &[DefinedKind<'_>],
@@ -170,6 +170,7 @@ pub(super) fn all(
     controllers
 }
 
+/// The controller of a `[[kind]]`, which reconciles the storage version.
 fn of_kind(
     kind: &DefinedKind<'_>,
     scaffold: &'static Scaffold,
@@ -203,6 +204,7 @@ fn of_kind(
     }
 }
 
+/// The controller of a `[[controller]]`, which reconciles the version that its table names.
 fn of_name(
     named: &NamedController,
     resource: ResourceType,
@@ -247,6 +249,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Resolves all lists of a table. If the scaffold `prunes` children, the operator may delete them.
     fn lists(
         &mut self,
         owns: &[Owned],
@@ -283,11 +286,12 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves the kinds of a list without options, all with the same verbs.
     fn plain(&mut self, key: &str, names: &[String], verbs: &[&'static str]) -> Vec<Related> {
         self.related(key, names.iter().map(|name| (name.clone(), verbs.to_vec())))
     }
 
-    /// The kinds of a list. Those that are not found are reported.
+    /// Resolves the kinds of a list, and reports those that are not found.
     fn related(
         &mut self,
         key: &str,

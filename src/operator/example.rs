@@ -1,4 +1,4 @@
-//! Small operators for the tests of what is made from an operator.
+//! Small operators for the tests of code that takes one, such as `manifests` and `package`.
 
 use super::{Operator, resolve};
 use crate::{
@@ -30,7 +30,7 @@ owns = ["v1/ConfigMap"]
 reads = [{ kind = "v1/Node", verbs = ["get", "list"] }]
 "#;
 
-/// The operator of an `operator.toml`, of which `text` is what follows the keys that every project has.
+/// Resolves the operator of an `operator.toml`, in which `text` follows the keys that every project has.
 pub fn operator(text: &str) -> Operator<'static> {
     let text = format!(
         "format = 1\nname = \"memcached-operator\"\nruntime = {{ path = \"..\" }}\ntool = \"0.1.0\"\n\
@@ -38,7 +38,7 @@ pub fn operator(text: &str) -> Operator<'static> {
     );
     let config = ConfigFile::read(&text).unwrap().config;
     let crds: Vec<Api> = config.kinds.iter().map(crd).collect();
-    // tests change it, but outlive neither
+    // leaked, because the operator borrows both, and the process of the tests ends soon
     resolve(Box::leak(Box::new(config)), crds.leak()).unwrap()
 }
 

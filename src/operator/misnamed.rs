@@ -21,11 +21,12 @@ pub struct Misnamed {
 struct Group<'a> {
     /// The plurals, by the lowercase name of the kind.
     plurals: BTreeMap<String, &'a str>,
-    /// Whether the list is complete; it is not for a group that also has kinds outside of the project.
+    /// Whether all kinds of the group are known, because it is built in. Other groups may have kinds outside of the project.
     is_whole: bool,
 }
 
-/// A word is reported only if the intended one is obvious, because there are kinds that this tool does not know.
+/// Finds the misspelled words of a rule. One is reported only if the intended word is obvious, because a cluster may have kinds that this
+/// tool does not know.
 pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
     let mut misnamed = misnamed_resources(&rule.api_groups, &rule.resources, apis);
     for (index, verb) in rule.verbs.iter().enumerate() {
@@ -41,6 +42,7 @@ pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
     misnamed
 }
 
+/// Finds the misspelled groups and resources of a rule. Resources are checked only if all groups are known.
 fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> Vec<Misnamed> {
     let known = known(apis);
     let mut misnamed = vec![];
@@ -114,6 +116,7 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
     misnamed
 }
 
+/// The groups of the built-in kinds and of the CRDs of the project, by name.
 fn known(apis: &[Api]) -> BTreeMap<&str, Group<'_>> {
     let mut known: BTreeMap<&str, Group<'_>> = BTreeMap::new();
     for (group, _, kind, plural, _) in &BUILTIN {
@@ -129,7 +132,7 @@ fn known(apis: &[Api]) -> BTreeMap<&str, Group<'_>> {
     known
 }
 
-/// Without the subresource: `pods` of `pods/log`.
+/// The resource without its subresource: `pods` of `pods/log`.
 fn plural(resource: &str) -> &str {
     resource.split_once('/').map_or(resource, |(name, _)| name)
 }
@@ -157,7 +160,7 @@ fn is_near(known: &str, word: &str) -> bool {
     strsim::osa_distance(known, word) <= most
 }
 
-/// The verbs of requests, and those that RBAC asks for itself
+/// The verbs of requests, and those that the API server checks in addition
 /// (<https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb>).
 const VERBS: [&str; 15] = [
     "*",
@@ -179,7 +182,7 @@ const VERBS: [&str; 15] = [
 
 /// The intended verb; `None` for a known verb, and for a word that may be a custom verb.
 fn near_verb(verb: &str) -> Option<&'static str> {
-    // those of constrained impersonation, such as `impersonate:user-info`, and others with a prefix
+    // a verb with a prefix, such as `impersonate:user-info` of constrained impersonation, is not compared
     if VERBS.contains(&verb) || verb.contains(':') {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The operator that `operator.toml` and the CRDs describe: kinds, controllers and webhooks by the names of the cluster. No I/O.
 //!
-//! [`resolve`] makes it from both, and reports all that does not fit together. What follows relies on it: nothing after it can fail because
-//! of a name in `operator.toml`.
+//! [`resolve`] creates it from both, and reports all names that do not fit together. No later stage can fail because of a name in
+//! `operator.toml`.
 
 mod admission;
 mod builtin;
@@ -34,7 +34,7 @@ use crate::{
 /// An operator. All objects that run it have its name.
 #[derive(Clone, Debug)]
 pub struct Operator<'a> {
-    /// Its settings. A package may change some of them for its users to choose.
+    /// The settings. A package changes some of them, such as namespaces that its users choose.
     pub config: Cow<'a, Config>,
     /// The namespace that it runs in.
     pub namespace: String,
@@ -42,7 +42,7 @@ pub struct Operator<'a> {
     pub selection: NamespaceSelection,
     /// The kinds that the project defines.
     pub kinds: Vec<DefinedKind<'a>>,
-    /// Those of the kinds, in their order, then those with a name.
+    /// The controllers of the kinds, in the order of the kinds, then the controllers with a name.
     pub controllers: Vec<Controller>,
     /// The kinds that have admission webhooks: those that the project defines, in their order, then the others.
     pub admissions: Vec<Admission>,
@@ -51,9 +51,9 @@ pub struct Operator<'a> {
 /// Who chooses the namespaces for which the API server calls the webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceSelection {
-    /// Our configurations.
+    /// The manifests, in the webhook configurations.
     Manifests,
-    /// The package that installs the operator, at installation.
+    /// The package of the operator when it is installed: a value of the Helm chart, or OLM.
     Package,
 }
 
@@ -63,7 +63,7 @@ pub struct DefinedKind<'a> {
     pub id: KindId,
     pub table: &'a Kind,
     pub crd: &'a Api,
-    /// What the operator converts; `None` if it converts nothing.
+    /// The conversions between its versions; `None` if the operator converts nothing.
     pub conversions: Option<Conversions<'a>>,
 }
 
@@ -71,7 +71,7 @@ pub struct DefinedKind<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId(pub usize);
 
-/// What a diagnostic is about.
+/// The subject of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     Operator,
@@ -150,7 +150,7 @@ impl Operator<'_> {
             .find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
     }
 
-    /// What reports call a subject: `KIND.GROUP`, or the name of the operator.
+    /// The name of a subject in reports: `KIND.GROUP`, or the name of the operator.
     pub fn name_of(&self, subject: Subject) -> String {
         match subject {
             Subject::Operator => self.config.name.clone(),

@@ -8,10 +8,10 @@ use crate::{
     crd::Api,
 };
 
-/// Resolves all names of `operator.toml`; `crds` are those of its kinds, in their order.
+/// Resolves all names in `operator.toml`; `crds` has the CRD of each `[[kind]]`, in the same order.
 ///
 /// # Errors
-/// All mistakes: first those of the kinds, in their order, then those of the controllers, of the webhooks, and of the packages.
+/// All mistakes: first in the kinds, in their order, then in the controllers, in the webhooks, and in the packaging.
 pub fn resolve<'a>(config: &'a Config, crds: &'a [Api]) -> Result<Operator<'a>, Vec<ConfigError>> {
     let mut errors = vec![];
     let mut kinds = vec![];

@@ -61,7 +61,7 @@ impl ResourceType {
             || !is_version
             || is_core
         {
-            // GROUP/KIND
+            // in GROUP/KIND, the group is at the place of the version
             let near = match of_group(version, kind, apis) {
                 near if near.is_empty() => of_kind(kind, apis),
                 near => near,
@@ -157,7 +157,7 @@ impl ResourceType {
     }
 }
 
-/// As in `operator.toml`: `GROUP/VERSION/KIND`, or `VERSION/KIND` for the core group.
+/// Formats the kind as in `operator.toml`: `GROUP/VERSION/KIND`, or `VERSION/KIND` for the core group.
 impl fmt::Display for ResourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.group.is_empty() {

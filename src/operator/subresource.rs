@@ -8,8 +8,9 @@ use crate::crd::Version;
 pub enum Subresource {
     /// Its requests have whole objects of the kind.
     OfKind,
-    /// Its requests have objects of another kind; with the subresources that have those of the kind.
+    /// Its requests have objects of another kind. The list has the subresources with objects of the kind itself.
     OtherType(Vec<String>),
+    /// The kind has no such subresource. The list is the same.
     Unknown(Vec<String>),
 }
 
@@ -97,7 +98,7 @@ const WITHOUT_STATUS: [(&str, &str); 33] = [
     ("storage.k8s.io", "volumeattributesclasses"),
 ];
 
-/// Looks up a subresource of a kind; `version` is that of its CRD, if it has one.
+/// Looks up a subresource of a kind. `version` is the version of its CRD; `None` for a built-in kind.
 pub fn subresource(resource: &ResourceType, version: Option<&Version>, name: &str) -> Subresource {
     let of = |table: &[(&str, &str, &'static [&'static str])]| {
         let row = table

@@ -6,7 +6,7 @@ use crate::crd::Api;
 /// Group, version and name of a kind.
 type Candidate<'a> = (&'a str, &'a str, &'a str);
 
-/// The built-in kinds, and those of the project.
+/// The kinds of the project, and the built-in ones.
 fn candidates(apis: &[Api]) -> Vec<Candidate<'_>> {
     let own = apis.iter().map(|api| {
         let version = api.storage_version().name.as_str();
@@ -26,7 +26,7 @@ pub fn of_group(group: &str, kind: &str, apis: &[Api]) -> Vec<String> {
     let (in_group, mut others): (Vec<Candidate<'_>>, Vec<_>) =
         candidates(apis).into_iter().partition(|it| it.0 == group);
     let near = best(&in_group, kind);
-    // a group of somebody's own may have a kind of that name
+    // a group outside of Kubernetes may have any kind
     let is_own = group.contains('.') && !group.ends_with(".k8s.io");
     if !near.is_empty() || is_own {
         return near;
@@ -35,12 +35,13 @@ pub fn of_group(group: &str, kind: &str, apis: &[Api]) -> Vec<String> {
     best(&others, kind)
 }
 
-/// All kinds of a built-in group; none of another group.
+/// All kinds of a built-in group; empty for another group.
 pub fn whole_group(group: &str) -> Vec<String> {
     let of_group = BUILTIN.iter().filter(|it| it.0 == group);
     of_group.map(|it| written(&(it.0, it.1, it.2))).collect()
 }
 
+/// The candidates with the name that is most similar to `kind`; none if no name is similar enough.
 fn best(candidates: &[Candidate<'_>], kind: &str) -> Vec<String> {
     let likeness = |name: &str| {
         if name == kind {
@@ -57,7 +58,7 @@ fn best(candidates: &[Candidate<'_>], kind: &str) -> Vec<String> {
     candidates.iter().filter(is_best).map(written).collect()
 }
 
-/// As in `operator.toml`.
+/// Formats a kind as in `operator.toml`.
 pub fn written((group, version, kind): &Candidate<'_>) -> String {
     match *group {
         "" => format!("{version}/{kind}"),

@@ -9,7 +9,7 @@ use crate::{
     crd::{Api, Version},
 };
 
-/// Adds the fields of a version that a rename makes of the sensitive fields of another.
+/// Adds the fields of the version `other` that a rename creates from sensitive fields of `version`.
 fn carry<'a>(
     sensitive: &mut Vec<(&'a str, Path)>,
     rename: &Rename,
@@ -38,7 +38,7 @@ fn carry<'a>(
 pub struct Conversions<'a> {
     pub hub: &'a Version,
     pub spokes: Vec<Spoke<'a>>,
-    /// The fields whose values are never kept, each with its version.
+    /// The fields whose values are never kept in an annotation, each with its version.
     pub sensitive: Vec<(&'a str, Path)>,
 }
 
@@ -164,7 +164,7 @@ pub(super) fn conversions<'a>(
     }
     let all: Vec<&Version> = spokes.iter().map(|it| it.version).chain([hub]).collect();
     let mut sensitive = declared.sensitive(&all, hub)?;
-    // first all that the hub has, also from one version for another
+    // first from all spokes to the hub, then back: so a field that is sensitive in one spoke is sensitive in the others, too
     for end in [End::Hub, End::Spoke] {
         for (version, renames) in &renamed {
             let (of_spoke, of_hub) = (
@@ -201,7 +201,7 @@ pub(super) fn conversions<'a>(
     }))
 }
 
-/// What the table of a kind says about its conversions, and the CRD that it is about.
+/// The table of a kind, which declares its conversions, and its CRD.
 struct Declared<'a> {
     id: KindId,
     kind: &'a Kind,
@@ -218,7 +218,7 @@ impl<'a> Declared<'a> {
         versions.map(|version| version.name.clone()).collect()
     }
 
-    /// Without a hub, there is nothing to declare.
+    /// The result for a kind without a hub: no conversions, and an error if a key needs one.
     fn without_hub(&self) -> Result<Option<Conversions<'a>>, ConfigError> {
         let keys = [
             ("renames", !self.kind.renames.is_empty()),
@@ -243,6 +243,7 @@ impl<'a> Declared<'a> {
         })
     }
 
+    /// Checks the renames except for their paths: the version, and that no side is empty.
     fn check_renames(&self, hub: &Version) -> Result<(), ConfigError> {
         for (index, renamed) in self.kind.renames.iter().enumerate() {
             let keys = |key: &'static str| ["renames".into(), index.into(), key.into()];
@@ -287,7 +288,7 @@ impl<'a> Declared<'a> {
         })
     }
 
-    /// The declared fields whose values are never kept, in each version that has them.
+    /// The fields of the key `sensitive`, in each version that has them.
     fn sensitive(
         &self,
         all: &[&'a Version],
@@ -301,7 +302,7 @@ impl<'a> Declared<'a> {
             };
             let mut found: Vec<_> = all.iter().filter_map(|it| resolve(it).ok()).collect();
             if found.is_empty() {
-                // as a path of the hub, which is the one that all have
+                // no version has the field, so it is reported for the hub
                 let keys = ["sensitive".into(), index.into()];
                 found.push(resolve(hub).map_err(|error| self.failed(error.into(), &keys))?);
             }

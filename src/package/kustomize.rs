@@ -50,7 +50,7 @@ pub fn files(
     if !crds.is_empty() {
         base.insert(0, "../crds".into());
     }
-    // A sample is of use only where the operator looks.
+    // The operator reconciles only samples in a namespace that it watches.
     let watched = match &operator.config.namespaces {
         Namespaces::All => None,
         Namespaces::Own => Some(operator.namespace.as_str()),
@@ -61,7 +61,7 @@ pub fn files(
         ("manifests", None, base),
         ("manifests/samples", watched, samples),
     ] {
-        // kustomize refuses one that lists nothing
+        // kustomize refuses a kustomization without resources
         if !resources.is_empty() {
             let path = format!("{folder}/kustomization.yaml");
             let mut value = kustomization(namespace, &resources);

@@ -1,8 +1,8 @@
-//! A bundle for the Operator Lifecycle Manager in `bundle/`: a ClusterServiceVersion with the Deployment and the permissions of the operator, its
-//! CRDs, and the other objects that OLM installs; and a template of a catalog.
+//! A bundle for the Operator Lifecycle Manager in `bundle/`: a ClusterServiceVersion with the Deployment and the permissions of the
+//! operator, its CRDs, and the other objects that OLM installs; and a template of a catalog.
 //!
-//! They are made from the same objects as the kustomize base. OLM itself makes the service account, the roles, the configurations of the
-//! webhooks, and their certificates, so the operator makes none.
+//! The files are made from the same objects as the kustomize base. OLM itself creates the service account, the roles, the configurations of
+//! the webhooks, and their certificates, so the operator creates no certificates.
 //! <https://olm.operatorframework.io/docs/tasks/creating-operator-bundle/>
 
 mod descriptor;
@@ -64,7 +64,7 @@ pub fn files(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<(String, Own
             _ => continue,
         };
         let mut value = value.clone();
-        // that of the subscription
+        // OLM sets the namespace of the subscription
         if let Some(metadata) = value["metadata"].as_object_mut() {
             metadata.shift_remove("namespace");
         }
@@ -87,8 +87,7 @@ pub fn files(operator: &Operator<'_>, kinds: &[OwnKind<'_>]) -> Vec<(String, Own
     files
 }
 
-/// The operator with the certificates that OLM mounts and webhooks whose namespaces OLM chooses, and without a conversion in its CRDs, which
-/// OLM adds.
+/// The operator as OLM installs it: with certificates that OLM mounts, and with webhooks whose namespaces OLM selects.
 fn installed<'a>(operator: &Operator<'a>) -> Operator<'a> {
     let mut operator = operator.clone();
     operator.config.to_mut().certificates = Certificates::CertManager;
@@ -96,7 +95,7 @@ fn installed<'a>(operator: &Operator<'a>) -> Operator<'a> {
     operator
 }
 
-/// What the bundle is: <https://github.com/operator-framework/operator-registry/blob/master/docs/design/operator-bundle.md>
+/// The annotations that describe the bundle: <https://github.com/operator-framework/operator-registry/blob/master/docs/design/operator-bundle.md>
 fn annotations(name: &str) -> Value {
     let bundle = "operators.operatorframework.io.bundle";
     json!({
@@ -120,7 +119,7 @@ fn dockerfile(name: &str) -> String {
     text + "\nCOPY manifests /manifests/\nCOPY metadata /metadata/\n"
 }
 
-/// A template for `opm alpha render-template semver`, which makes the upgrades between the bundles from their versions.
+/// A template for `opm alpha render-template semver`, which derives the upgrades between the bundles from their versions.
 fn catalog(bundle: &str) -> String {
     format!(
         "# The bundles of the catalog: add that of each release. Made once; it is yours.\n\

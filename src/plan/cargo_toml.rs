@@ -14,12 +14,12 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, String> {
     };
     let merged = |side: Side| {
         let mut merged = present.clone();
-        let clean = tables(old.as_table(), merged.as_table_mut(), new.as_table(), side);
+        let clean = merge_tables(old.as_table(), merged.as_table_mut(), new.as_table(), side);
         (merged.to_string(), clean)
     };
     match merged(Side::Ours) {
         (text, true) => Ok(text),
-        // three texts that differ in the keys of the conflict alone, so that the markers stand around these
+        // the three texts differ only in the keys of the conflict, so that the markers surround only these
         (text, false) => {
             let (base, theirs) = (merged(Side::Base).0, merged(Side::Theirs).0);
             Err(diffy::merge(&base, &text, &theirs).unwrap_or_else(|marked| marked))
@@ -35,8 +35,8 @@ enum Side {
     Theirs,
 }
 
-/// Whether all changes could be applied.
-fn tables(
+/// Merges two tables key by key. Returns whether all changes could be applied.
+fn merge_tables(
     base: &dyn TableLike,
     ours: &mut dyn TableLike,
     theirs: &dyn TableLike,
@@ -60,9 +60,9 @@ fn tables(
         }
         let empty = toml_edit::Table::new();
         let before: &dyn TableLike = old.and_then(Item::as_table_like).unwrap_or(&empty);
-        // also where the user changed nothing but comments
+        // even if the user changed only comments, which are kept in this way
         if let (Some(present), Some(new)) = (present.as_table_like_mut(), new.as_table_like()) {
-            clean &= tables(before, present, new, side);
+            clean &= merge_tables(before, present, new, side);
             continue;
         }
         if let Some(old) = old
@@ -85,14 +85,14 @@ fn tables(
             }
         }
     }
-    let gone: Vec<String> = base
+    let removed: Vec<String> = base
         .iter()
         .filter(|(key, _)| theirs.get(key).is_none())
         .filter(|(key, old)| ours.get(key).is_some_and(|present| equal(old, present)))
         .map(|(key, _)| key.to_owned())
         .collect();
-    for key in gone {
-        // a comment of the user's would go with it
+    for key in removed {
+        // the user's comments would be removed with the key
         let is_free = comments(ours, &key).is_subset(&comments(base, &key));
         clean &= is_free;
         match side {
@@ -111,8 +111,8 @@ fn tables(
     clean
 }
 
-/// Adds the features of a dependency that are new to those that the user has, and removes those that are gone. Their order has no meaning,
-/// so both sides may have changed the list. Returns whether it could.
+/// Adds the features of a dependency that the tool added, and removes those that it removed. Their order has no meaning, so both sides may
+/// have changed the list. Returns false if the lists cannot be merged.
 fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
     let names = |item: Option<&Item>| -> Vec<String> {
         item.and_then(Item::as_array)
@@ -123,7 +123,7 @@ fn add_features(old: Option<&Item>, present: &mut Item, new: &Item) -> bool {
             .collect()
     };
     let (before, after) = (names(old), names(Some(new)));
-    // where a comment stands among the features, the user decides
+    // if there are comments among the features, the user decides
     let is_list = old.is_none_or(Item::is_array) && new.is_array();
     let is_list = is_list && comments_within(present).is_empty();
     let Some(list) = present.as_array_mut().filter(|_| is_list) else {
@@ -299,7 +299,7 @@ mod tests {
         let theirs = BASE.replace("kube = \"5\"", "kube = \"6\"");
         let expected = ours.replace("kube = \"5\"", "kube = \"6\"");
         assert_eq!(merged(&ours, &theirs), Some(expected));
-        // nor with the key that goes
+        // nor with a key that is removed
         let theirs = BASE.replace("kube = \"5\"\n", "");
         let marked = merge(BASE, &ours, &theirs).unwrap_err();
         assert!(

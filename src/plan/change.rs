@@ -24,7 +24,7 @@ pub struct Change {
     pub before: Option<String>,
     /// The new content; `None` if the file is removed.
     pub after: Option<String>,
-    /// The owner; `None` for the config, the lock and the bases.
+    /// The owner; `None` for the config, the CRDs, the lock and the bases.
     pub owner: Option<Owner>,
 }
 
@@ -77,7 +77,7 @@ pub enum Note {
     Marked(String),
     /// The file existed before the tool generated it, and is kept.
     Present(String),
-    /// As `Present`, of a file that the user owns from the start.
+    /// Like `Present`, for a file that is not the tool's once it is written.
     Used(String),
 }
 
@@ -114,8 +114,8 @@ impl Plan {
     }
 
     /// Adds the files that both users and commands edit, the config and the CRDs, as `(path, text)`, and the paths of those to remove.
-    pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
-        let gone = gone.iter().filter_map(|path| {
+    pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, removed: &[String]) {
+        let removed = removed.iter().filter_map(|path| {
             Some(Change {
                 path: path.clone(),
                 action: Action::Remove,
@@ -124,12 +124,12 @@ impl Plan {
                 owner: None,
             })
         });
-        self.changes.extend(gone);
+        self.changes.extend(removed);
         for (path, text) in sources {
             let before = ours.get(&path);
-            // as git or an editor has it: the reader forgets both
+            // with the line endings and the byte order mark of the file, which the parsed config or CRD does not have
             let text = match before {
-                Some(before) => like(before, text),
+                Some(before) => with_line_endings_of(before, text),
                 None => text,
             };
             if before != Some(&text) {
@@ -152,7 +152,7 @@ impl Plan {
 }
 
 /// Converts the text to the line endings and the byte order mark of another.
-pub fn like(other: &str, text: String) -> String {
+pub fn with_line_endings_of(other: &str, text: String) -> String {
     let text = if other.contains("\r\n") && !text.contains('\r') {
         text.replace('\n', "\r\n")
     } else {

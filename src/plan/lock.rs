@@ -44,14 +44,14 @@ pub struct Entry {
     pub declined: Option<String>,
 }
 
-/// A controller, as the plan left it that changed the lock last.
+/// A controller, as it was when the lock was last changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerEntry {
     /// The group and the kind of its objects.
     pub group: String,
     pub kind: String,
-    /// The finalizer that the runtime takes for its own.
+    /// The default finalizer, whose name follows from those of the operator and the controller.
     pub conventional: String,
     /// The finalizer of its code, if it has one; `FINALIZER` if the value of the constant is not a literal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub enum Owner {
     User,
 }
 
-/// The reason why `operator.lock` is invalid.
+/// The reason why `operator.lock` cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LockError {
     #[error("operator.lock can't be read: {0}")]
@@ -117,6 +117,7 @@ impl Default for Lock {
 }
 
 impl Lock {
+    /// Parses `operator.lock`, and checks its format and its paths.
     pub fn read(text: &str) -> Result<Self, LockError> {
         #[derive(Deserialize)]
         struct Format {
@@ -210,7 +211,7 @@ impl Entry {
         }
     }
 
-    /// Whether the user took the file over, whose generated version has another owner.
+    /// Whether the user took over a file that the tool generates.
     pub fn is_adopted(&self) -> bool {
         self.declined.is_some()
     }

@@ -2,7 +2,7 @@
 
 use super::lock::{Entry, Lock, Owner};
 use super::{
-    change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
+    change::{Action, Cause, Change, Conflict, Note, Plan, diff, with_line_endings_of},
     merge::{Merge, same},
     resolve::Resolution,
     tree::{BASE, File, LOCK, Ours, Tree},
@@ -34,7 +34,7 @@ pub fn plan(
     let mut removed: Vec<_> = lock.files.iter().collect();
     removed.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
     for (path, file) in theirs.0.into_iter().filter(|(path, _)| only(path)) {
-        planner.file(&path, file);
+        planner.plan_file(&path, file);
     }
     for (path, entry) in removed {
         planner.no_longer_generated(path, entry);
@@ -42,8 +42,8 @@ pub fn plan(
     planner.finish()
 }
 
-/// The tool's own records, which cannot be adopted.
-const MEMORY: &str = ".operator/";
+/// The folder of the tool's own records, which cannot be adopted.
+const RECORDS: &str = ".operator/";
 
 struct Planner<'a> {
     lock: &'a Lock,
@@ -55,7 +55,8 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn file(&mut self, path: &str, file: File) {
+    /// Plans a generated file, by its owner and the user's decisions.
+    fn plan_file(&mut self, path: &str, file: File) {
         let File {
             owner,
             text: theirs,
@@ -63,9 +64,9 @@ impl Planner<'_> {
         } = file;
         let is_there = self.ours.get(path).is_some();
         let is_adopted = owner != Owner::User
-            && !path.starts_with(MEMORY)
+            && !path.starts_with(RECORDS)
             && (self.lock.files.get(path)).is_some_and(|entry| entry.owner == Owner::User);
-        // a folder's name alone takes nothing from the user
+        // `--reset` of a folder does not replace files that belong to the user
         let resets = match (owner, is_adopted) {
             (Owner::User, _) => self.resolution.resets(path) && !is_there,
             (_, true) => self.resolution.resets_itself(path),
@@ -75,20 +76,21 @@ impl Planner<'_> {
             return self.reset(path, owner, theirs);
         }
         if is_adopted {
-            return self.adopted(path, &theirs);
+            return self.check_adopted(path, &theirs);
         }
-        let is_memory = path.starts_with(MEMORY);
-        if owner != Owner::User && is_there && !is_memory && self.resolution.adopts(path) {
+        let is_record = path.starts_with(RECORDS);
+        if owner != Owner::User && is_there && !is_record && self.resolution.adopts(path) {
             return self.adopt(path, &theirs);
         }
         match owner {
-            Owner::Tool => self.tool(path, theirs),
-            Owner::Merged => self.merged(path, Merge::Lines, theirs),
-            Owner::Keys => self.merged(path, Merge::Keys, theirs),
-            Owner::User => self.user(path, theirs, is_skeleton),
+            Owner::Tool => self.plan_tool_file(path, theirs),
+            Owner::Merged => self.plan_merged_file(path, Merge::Lines, theirs),
+            Owner::Keys => self.plan_merged_file(path, Merge::Keys, theirs),
+            Owner::User => self.plan_user_file(path, theirs, is_skeleton),
         }
     }
 
+    /// Replaces a file with its generated text, and records it as new.
     fn reset(&mut self, path: &str, owner: Owner, theirs: String) {
         match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => {}
@@ -104,10 +106,11 @@ impl Planner<'_> {
         }
         self.record(path, owner, &theirs);
         if let Owner::Merged | Owner::Keys = owner {
-            self.base(path, Some(theirs));
+            self.record_base(path, Some(theirs));
         }
     }
 
+    /// Gives a file to the user.
     fn adopt(&mut self, path: &str, theirs: &str) {
         if let Some(ours) = self.ours.get(path)
             && is_marked(ours)
@@ -116,12 +119,12 @@ impl Planner<'_> {
         }
         let entry = Entry::adopted(Some(theirs));
         self.new_lock.files.insert(path.into(), entry);
-        self.base(path, None);
+        self.record_base(path, None);
         self.plan.notes.push(Note::Adopted(path.into()));
     }
 
     /// Checks an adopted file, whose generated version may have changed.
-    fn adopted(&mut self, path: &str, theirs: &str) {
+    fn check_adopted(&mut self, path: &str, theirs: &str) {
         if self.ours.get(path).is_none() {
             return;
         }
@@ -134,7 +137,8 @@ impl Planner<'_> {
         self.new_lock.files.insert(path.into(), entry);
     }
 
-    fn tool(&mut self, path: &str, theirs: String) {
+    /// Plans a file that the tool replaces, unless somebody edited it.
+    fn plan_tool_file(&mut self, path: &str, theirs: String) {
         let action = match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => None,
             Some(ours) if self.lock.is_pristine(path, ours) => Some(Action::Update),
@@ -145,7 +149,7 @@ impl Planner<'_> {
             None => match self.lock.files.get(path) {
                 None => Some(Action::Create),
                 // the tool's records do not belong to the user
-                Some(_) if path.starts_with(MEMORY) => Some(Action::Create),
+                Some(_) if path.starts_with(RECORDS) => Some(Action::Create),
                 Some(_) => return self.stays_deleted(path, Owner::Tool, &theirs),
             },
         };
@@ -155,12 +159,13 @@ impl Planner<'_> {
         }
     }
 
-    fn merged(&mut self, path: &str, merge: Merge, theirs: String) {
+    /// Plans a file that is merged: `base` is the text that was generated last.
+    fn plan_merged_file(&mut self, path: &str, merge: Merge, theirs: String) {
         let owner = merge.owner();
         let is_known = self.lock.files.contains_key(path);
-        // a file that was the tool's, and untouched, is its own base
+        // a file that used to be the tool's has no base; if nobody edited it, it is its own base
         let pristine = |ours: &&str| self.lock.is_pristine(path, ours);
-        // a base that was edited, as by a replacement in all files, is none
+        // an edited base, for example by a search and replace in all files, is not used
         let base = self.ours.base(path).filter(pristine);
         let base = base.or_else(|| self.ours.get(path).filter(pristine));
         match (self.ours.get(path), base) {
@@ -168,10 +173,10 @@ impl Planner<'_> {
                 return self.conflict(path, Cause::Unresolved, Some(ours));
             }
             (Some(ours), _) if same(ours, &theirs) => {}
-            // Invariant: a file that the user removed stays away.
+            // Invariant: a file that the user deleted is not created again.
             (None, _) if is_known => {
                 self.stays_deleted(path, owner, &theirs);
-                return self.base(path, Some(theirs));
+                return self.record_base(path, Some(theirs));
             }
             (None, _) => self.write(path, Action::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
@@ -181,7 +186,7 @@ impl Planner<'_> {
             (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
                 Ok(text) if text == ours => {}
                 Ok(text) => self.write(path, Action::Merge, text, owner),
-                // The first version of the tool that generates this file meets one that the user wrote.
+                // This version of the tool is the first that generates this file, and the user already has another one with its path.
                 Err(_) if base.is_none() && !is_known && !self.lock.files.is_empty() => {
                     let entry = Entry::adopted(Some(&theirs));
                     self.new_lock.files.insert(path.into(), entry);
@@ -199,10 +204,11 @@ impl Planner<'_> {
             },
         }
         self.record(path, owner, &theirs);
-        self.base(path, Some(theirs));
+        self.record_base(path, Some(theirs));
     }
 
-    fn user(&mut self, path: &str, theirs: String, is_skeleton: bool) {
+    /// Plans a file that is written once, and then belongs to the user.
+    fn plan_user_file(&mut self, path: &str, theirs: String, is_skeleton: bool) {
         let known = self.lock.files.get(path);
         match (self.ours.get(path), known) {
             (Some(ours), _) if same(ours, &theirs) => self.record(path, Owner::User, &theirs),
@@ -229,7 +235,7 @@ impl Planner<'_> {
                 }
                 let entry = Entry::adopted(None);
                 self.new_lock.files.insert(path.into(), entry);
-                self.base(path, None);
+                self.record_base(path, None);
             }
         }
     }
@@ -248,7 +254,7 @@ impl Planner<'_> {
         if let Some(ours) = self.ours.get(path) {
             let is_reset = match entry.owner {
                 Owner::Tool => self.resolution.resets(path),
-                // a folder's name alone takes nothing from the user
+                // `--reset` of a folder does not remove merged files with edits of the user
                 Owner::Merged | Owner::Keys => self.resolution.resets_itself(path),
                 Owner::User => false,
             };
@@ -275,19 +281,20 @@ impl Planner<'_> {
                 } else {
                     entry.clone()
                 };
-                // if the file is generated again, as when a setting is removed and set, edits are merged, and an adopted file stays
+                // the entry stays, because the file may be generated again when a setting is set again: then edits are merged, and an
+                // adopted file stays adopted
                 let is_merged = matches!(entry.owner, Owner::Merged | Owner::Keys);
                 if is_merged || entry.is_adopted() {
                     self.new_lock.files.insert(path.into(), entry.orphaned());
                     if !is_merged {
-                        self.base(path, None);
+                        self.record_base(path, None);
                     }
                     return;
                 }
             }
         }
         self.new_lock.files.remove(path);
-        self.base(path, None);
+        self.record_base(path, None);
     }
 
     fn conflict(&mut self, path: &str, cause: Cause, theirs: Option<&str>) {
@@ -317,7 +324,7 @@ impl Planner<'_> {
     }
 
     /// Records the base for the next merge, or removes it.
-    fn base(&mut self, path: &str, theirs: Option<String>) {
+    fn record_base(&mut self, path: &str, theirs: Option<String>) {
         let path = format!("{BASE}{path}");
         let base = self.ours.get(&path);
         let is_same = match (base, &theirs) {
@@ -340,6 +347,7 @@ impl Planner<'_> {
         });
     }
 
+    /// Adds the bases and the lock to the sorted changes.
     fn finish(mut self) -> Plan {
         self.plan.changes.sort_by(|a, b| a.path.cmp(&b.path));
         self.plan.changes.extend(self.bases);
@@ -365,7 +373,7 @@ impl Planner<'_> {
 /// Converts a text to the line endings of the text that it replaces.
 fn laid_out(before: Option<&str>, text: String) -> String {
     match before {
-        Some(before) => like(before, text),
+        Some(before) => with_line_endings_of(before, text),
         None => text,
     }
 }

@@ -1,9 +1,9 @@
 //! Three-way merges, by lines or by keys.
 
 use super::lock::Owner;
-use super::{cargo_toml, change::like};
+use super::{cargo_toml, change::with_line_endings_of};
 
-/// How a file is merged.
+/// The way in which a file is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     Lines,
@@ -28,8 +28,8 @@ impl Merge {
             Self::Keys => cargo_toml::merge(&base, &plain, &theirs),
         };
         match merged {
-            Ok(text) => Ok(like(ours, text)),
-            Err(text) => Err(like(ours, text)),
+            Ok(text) => Ok(with_line_endings_of(ours, text)),
+            Err(text) => Err(with_line_endings_of(ours, text)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is generated, of a kind and of the whole project.
+//! The results of rendering: all files of a project, and what they need to know about a kind.
 
 use std::collections::BTreeSet;
 
@@ -31,9 +31,9 @@ pub struct Rendered {
 /// The user's decisions about generated files.
 #[derive(Clone, Debug, Default)]
 pub struct UserFiles {
-    /// Those that the user deleted. No other generated file may name them.
+    /// The files that the user deleted. No other generated file may name them.
     pub removed: BTreeSet<String>,
-    /// Those that the user took over.
+    /// The files that the user took over.
     pub adopted: BTreeSet<String>,
 }
 

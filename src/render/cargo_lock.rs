@@ -1,5 +1,5 @@
 //! The initial `Cargo.lock`, with tested versions, so that the first build and the image are reproducible. The template is the lock file of
-//! a project named `operator`, whose runtime is a folder, so that it has neither a source nor checksums of the crates of the runtime.
+//! a project named `operator` whose runtime is a path dependency, so that it has no sources and checksums of the runtime's crates.
 
 use crate::template::plain;
 

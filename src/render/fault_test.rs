@@ -26,13 +26,13 @@ struct Context<'a> {
     foreign: bool,
     /// Whether the operator watches only some namespaces.
     namespaces: bool,
-    /// Whether a kind with a sample has a provider.
-    /// Whether a sample fails that need not fail after a change.
+    /// Whether there is a failing sample whose result may depend on the history of the object.
     history_of_failures: bool,
+    /// Whether a kind with a sample has a provider.
     has_providers: bool,
-    /// Whether the operator serves webhooks, and the samples of kinds that have some, or whose children have.
     has_webhooks: bool,
     manages_certificates: bool,
+    /// The samples of kinds that have webhooks, or whose children have.
     webhook_samples: Vec<Test>,
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
@@ -47,8 +47,9 @@ struct Test {
     name: String,
     /// The statements that define the sample, and its expected error if there is one.
     sample: String,
-    /// The statements that define the resources whose objects may remain, and those of children that are not updated.
+    /// The statement that defines the resources whose objects may remain; empty if there are none.
     kept: String,
+    /// The statement that defines the resources of children that are not updated; empty if there are none.
     waiting: String,
     /// The trial with the sample and these resources, as an expression.
     followed: String,
@@ -66,19 +67,19 @@ pub struct Case {
     module: String,
     /// The file of the sample in `manifests/samples/`.
     sample: Option<String>,
-    /// What the reconciliation of the sample fails with.
+    /// The error with which the reconciliation of the sample fails, if it does.
     fails: Option<String>,
-    /// Resources of which objects may remain after the deletion of the sample, as `configmaps` or `certificates.cert-manager.io`.
+    /// The resources whose objects may remain after the deletion of the sample, such as `configmaps` or `certificates.cert-manager.io`.
     keeps: Vec<String>,
-    /// Those of children that are not updated, by the same names.
+    /// The resources of children that are not updated.
     waiting: Vec<String>,
     /// The permissions that no request of the tests needs, although the operator may need them.
     unused: Vec<PolicyRule>,
-    /// Whether the controller manages things outside of the cluster.
+    /// Whether the controller manages external resources.
     has_provider: bool,
     /// Whether the result may depend on how the object became what it is.
     depends_on_history: bool,
-    /// The kinds that requests of the tests concern: that of the sample, and those of its children.
+    /// The kinds of the objects that the tests write: that of the sample, and those of its children.
     concerned: Vec<ResourceType>,
 }
 
@@ -107,7 +108,7 @@ impl Case {
         }
     }
 
-    /// With permissions that no request need use.
+    /// Sets the permissions that no request of the tests needs.
     pub fn with_unused(self, unused: Vec<PolicyRule>) -> Self {
         Self { unused, ..self }
     }
@@ -129,6 +130,7 @@ impl Case {
         }
     }
 
+    /// The values for the templates of this case; `None` without a sample.
     fn test(&self, admissions: &[Admission]) -> Option<Test> {
         let sample = self.sample.as_ref()?;
         let name = self.module.trim_end_matches('_').to_owned();
@@ -195,14 +197,14 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
         }
     };
     let rules = controllers.iter().flat_map(|it| &it.rules);
-    // The CRDs are installed before the operator starts, so it only gets them.
+    // The CRDs are installed before the operator starts, so its only requests for them are `get`.
     let crds: Vec<String> = operator.ensured_crds().map(Api::name).collect();
     let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
     let crds = crds.into_iter().flatten().map(|mut rule| {
         rule.verbs.retain(|verb| verb != "get");
         rule
     });
-    // The CRDs have one version in `status.storedVersions`, so the operator only gets them.
+    // `status.storedVersions` has one version in the tests, so nothing is migrated, and the only requests for the CRDs are `get`.
     let migrated: Vec<&Api> = operator.migrated_crds().collect();
     let migration = (!migrated.is_empty()).then(|| manifests::migration_rules(&migrated));
     let migration = migration.into_iter().flatten().map(|mut rule| {
@@ -211,7 +213,7 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
     });
     let renewal = operator.has_certificates(Certificates::Managed);
     let renewal = renewal.then(|| manifests::renewal_rule(&operator.config.name));
-    // nobody reads the metrics
+    // the tests do not read the metrics
     let protected = operator.config.monitoring.protected;
     let reviews = protected.then(manifests::review_rules);
     let rules: Vec<String> = rules
@@ -249,10 +251,10 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
     (!context.tests.is_empty()).then(text)
 }
 
-/// The file with what takes the place of cert-manager in tests.
+/// The file with the objects that replace cert-manager in tests.
 pub const CERT_MANAGER: &str = "tests/all/support/cert-manager.yaml";
 
-/// The file with what takes the place of the Prometheus operator in tests.
+/// The file with the CRDs that replace the Prometheus operator in tests.
 pub const PROMETHEUS_OPERATOR: &str = "tests/all/support/prometheus-operator.yaml";
 
 /// The CRDs of reconciled and admitted kinds that others install, as a statement; empty where there are none.
@@ -308,7 +310,7 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
     list(&head, ['[', ']'], &names, ";")
 }
 
-/// Each kind that a controller requests objects of, as a JSON literal.
+/// The kinds whose objects controllers request, each as a JSON literal.
 fn declared(operator: &Operator<'_>) -> Vec<String> {
     let mut declared = vec![];
     for controller in &operator.controllers {

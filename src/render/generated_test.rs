@@ -67,7 +67,7 @@ pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Version
 }
 
 fn arguments(args: &[String]) -> String {
-    // of a variable: <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
+    // the kubelet expands `$(NAME)`: <https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/>
     if args.is_empty() || args.iter().any(|argument| argument.contains("$(")) {
         return String::new();
     }

@@ -36,7 +36,7 @@ pub fn kind_files(
         conversions,
         ..
     } = kind;
-    let mut made = KindArtifacts::default();
+    let mut artifacts = KindArtifacts::default();
     let crd = format!("{CRDS}{}.yaml", api.name());
     rendered.tree.insert(crd, Owner::Tool, api.text.as_str());
     let mut files = KindFiles {
@@ -57,11 +57,14 @@ pub fn kind_files(
         let version = api
             .version(version_name)
             .expect("resolved operators have known versions");
-        facts.push((version_name.clone(), files.of_version(version, &mut made)));
+        facts.push((
+            version_name.clone(),
+            files.of_version(version, &mut artifacts),
+        ));
     }
     if let Some(conversions) = conversions {
         let converted = conversion_files(files.tree, table, api, conversions, &facts);
-        made.converted = Some(converted);
+        artifacts.converted = Some(converted);
     }
     let mut diagnostics = files.diagnostics;
     if table.source() == Source::Own {
@@ -72,10 +75,10 @@ pub fn kind_files(
         .into_iter()
         .map(|it| (Subject::Kind(kind.id), it));
     rendered.diagnostics.extend(about);
-    made
+    artifacts
 }
 
-/// The files of a kind, in the making.
+/// The files of a kind while they are rendered.
 struct KindFiles<'a> {
     operator: &'a Operator<'a>,
     user_files: &'a UserFiles,
@@ -85,8 +88,9 @@ struct KindFiles<'a> {
 }
 
 impl KindFiles<'_> {
-    /// The types of a version, and, if a controller or webhooks have its objects, their sample and the files of the kind's controller.
-    fn of_version(&mut self, version: &Version, made: &mut KindArtifacts) -> KindFacts {
+    /// Renders the types of a version. If a controller or webhooks use this version, also the sample, and the files of the kind's own
+    /// controller.
+    fn of_version(&mut self, version: &Version, artifacts: &mut KindArtifacts) -> KindFacts {
         let DefinedKind {
             id,
             table,
@@ -119,13 +123,13 @@ impl KindFiles<'_> {
             .map(|it| &it.resource);
         if let Some(resource) = reconciled.chain(admitted).next() {
             typed.sample = sample_file(self.user_files, resource);
-            made.sample = Some(self.sample(version, typed.sample.as_deref()));
+            artifacts.sample = Some(self.sample(version, typed.sample.as_deref()));
         }
         if let Some(controller) = reconciling().find(|it| it.is_own()) {
-            let case = self.controller(controller, &types.facts, made.sample.as_ref());
-            made.case = Some(case);
+            let case = self.controller(controller, &types.facts, artifacts.sample.as_ref());
+            artifacts.case = Some(case);
         }
-        made.typed.push(typed);
+        artifacts.typed.push(typed);
         let text = untouched(&format!("{HEADER}\n{}", types.text));
         let path = format!("src/api/{module}/{file}.rs");
         self.tree.insert(path, Owner::Tool, text);
@@ -138,7 +142,7 @@ impl KindFiles<'_> {
         types.facts
     }
 
-    /// The sample of a version, or the closest object; `file` is where it is.
+    /// The sample of a version, or the closest object. `file` is the name of its file, unless the user deleted that.
     fn sample(&mut self, version: &Version, file: Option<&str>) -> Value {
         match sample(self.kind.crd, version) {
             Ok(sample) => {
@@ -147,7 +151,7 @@ impl KindFiles<'_> {
             }
             Err(none) => {
                 let file = file.map(|file| format!("manifests/samples/{file}"));
-                // the tests check one that the user wrote
+                // an adopted file has the user's own sample, which the tests check
                 let file = file.filter(|it| !self.user_files.adopted.contains(it));
                 let diagnostic = file.map(|it| none.diagnostic(version, &it));
                 self.diagnostics.extend(diagnostic);
@@ -199,7 +203,7 @@ impl KindFiles<'_> {
     }
 }
 
-/// The permissions of which the example of a controller makes no use.
+/// The permissions that the example of a controller does not use.
 fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
     let ResourceType { group, plural, .. } = &controller.resource;
     let rule = |resource: String, verb: &str| PolicyRule {
@@ -210,7 +214,7 @@ fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
     };
     let mut unused = vec![];
     if controller.has_status && !writes_status {
-        // The example knows no field of the status.
+        // The example knows no field of the status, so it writes none.
         unused.push(rule(format!("{plural}/status"), "patch"));
     }
     if controller.has_status
@@ -218,7 +222,8 @@ fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
         && controller.owns.is_empty()
         && !controller.scaffold.has_provider
     {
-        // To see whether the object still exists when its status cannot be written: the tests remove no object with a finalizer then.
+        // A controller gets the object if the write of its status returns 404. In the tests, an object with a finalizer does not vanish
+        // before that, so there is no such request.
         unused.push(rule(plural.clone(), "get"));
     }
     unused
@@ -292,11 +297,11 @@ pub fn named_files(
     operator: &Operator<'_>,
     controller: &Controller,
     name: &str,
-    made: &[KindArtifacts],
+    artifacts: &[KindArtifacts],
     sample: Option<String>,
 ) -> Case {
     let resource = &controller.resource;
-    let (types, root) = types_of(controller.api_module.as_deref(), resource, made);
+    let (types, root) = types_of(controller.api_module.as_deref(), resource, artifacts);
     let finalizer = controller.finalizer(&operator.config.name);
     let files = existing_files(&Existing {
         operator: &operator.config.name,
@@ -325,14 +330,14 @@ pub fn named_files(
 pub(super) fn types_of(
     api_module: Option<&str>,
     resource: &ResourceType,
-    made: &[KindArtifacts],
+    artifacts: &[KindArtifacts],
 ) -> (String, String) {
     let Some(module) = api_module else {
         return resource.foreign_type().unwrap_or_default();
     };
-    let root = made
+    let root = artifacts
         .iter()
-        .flat_map(|made| &made.typed)
+        .flat_map(|artifacts| &artifacts.typed)
         .find(|it| format!("{}::{}", it.module, it.version) == module)
         .map(|typed| typed.root.clone());
     (format!("crate::api::{module}"), root.unwrap_or_default())

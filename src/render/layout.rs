@@ -49,7 +49,7 @@ struct ProjectContext<'a> {
     /// Whether the image cannot be built on other machines.
     has_local_runtime: bool,
     kinds: Vec<KindNames>,
-    /// Those that have a controller.
+    /// The names of the kinds that have a controller, as a text.
     kind_names: String,
     /// The CRDs that the manifests do not install, as a statement of the tests; empty where there are none.
     foreign_crds: String,
@@ -94,50 +94,58 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
         .par_iter()
         .map(|kind| {
             let mut files = Rendered::default();
-            let made = kind_files(&mut files, operator, user_files, kind);
-            (files, made)
+            let artifacts = kind_files(&mut files, operator, user_files, kind);
+            (files, artifacts)
         })
         .collect();
-    let mut made = vec![];
+    let mut artifacts = vec![];
     for (files, of_kind) in files {
         rendered.diagnostics.extend(files.diagnostics);
         rendered.tree.extend(files.tree);
-        made.push(of_kind);
+        artifacts.push(of_kind);
     }
     let tree = &mut rendered.tree;
-    let samples = samples(operator, &made);
-    let mut cases: Vec<Case> = made.iter().filter_map(|made| made.case.clone()).collect();
+    let samples = samples(operator, &artifacts);
+    let mut cases: Vec<Case> = artifacts
+        .iter()
+        .filter_map(|artifacts| artifacts.case.clone())
+        .collect();
     for controller in &operator.controllers {
         if let Some(name) = &controller.name {
             let sample = samples
                 .of(&controller.resource)
                 .and_then(|_| sample_file(user_files, &controller.resource));
-            let case = named_files(tree, operator, controller, name, &made, sample);
+            let case = named_files(tree, operator, controller, name, &artifacts, sample);
             cases.push(case);
         }
     }
-    add_webhook_files(tree, operator, user_files, &made, &samples);
-    let whole = ProjectContext::of(operator, user_files, &made);
-    add_program(tree, operator, &whole);
-    add_tests(tree, operator, user_files, &whole, &made, cases, &samples);
+    add_webhook_files(tree, operator, user_files, &artifacts, &samples);
+    let context = ProjectContext::of(operator, user_files, &artifacts);
+    add_program(tree, operator, &context);
+    add_tests(
+        tree, operator, user_files, &context, &artifacts, cases, &samples,
+    );
     let mut manifests = manifests::manifests(operator);
     manifests.objects.extend(samples.objects());
     rendered.objects.clone_from(&manifests.objects);
     let lacking = packages::add(tree, operator, user_files, manifests);
     let lacking = lacking.map(|diagnostic| (Subject::Operator, diagnostic));
     rendered.diagnostics.extend(lacking);
-    if !whole.is_member {
+    if !context.is_member {
         workflow::add(tree, operator, &samples);
     }
-    rendered.converted = made.into_iter().filter_map(|it| it.converted).collect();
+    rendered.converted = artifacts
+        .into_iter()
+        .filter_map(|it| it.converted)
+        .collect();
     rendered
 }
 
 impl<'a> ProjectContext<'a> {
-    fn of(operator: &'a Operator<'_>, user_files: &UserFiles, made: &[KindArtifacts]) -> Self {
+    fn of(operator: &'a Operator<'_>, user_files: &UserFiles, artifacts: &[KindArtifacts]) -> Self {
         let config = &operator.config;
         let has_webhooks = operator.has_webhooks();
-        // webhooks have match conditions
+        // the match conditions of webhooks are CEL too
         let has_rules = has_webhooks || operator.kinds.iter().any(|kind| has_rules(kind.crd));
         let has_dev = !user_files.removed.contains("tests/dev.rs");
         let dependency = |name: &str, features: [(&'static str, bool); 2]| {
@@ -194,7 +202,10 @@ impl<'a> ProjectContext<'a> {
             has_controllers: !controllers.is_empty(),
             controllers,
             foreign_crds: fault_test::foreign_crds(operator),
-            registry: registry::registry(operator, made.iter().flat_map(|made| &made.typed)),
+            registry: registry::registry(
+                operator,
+                artifacts.iter().flat_map(|artifacts| &artifacts.typed),
+            ),
             tool: &config.tool,
             flags: !user_files.removed.contains("tests/all/support/flags.rs"),
             watched_namespaces: fault_test::watched_namespaces(&config.namespaces),
@@ -203,7 +214,7 @@ impl<'a> ProjectContext<'a> {
 }
 
 /// The crate, and what builds it.
-fn add_program(tree: &mut Tree, operator: &Operator<'_>, whole: &ProjectContext<'_>) {
+fn add_program(tree: &mut Tree, operator: &Operator<'_>, context: &ProjectContext<'_>) {
     for (path, owner) in [
         ("src/main.rs", Owner::User),
         ("src/lib.rs", Owner::User),
@@ -217,7 +228,7 @@ fn add_program(tree: &mut Tree, operator: &Operator<'_>, whole: &ProjectContext<
         (".vscode/launch.json", Owner::User),
         ("overlays/example/kustomization.yaml", Owner::User),
     ] {
-        tree.insert(path, owner, fill(&format!("{path}.j2"), whole));
+        tree.insert(path, owner, fill(&format!("{path}.j2"), context));
     }
     let ensured: Vec<_> = operator
         .ensured_crds()
@@ -227,16 +238,16 @@ fn add_program(tree: &mut Tree, operator: &Operator<'_>, whole: &ProjectContext<
         let crds = serde_json::to_string_pretty(&ensured).expect("values with string keys");
         tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
     }
-    if whole.is_member {
-        // BuildKit reads the file beside the Dockerfile; one for the whole context would be in the root
+    if context.is_member {
+        // BuildKit reads this file beside the Dockerfile; a `.dockerignore` would have to be in the root of the workspace
         let ignored = "Dockerfile.dockerignore";
         tree.insert(ignored, Owner::Merged, plain(ignored));
     } else {
         for path in [".gitignore", ".dockerignore"] {
             tree.insert(path, Owner::Merged, plain(path));
         }
-        tree.insert("deny.toml", Owner::Merged, fill("deny.toml.j2", whole));
-        tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(whole.name));
+        tree.insert("deny.toml", Owner::Merged, fill("deny.toml.j2", context));
+        tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(context.name));
     }
 }
 
@@ -244,16 +255,22 @@ fn add_tests(
     tree: &mut Tree,
     operator: &Operator<'_>,
     user_files: &UserFiles,
-    whole: &ProjectContext<'_>,
-    made: &[KindArtifacts],
+    context: &ProjectContext<'_>,
+    artifacts: &[KindArtifacts],
     cases: Vec<Case>,
     samples: &Samples,
 ) {
-    let generated = generated_test::text(operator, made.iter().flat_map(|made| &made.typed));
+    let generated = generated_test::text(
+        operator,
+        artifacts.iter().flat_map(|artifacts| &artifacts.typed),
+    );
     tree.insert("tests/all/generated.rs", Owner::Tool, generated);
     tree.insert("tests/dev.rs", Owner::Tool, plain("tests/dev.rs"));
-    let converted: Vec<&Converted> = made.iter().filter_map(|it| it.converted.as_ref()).collect();
-    if let Some(text) = conversion_tests(&whole.crate_name, &converted) {
+    let converted: Vec<&Converted> = artifacts
+        .iter()
+        .filter_map(|it| it.converted.as_ref())
+        .collect();
+    if let Some(text) = conversion_tests(&context.crate_name, &converted) {
         tree.insert("tests/all/conversions.rs", Owner::Tool, text);
     }
     if let Some(text) = fault_test::text(operator, cases) {
@@ -261,7 +278,7 @@ fn add_tests(
     }
     if !samples.is_empty() {
         let path = "tests/all/support/mod.rs";
-        tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), whole));
+        tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), context));
         let path = "tests/all/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
         if operator.has_certificates(Certificates::CertManager) {
@@ -281,7 +298,7 @@ fn add_tests(
 }
 
 /// A sample of each kind that has a controller or webhooks, if there is one.
-fn samples(operator: &Operator<'_>, made: &[KindArtifacts]) -> Samples {
+fn samples(operator: &Operator<'_>, artifacts: &[KindArtifacts]) -> Samples {
     let controlled = operator
         .controllers
         .iter()
@@ -290,7 +307,7 @@ fn samples(operator: &Operator<'_>, made: &[KindArtifacts]) -> Samples {
     let mut samples = Samples::default();
     for (kind, resource) in controlled.chain(admitted) {
         let sample = match kind {
-            Some(kind) => made[kind.0].sample.clone(),
+            Some(kind) => artifacts[kind.0].sample.clone(),
             None => builtin_sample(resource),
         };
         samples.add(resource, sample);

@@ -1,4 +1,4 @@
-//! The packages of a project: the kustomize base, and what `packaging` names.
+//! The packages of a project: the kustomize base, and the Helm chart and the OLM bundle if `packaging` names them.
 
 use serde_json::Value;
 

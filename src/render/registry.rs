@@ -61,14 +61,14 @@ pub fn registry<'a>(
     } else {
         format!("{imports}\n{controllers}")
     };
-    let more = more(operator);
-    if more.is_empty() {
+    let further = further_calls(operator);
+    if further.is_empty() {
         format!("{ALL}{}", function("pub fn all", &controllers))
     } else {
         format!(
             "{}{}\n{}",
             documentation(operator),
-            function("pub fn all", &lines_of_chain("controllers()", &more)),
+            function("pub fn all", &lines_of_chain("controllers()", &further)),
             function("fn controllers", &controllers)
         )
     }
@@ -76,7 +76,7 @@ pub fn registry<'a>(
 
 const ALL: &str = "/// All controllers, to register with an `Operator`.\n";
 
-/// What the function with all controllers returns, if it adds something to them.
+/// The documentation of `all`, if it adds something to the controllers.
 fn documentation(operator: &Operator<'_>) -> String {
     let mut lines = vec![match operator.has_webhooks() {
         true => "/// All controllers and webhooks, to register with an `Operator`.",
@@ -101,8 +101,8 @@ fn documentation(operator: &Operator<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is added to the controllers.
-fn more(operator: &Operator<'_>) -> Vec<String> {
+/// The calls that add to the controllers what the operator does besides.
+fn further_calls(operator: &Operator<'_>) -> Vec<String> {
     let mut calls = vec![];
     if operator.ensured_crds().next().is_some() {
         let version = "env!(\"CARGO_PKG_VERSION\")";
@@ -124,7 +124,7 @@ fn more(operator: &Operator<'_>) -> Vec<String> {
     calls
 }
 
-/// `.update(UpdateStrategy::Recreate)`.
+/// The call that sets the update strategy of a child: `.update(UpdateStrategy::Recreate)`.
 fn update(strategy: Update) -> String {
     format!(".update(UpdateStrategy::{})", strategy.variant())
 }
@@ -150,7 +150,7 @@ pub fn register(method: &str, arguments: &[String]) -> String {
     }
 }
 
-/// `.method(arguments)`, with a line for each argument if the line is long.
+/// The call `.method(arguments)`, with a line for each argument if the line is long.
 fn call(method: &str, arguments: &[String]) -> String {
     let call = list(&format!(".{method}"), ['(', ')'], arguments, "");
     call.trim_end().to_owned()
@@ -195,8 +195,8 @@ impl Types {
         }
     }
 
-    /// `owns::<Deployment>` with an import, or with a path if the name is already in use; `owns_named` with the names of a kind without a
-    /// type.
+    /// The call for a kind: `owns::<Deployment>` with an import, or with a path if the name is already in use; `owns_named` with names if
+    /// the kind has no type.
     fn call(&mut self, method: &str, resource: &ResourceType) -> String {
         let ResourceType {
             group,
@@ -213,7 +213,7 @@ impl Types {
             .or(resource.k8s_openapi_path())
         else {
             let scope = if *namespaced { "" } else { "_cluster" };
-            // the content of such a kind is cached anyway
+            // the content of a kind without a type is always cached
             let method = method.trim_end_matches("_with_content");
             let names = names.map(|word| literal(&word));
             return call(&format!("{method}{scope}_named"), &names);

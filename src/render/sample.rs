@@ -19,7 +19,7 @@ pub struct NoSample {
 
 /// A sample of the kind that its schema accepts, without a namespace, so that it is created in the namespace in which it is applied.
 pub fn sample(api: &Api, version: &Version) -> Result<Value, NoSample> {
-    let made = operator_schema::sample(&served(version));
+    let made = operator_schema::sample(&served_schema(version));
     let (root, mut violations) = match made {
         Ok(root) => (root, vec![]),
         Err(none) => (none.closest, none.violations),
@@ -29,7 +29,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, NoSample> {
         _ => Map::new(),
     };
     let name = format!("{}-sample", api.names.singular);
-    let mut sample = whole(api, version, &name, root);
+    let mut sample = with_type_and_name(api, version, &name, root);
     let required = version.schema.required.iter().any(|wire| wire == "status");
     if !required || version.status_subresource {
         if let Some(sample) = sample.as_object_mut() {
@@ -51,7 +51,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, NoSample> {
 }
 
 impl NoSample {
-    /// What is wrong with the closest object, for a message.
+    /// Describes the first violation of the closest object.
     pub fn why(&self) -> String {
         let first = self
             .violations
@@ -63,7 +63,7 @@ impl NoSample {
         )
     }
 
-    /// All that is wrong with the closest object, a line each.
+    /// Lists all violations of the closest object, one on each line.
     pub fn list(&self) -> String {
         self.violations
             .iter()
@@ -71,9 +71,9 @@ impl NoSample {
             .collect()
     }
 
-    /// Says that `file` has the closest object instead of a sample.
+    /// The warning that `file` has the closest object instead of a sample.
     pub fn diagnostic(&self, version: &Version, file: &str) -> Diagnostic {
-        // the place of the rule that the closest object breaks
+        // to find the pointer of the rule that the closest object breaks
         let rules = unchecked_rules(&version.schema);
         let broken = rules.iter().find(|it| {
             let text = it.rule.message.as_ref().unwrap_or(&it.rule.rule);
@@ -112,7 +112,7 @@ pub fn builtin_sample(resource: &ResourceType) -> Option<Value> {
 
 /// The rules that the sample may break, because they could not be evaluated.
 pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
-    let schema = served(version);
+    let schema = served_schema(version);
     let mut object = sample.clone();
     apply_defaults(&schema, &mut object);
     let unsupported = operator_schema::rule_violations(&schema, &object, None).unsupported;
@@ -132,14 +132,14 @@ pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
             help: Some("compare the sample with the rule: the API server evaluates it".into()),
         })
         .collect();
-    // of several items
+    // a rule for items is reported once, not once for each item
     diagnostics.dedup_by(|a, b| a.pointer == b.pointer);
     diagnostics
 }
 
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
 pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Value> {
-    let schema = served(version);
+    let schema = served_schema(version);
     Objects::new(&schema, seed)
         .take(count)
         .enumerate()
@@ -149,14 +149,14 @@ pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Val
                 _ => Map::new(),
             };
             let name = format!("{}-{}", api.names.singular, index + 1);
-            whole(api, version, &name, root)
+            with_type_and_name(api, version, &name, root)
         })
         .collect()
 }
 
 /// The version's schema as the API server uses it: the fields that the scale subresource reads are integers from 0 to 2³¹ - 1, and rules
 /// can refer to the metadata, whether the schema has it or not.
-fn served(version: &Version) -> Schema {
+fn served_schema(version: &Version) -> Schema {
     let mut schema = version.schema.clone();
     if !schema.validations.is_empty() {
         for (field, type_) in [
@@ -193,7 +193,7 @@ fn served(version: &Version) -> Schema {
 }
 
 /// An object of the kind with these fields; `name` is used only if the fields contain none.
-fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> Value {
+fn with_type_and_name(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> Value {
     let mut object = json!({
         "apiVersion": format!("{}/{}", api.group, version.name),
         "kind": api.names.kind,
@@ -260,7 +260,7 @@ spec:
             assert_eq!(builtin_sample(&resource).as_ref(), Some(sample));
         }
         assert_eq!(rejected, [""; 0]);
-        // but that of a request which somebody has to sign
+        // all but CertificateSigningRequest, which somebody has to sign
         assert_eq!(samples.len(), builtin_kinds().count() - 1);
     }
 }

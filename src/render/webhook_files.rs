@@ -26,7 +26,7 @@ pub fn webhook_host(operator: &str) -> String {
     format!("{operator}-webhook.{operator}.svc")
 }
 
-/// What `src/webhooks/mod.rs` places.
+/// The values for the template of `src/webhooks/mod.rs`.
 #[derive(Serialize)]
 struct Context {
     modules: Vec<String>,
@@ -38,7 +38,7 @@ pub fn add_webhook_files(
     tree: &mut Tree,
     operator: &Operator<'_>,
     files: &UserFiles,
-    made: &[KindArtifacts],
+    artifacts: &[KindArtifacts],
     samples: &Samples,
 ) {
     if !operator.has_webhooks() {
@@ -48,12 +48,16 @@ pub fn add_webhook_files(
     let text = fill(&format!("{path}.j2"), &registry(operator));
     tree.insert(path, Owner::Tool, text);
     for admission in &operator.admissions {
-        // a test of a webhook that selects objects is the user's to write
+        // if a webhook selects objects, only the user can write an object for its test
         let sample = samples
             .of(&admission.resource)
             .filter(|_| gets_sample(operator, admission))
             .and_then(|_| sample_file(files, &admission.resource));
-        let (types, root) = types_of(admission.api_module.as_deref(), &admission.resource, made);
+        let (types, root) = types_of(
+            admission.api_module.as_deref(),
+            &admission.resource,
+            artifacts,
+        );
         let operations = |type_| admission.webhook(type_).map(operations);
         let texts = webhook_files(&Admitted {
             operator: &operator.config.name,

@@ -1,5 +1,5 @@
-//! The workflows of GitHub Actions: from a project and its objects to the files in `.github/workflows/`. Which jobs there are depends on what
-//! the project can install: without an image there is no Deployment, and without samples a cluster would have nothing to do.
+//! The workflows of GitHub Actions: from a project and its objects to the files in `.github/workflows/`. Which jobs there are depends on
+//! what the project can install: without an image there is no Deployment, and without samples a cluster would have nothing to do.
 
 use serde::Serialize;
 

@@ -1,17 +1,17 @@
-//! Writes the code of modules that belong to the tool. rustfmt leaves them alone, so the layout follows a few rules of our own: a list
-//! that is long has a line for each item, and a line that is long is broken once.
+//! Formats the code of generated modules that belong to the tool. rustfmt skips these modules, so their layout follows a few rules of our
+//! own: a long list has one line for each item, and a long line is broken once.
 //!
 //! All functions return text without an indent; [`indented`] places it one level deeper.
 
 use std::borrow::Cow;
 
-/// A list whose items are longer than this together has a line for each.
+/// The maximum length of all items of a list together; in a longer list, each item has its own line.
 const LIST: usize = 80;
-/// A line that is longer than this is broken if there is a place for it.
+/// The maximum length of a line; a longer one is broken if it has a place for a break.
 const LINE: usize = 110;
 
-/// What a module of the tool begins with, after its comments: rustfmt, rustc and clippy leave it alone, whichever settings and lints its
-/// workspace has. Of the lints of rustc, these are off by default and concern the modules.
+/// The attributes below the comments at the start of a module of the tool. They turn off rustfmt and lints, whatever the workspace
+/// configures. The rustc lints are those that are off by default and that the modules would trigger.
 const ATTRIBUTES: &str = "#![cfg_attr(rustfmt, rustfmt::skip)]
 #![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 #![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
@@ -31,10 +31,10 @@ pub fn untouched(module: &str) -> String {
     format!("{comments}{ATTRIBUTES}{blank}{code}")
 }
 
-/// The same for a function in a module that declares modules of the user.
+/// The attributes of a generated function in a module that declares modules of the user.
 pub const OF_FUNCTION: &str = "#[rustfmt::skip]\n#[allow(clippy::pedantic)]\n";
 
-/// The text, one level deeper.
+/// Indents a text by one level.
 pub fn indented(text: &str) -> String {
     let mut inside = String::with_capacity(text.len() + text.len() / 8);
     for line in text.split_inclusive('\n') {
@@ -141,16 +141,16 @@ pub fn import(module: &str, names: &[String]) -> String {
 }
 
 /// Whether a character changes the writing direction, which rustc rejects in a literal.
-fn turns(char: char) -> bool {
+fn changes_direction(char: char) -> bool {
     matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Formats a JSON text as a raw literal. rustc rejects characters that change the writing direction, so they are written as JSON escapes.
 pub fn json_literal(json: &str) -> String {
     let mut json = Cow::Borrowed(json);
-    if !json.is_ascii() && json.contains(turns) {
+    if !json.is_ascii() && json.contains(changes_direction) {
         let escaped = |char: char| {
-            if turns(char) {
+            if changes_direction(char) {
                 format!("\\u{:04x}", u32::from(char))
             } else {
                 char.to_string()
@@ -159,21 +159,21 @@ pub fn json_literal(json: &str) -> String {
         json = json.chars().map(escaped).collect();
     }
     let mut hashes = "#".to_owned();
-    // a long text is soon searched for a character
+    // the search for a single character is fast, and skips the search for a string in most texts
     while json.contains('#') && json.contains(&format!("\"{hashes}")) {
         hashes.push('#');
     }
     format!("r{hashes}\"{json}\"{hashes}")
 }
 
-/// A string literal.
+/// Formats a string literal, as a raw one if that avoids escapes.
 pub fn literal(text: &str) -> String {
-    // most are
+    // most texts need no escapes
     let is_bare = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     if text.bytes().all(is_bare) {
         return format!("\"{text}\"");
     }
-    let is_plain = |char: char| !char.is_control() && !turns(char);
+    let is_plain = |char: char| !char.is_control() && !changes_direction(char);
     if text.contains(['"', '\\']) && !text.contains("\"#") && text.chars().all(is_plain) {
         if text.contains('"') {
             format!("r#\"{text}\"#")
@@ -234,11 +234,11 @@ mod tests {
         #[test]
         fn a_literal_is_read_back_as_its_text(text in "[\\\\'\"#`a\n\r\t\\x00\u{85}\u{202e}\u{2066}\u{e4}{}]{0,12}") {
             let written = literal(&text);
-            prop_assert!(!written.contains(turns));
+            prop_assert!(!written.contains(changes_direction));
             prop_assert_eq!(syn::parse_str::<LitStr>(&written).unwrap().value(), text.clone());
             let json = serde_json::Value::from(text);
             let written = json_literal(&json.to_string());
-            prop_assert!(!written.contains(turns));
+            prop_assert!(!written.contains(changes_direction));
             let read = syn::parse_str::<LitStr>(&written).unwrap().value();
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&read).unwrap(), json);
         }

@@ -16,7 +16,7 @@ pub const USED_MODULES: [&str; 8] = [
     "webhooks",
 ];
 
-/// The module of a kind, unless operator.toml names another: that of `HTTPRoute` is `http_route`.
+/// The module name of a kind, unless `operator.toml` sets another one: `http_route` for `HTTPRoute`.
 pub fn module_name(kind: &str) -> String {
     let name = kind.to_snake_case();
     if is_keyword(&name) || USED_MODULES.contains(&name.as_str()) {
@@ -26,7 +26,7 @@ pub fn module_name(kind: &str) -> String {
     }
 }
 
-/// The module of a version: that of `v1-alpha` is `v1_alpha`.
+/// The module name of a version: `v1_alpha` for `v1-alpha`.
 pub fn version_module(version: &str) -> String {
     let name = version.replace('-', "_");
     if is_keyword(&name) { name + "_" } else { name }

@@ -9,6 +9,7 @@ pub fn version_order(a: &str, b: &str) -> Ordering {
     chunks(a).cmp(chunks(b)).then_with(|| a.cmp(b))
 }
 
+/// A part of an identifier that is compared as a whole.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Chunk<'a> {
     Underscore,
@@ -17,6 +18,7 @@ enum Chunk<'a> {
     Letters(&'a str),
 }
 
+/// Splits an identifier into single underscores, numbers and other characters.
 fn chunks(mut name: &str) -> impl Iterator<Item = Chunk<'_>> {
     std::iter::from_fn(move || {
         let first = name.bytes().next()?;

@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct Style {
     /// The prefix of the names of its controller templates.
     pub prefix: &'static str,
-    /// What makes the metadata of children: the variable and its type.
+    /// The value from which the metadata of children is created: the variable and its type.
     pub source: [&'static str; 2],
     /// Whether the variable of the object is an `Arc` instead of a reference.
     pub is_shared: bool,
@@ -29,7 +29,7 @@ pub(super) struct Style {
     pub child_status: &'static str,
     /// Whether the status is passed to the runtime by its type, and so must be optional in the object.
     pub returns_status: bool,
-    /// What the example manages for the objects of a kind.
+    /// The child that the example creates for an object of the kind.
     pub child: fn(&Version) -> Child,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Child {
     /// A Deployment, for a kind with replicas or a scale subresource.
     Deployment,
     ConfigMap,
-    /// A thing outside of the cluster.
+    /// An external resource.
     Remote,
     /// Events about the changes of the object.
     Events,
@@ -127,6 +127,7 @@ impl Child {
     }
 }
 
+/// The kind of the example's child, as `owns` names it.
 pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     match Child::of(api.storage_version()) {
         Child::Deployment => Some("apps/v1/Deployment"),
@@ -135,7 +136,7 @@ pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     }
 }
 
-/// The method that finds the objects to reconcile after a change of another kind.
+/// The code of `parents`, which returns the objects to reconcile after a change of a watched object.
 pub(super) fn parents(scope: Scope) -> String {
     let (which, chosen) = match scope {
         Scope::Namespaced => (
@@ -191,20 +192,21 @@ struct Context<'a> {
     status_lines: Vec<String>,
     /// The status as the type of the field in the object, without its `Option`, as an expression.
     status_value: &'static str,
-    /// Whether the status depends on the current Deployment, and whether it needs the child's labels.
+    /// Whether the status depends on the current child.
     reads_child: bool,
+    /// Whether the status needs the value from which the metadata of children is created.
     uses_source: bool,
-    /// What makes the metadata of children: the variable and its type.
+    /// The value from which the metadata of children is created: the variable and its type.
     cx: &'static str,
     context: &'static str,
     /// The conditions to write, as an expression; empty where there are none.
     conditions: String,
-    /// Whether the policies of the spec are those of the runtime.
+    /// Whether the runtime knows all values of the policies in the spec.
     deletion_policy: bool,
     drift_policy: bool,
-    /// Whether the policy of the sample keeps its thing.
+    /// Whether the deletion policy of the sample keeps its external resource.
     retains: bool,
-    /// `i32` expression.
+    /// The desired number of replicas, as an expression of type `i32`.
     replicas: String,
     /// The JSON patch that increases the replicas of an object, with the variable `replicas`; empty if the result might be invalid.
     more: String,
@@ -232,7 +234,7 @@ pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
         let controller = format!("src/controllers/{}", style.prefix);
         (fill(&controller), fill("tests/all/"))
     };
-    // with names that are none of the kind's, the texts have those of the templates alone
+    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
     let (controller, test) = fill_both(Names::placeholders());
     let words = words(&controller).chain(words(&test)).collect();
     let (controller, test) = fill_both(Names::of(subject, &words));
@@ -243,7 +245,7 @@ pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
     }
 }
 
-/// The status that the example writes.
+/// The status that the example writes; `None` if it writes none.
 fn status(subject: &Subject<'_>, style: &Style, var: &str) -> Option<status::Example> {
     let is_required = |status: &StatusFacts| status.wrapped == Wrapped::Bare;
     if style.returns_status && subject.facts.status.as_ref().is_some_and(is_required) {
@@ -312,7 +314,7 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         drift_policy: has_policies(version, "driftPolicy", &DRIFT_POLICIES),
         retains: retains(version, subject.sample),
         replicas: replicas(version, facts, &var),
-        more: more(version, facts, subject.sample),
+        more: more_replicas(version, facts, subject.sample),
         image: image.is_some(),
         image_constant: image
             .as_ref()
@@ -362,7 +364,7 @@ fn has_policies(version: &Version, field: &str, known: &[&str]) -> bool {
         .is_some_and(|values| values.iter().all(is_known))
 }
 
-/// Whether a sample has a deletion policy that keeps its thing, also by the default of the schema.
+/// Whether the deletion policy of a sample, or by default of the schema, keeps its external resource.
 fn retains(version: &Version, sample: Option<&Value>) -> bool {
     let field = "deletionPolicy";
     let spec = version.schema.properties.get("spec");
@@ -380,7 +382,7 @@ fn retains(version: &Version, sample: Option<&Value>) -> bool {
 /// A field of the spec.
 #[derive(Serialize)]
 struct ChangingField {
-    /// As in the CRD.
+    /// The name in the CRD.
     name: String,
     /// The name of the method that handles its changes.
     method: String,
@@ -426,8 +428,9 @@ fn replicas_path(version: &Version) -> Vec<&str> {
     path.trim_start_matches('.').split('.').collect()
 }
 
-/// `None` if a bound, a rule or a union of the schema may forbid the change, or if the sample lacks the field.
-fn more(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String {
+/// The JSON patch that increases the replicas; empty if a bound, a rule or a union of the schema may forbid that, or if the sample lacks
+/// the field.
+fn more_replicas(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String {
     let path = replicas_path(version);
     if replicas_access(version, facts).is_none() {
         return String::new();

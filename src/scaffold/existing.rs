@@ -13,7 +13,7 @@ use crate::rust::code::literal;
 /// The scaffold's name on the command line.
 pub const EXISTING: &str = "controller";
 
-/// What the user writes, as help shows it.
+/// The description of the scaffold in the help text.
 pub const EXISTING_ABOUT: &str =
     "A reconcile function for a kind whose CRD something else installs";
 
@@ -56,7 +56,7 @@ pub struct ExistingFiles {
     pub test: Option<String>,
 }
 
-/// What the templates place.
+/// The values for the templates.
 #[derive(Serialize)]
 struct Context<'a> {
     crate_name: String,
@@ -67,17 +67,17 @@ struct Context<'a> {
     own: bool,
     types: String,
     types_in_test: String,
-    /// What imports the type, and its name there.
+    /// The import of the type, and the name that it gets.
     import: String,
     kind: String,
     /// The type of the objects that are reconciled.
     resource: String,
-    /// What the name of the test begins with.
+    /// The prefix of the name of the test.
     test: &'a str,
     /// An object of the kind, and the collection of them, as variables.
     var: String,
     objects: String,
-    /// Whether the example records events: about events, each would cause the next.
+    /// Whether the example records events; not for the kind Event, because each event would trigger the next.
     records: bool,
     metadata: bool,
     cleanup: bool,
@@ -99,7 +99,7 @@ pub fn existing_files(subject: &Existing<'_>) -> ExistingFiles {
             fill("tests/all/existing.rs.j2"),
         )
     };
-    // with names that are none of the kind's, the texts have those of the templates alone
+    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
     let (controller, test) = fill(Names::placeholders());
     let words = words(&controller).chain(words(&test)).collect();
     let identity = Identity {

@@ -1,4 +1,4 @@
-//! The scaffold `external`: a provider that observes, creates, updates and deletes one thing outside of the cluster for each object. The runtime
+//! The scaffold `external`: a provider that observes, creates, updates and deletes an external resource for each object. The runtime
 //! decides when.
 
 use super::{

@@ -1,5 +1,5 @@
-//! The scaffold `handlers`: functions that are called for the causes of changes. The runtime records on each object what was handled, and
-//! retries.
+//! The scaffold `handlers`: functions that are called when an object is new, was changed or is being deleted. The runtime records on each
+//! object what was handled, and retries.
 
 use super::{
     Cleanup, Interface, Scaffold,

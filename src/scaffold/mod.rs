@@ -50,13 +50,13 @@ pub struct Scaffold {
     pub interface: Interface,
     /// The method of `operator_runtime::Controllers` that takes the controller's `setup`.
     pub register: &'static str,
-    /// What AGENTS.md says about the trait.
+    /// The text about the trait in AGENTS.md.
     pub rule: &'static str,
     /// Whether the operator deletes children that are not desired any more.
     pub prunes: bool,
-    /// Whether the controller manages things outside of the cluster, so that the calls of its provider get faults in a test.
+    /// Whether the controller manages external resources, so that the calls of its provider get faults in a test.
     pub has_provider: bool,
-    /// Whether the result may depend on how an object became what it is.
+    /// Whether the result may depend on the earlier states of an object.
     pub depends_on_history: bool,
     /// The templates that no other scaffold has, by their paths under `templates/`.
     pub templates: &'static [(&'static str, &'static str)],
@@ -70,7 +70,7 @@ pub struct Scaffold {
 pub struct Interface {
     pub wanted: ControllerTrait,
     pub cleanup: Cleanup,
-    /// `parents`, to be pasted into the controller of a kind of this scope. `None` if the trait does not have it.
+    /// The code of `parents`, to be pasted into the controller of a kind of this scope. `None` if the trait has no such method.
     pub parents: Option<fn(Scope) -> String>,
 }
 

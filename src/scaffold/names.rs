@@ -55,7 +55,7 @@ impl Names {
     }
 }
 
-/// What the names of a kind are made of.
+/// The parts of the names of a kind.
 pub struct Identity<'a> {
     /// The name of the project.
     pub operator: &'a str,

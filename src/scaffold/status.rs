@@ -28,9 +28,9 @@ pub struct Example {
 struct Part {
     wire: &'static str,
     lines: Vec<String>,
-    /// Its path in the status, and its values for a child that is ready, for one that is not ready yet, and for one that could not be
-    /// applied.
+    /// The path in the status.
     pointer: Vec<String>,
+    /// The values for a child that is ready, for one that is not ready yet, and for one that could not be applied.
     values: [Option<Value>; 3],
 }
 
@@ -38,8 +38,8 @@ const CONDITIONS: &str = "conditions";
 const REPLICAS: &str = "replicas";
 const SELECTOR: &str = "selector";
 
-/// `None` if the example writes no status, because it knows none of the fields, or because the schema refuses the values. `sample` is an
-/// object of the kind.
+/// The status that the example writes. `None` if it knows none of the fields, or if the schema refuses the values. `sample` is an object of
+/// the kind.
 pub fn example(
     child: Child,
     version: &Version,
@@ -51,12 +51,12 @@ pub fn example(
     let status = facts.status.as_ref()?;
     let zero = status.zero.as_ref()?;
     let mut parts = parts(child, version, facts, status, style, var);
-    let accepts = Accepts::new(version, sample);
-    if !accepts.all(zero, &parts) {
+    let check = StatusCheck::new(version, sample);
+    if !check.accepts(zero, &parts) {
         let mut accepted = vec![];
         for part in parts {
             accepted.push(part);
-            if !accepts.all(zero, &accepted) {
+            if !check.accepts(zero, &accepted) {
                 accepted.pop();
             }
         }
@@ -95,17 +95,17 @@ pub fn example(
     })
 }
 
-/// Whether the API server accepts an object of the kind with a status.
-struct Accepts {
+/// Checks whether the API server accepts an object of the kind with a status.
+struct StatusCheck {
     schema: Schema,
     object: Value,
 }
 
-impl Accepts {
+impl StatusCheck {
     fn new(version: &Version, sample: Option<&Value>) -> Self {
         let mut schema = version.schema.clone();
         if sample.is_none() {
-            // the rest is unknown
+            // without a sample, only the status can be checked
             schema.properties.retain(|wire, _| wire == "status");
             schema.required.clear();
             schema.validations.clear();
@@ -116,8 +116,8 @@ impl Accepts {
         }
     }
 
-    /// For a child that is ready, that is not, and that could not be applied.
-    fn all(&self, zero: &Value, parts: &[Part]) -> bool {
+    /// Whether these parts are accepted for a child that is ready, for one that is not, and for one that could not be applied.
+    fn accepts(&self, zero: &Value, parts: &[Part]) -> bool {
         (0..3).all(|case| {
             let mut status = zero.clone();
             for part in parts {
@@ -145,6 +145,7 @@ fn put(status: &mut Value, pointer: &[String], value: Value) {
     }
 }
 
+/// The fields of the status that the example can fill.
 fn parts(
     child: Child,
     version: &Version,
@@ -236,7 +237,7 @@ fn replicas_lines(access: &Access, style: &Style) -> Vec<String> {
     };
     let live = style.child_status;
     let value = format!("{live}.and_then(|status| status.replicas){widen}");
-    // of a child that could not be applied, nothing new is known
+    // if the child could not be applied, its status is unknown
     vec![
         format!("if let {} {{", style.binds_child),
         format!("    let {live} = child.status.as_ref();"),

@@ -13,7 +13,7 @@ use crate::rust::code::literal;
 pub const WEBHOOK_TEMPLATES: &[(&str, &str)] =
     templates!["src/webhooks/webhook.rs.j2", "tests/all/webhook.rs.j2"];
 
-/// What a webhook is called for: the operations that decide its example.
+/// The operations for which a webhook is called. They decide what its example does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     pub create: bool,
@@ -55,7 +55,7 @@ pub struct WebhookFiles {
     pub test: Option<String>,
 }
 
-/// What the templates place.
+/// The values for the templates.
 #[derive(Serialize)]
 struct Context {
     crate_name: String,
@@ -65,10 +65,10 @@ struct Context {
     own: bool,
     types: String,
     types_in_test: String,
-    /// What imports the type, and its name there.
+    /// The import of the type, and the name that it gets.
     import: String,
     kind: String,
-    /// What the name of the test begins with.
+    /// The prefix of the name of the test.
     test: String,
     /// The module of the webhooks.
     module: String,
@@ -77,16 +77,19 @@ struct Context {
     objects: String,
     validates: bool,
     mutates: bool,
-    /// The examples: the creator must not change, is not to be chosen, or protected objects must not be deleted; and it is recorded who
-    /// creates an object, or who changes it.
+    /// Whether the example refuses to change the recorded creator.
     keeps_creator: bool,
+    /// Whether the example refuses a creator other than the user of the request.
     checks_creator: bool,
+    /// Whether the example refuses to delete protected objects.
     protects: bool,
+    /// Whether the example records who creates an object.
     records_creator: bool,
+    /// Whether the example records who changes an object.
     records_changes: bool,
     /// Whether an annotation names the creator.
     has_creator: bool,
-    /// Whether the example looks at the operation.
+    /// Whether the example uses the operation of the request.
     operation: bool,
     /// Expressions of strings: annotations, and the sample's file.
     created_by: String,
@@ -107,7 +110,7 @@ pub fn webhook_files(subject: &Admitted<'_>) -> WebhookFiles {
             fill("tests/all/webhook.rs.j2"),
         )
     };
-    // with names that are none of the kind's, the texts have those of the templates alone
+    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
     let (webhook, test) = fill(Names::placeholders());
     let words = words(&webhook).chain(words(&test)).collect();
     let identity = Identity {

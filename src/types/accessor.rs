@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! impl WidgetSpec {
-//!     /// `replicas`, or the default of the schema: `1`.
+//!     /// Returns `replicas`, or its default in the schema: `1`.
 //!     pub fn replicas(&self) -> i32 {
 //!         self.replicas.unwrap_or(1)
 //!     }
@@ -21,9 +21,9 @@ use crate::{
     rust::code::{chain, indented, joined, literal},
 };
 
-/// A default with a longer text has no accessor.
+/// The maximum length of a default as JSON; a longer one has no accessor.
 const LONG: usize = 60;
-/// Names of derived and blanket traits, which an inherent method would hide, and of methods that clippy reserves for a trait.
+/// Methods of derived and blanket traits, which an inherent method would hide, and names that clippy reserves for methods of traits.
 const RESERVED: [&str; 25] = [
     "as_mut",
     "as_ref",
@@ -69,7 +69,7 @@ pub fn accessors(graph: &TypeGraph, definition: &Definition, shape: &Struct) -> 
 /// The name of the accessor of a field, if it has one.
 pub fn name(graph: &TypeGraph, field: &Field) -> Option<String> {
     let name = method(&field.ident);
-    Reading::of(graph, field).map(|_| name)
+    Accessor::of(graph, field).map(|_| name)
 }
 
 fn method(ident: &str) -> String {
@@ -80,8 +80,9 @@ fn method(ident: &str) -> String {
     }
 }
 
+/// The code of the accessor of a field, if it has one.
 fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
-    let reading = Reading::of(graph, field)?;
+    let parts = Accessor::of(graph, field)?;
     let is_code = |text: &str| !text.contains(|c| c == '`' || is_unprintable(c));
     let doc = match &field.default {
         Some(default) if is_code(&default.to_string()) => {
@@ -99,22 +100,22 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     let call = |(name, argument): &(&str, Option<String>)| {
         format!(".{name}({})", argument.as_deref().unwrap_or_default())
     };
-    let calls: Vec<String> = reading.calls.iter().map(call).collect();
+    let calls: Vec<String> = parts.calls.iter().map(call).collect();
     let body = indented(&chain(&format!("self.{}", field.ident), &calls));
     let head = joined(
         &format!("pub fn {name}(&self)"),
-        &format!("-> {} {{", reading.type_),
+        &format!("-> {} {{", parts.type_),
     );
     Some(format!("{doc}{head}\n{body}\n}}\n"))
 }
 
 /// The return type of an accessor, and the calls on its field.
-struct Reading {
+struct Accessor {
     type_: String,
     calls: Vec<(&'static str, Option<String>)>,
 }
 
-impl Reading {
+impl Accessor {
     /// `None` if `null` differs from absent, or if no literal can express the default.
     fn of(graph: &TypeGraph, field: &Field) -> Option<Self> {
         let default = field.default.as_ref()?;
@@ -128,7 +129,7 @@ impl Reading {
         };
         let or = |value: String| ("unwrap_or", Some(value));
         let or_else = |value: String| ("unwrap_or_else", Some(format!("|| {value}")));
-        let [clone, as_ref, as_deref, zero] =
+        let [clone, as_ref, as_deref, or_default] =
             ["clone", "as_ref", "as_deref", "unwrap_or_default"].map(|name| (name, None));
         match (&field.type_, default) {
             (Type::Bool, Value::Bool(value)) => new(type_, &[or(value.to_string())]),
@@ -138,7 +139,7 @@ impl Reading {
             }
             (Type::I64, Value::Number(number)) => new(type_, &[or(number.as_i64()?.to_string())]),
             (Type::String, Value::String(text)) if text.is_empty() => {
-                new("&str".into(), &[as_deref, zero])
+                new("&str".into(), &[as_deref, or_default])
             }
             (Type::String, Value::String(text)) => {
                 new("&str".into(), &[as_deref, or(literal(text))])
@@ -157,10 +158,10 @@ impl Reading {
             }
             (Type::Vec(inner), Value::Array(items)) if items.is_empty() => {
                 let item = write(graph, inner);
-                new(format!("&[{item}]"), &[as_deref, zero])
+                new(format!("&[{item}]"), &[as_deref, or_default])
             }
             (Type::Map(_), Value::Object(entries)) if entries.is_empty() => {
-                new(type_, &[clone, zero])
+                new(type_, &[clone, or_default])
             }
             (Type::Named(id), default) => match (&graph.resolve(*id).shape, default) {
                 (Shape::Enum(variants), Value::String(text)) => {
@@ -172,7 +173,7 @@ impl Reading {
                 (Shape::Struct(shape), Value::Object(entries))
                     if shape.has_default && entries.is_empty() =>
                 {
-                    new(type_, &[clone, zero])
+                    new(type_, &[clone, or_default])
                 }
                 _ => None,
             },

@@ -9,6 +9,7 @@ use serde_json::{Number, Value};
 use super::graph::Type;
 use crate::rust::code::{attribute, bracketed, literal, meta};
 
+/// An argument of the attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// Uses the schema of another type.
@@ -27,6 +28,7 @@ pub enum Argument {
     Extend(Vec<(String, Extension)>),
 }
 
+/// The value of a keyword in `extend`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extension {
     Json(Value),
@@ -117,7 +119,8 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// The depth of the recursion of `json!` for a value; the compiler allows 128.
+/// The depth of the recursion of `json!` for a value; the compiler allows 128. The macro recurses for each item, and several times for each
+/// entry of an object.
 pub fn depth(value: &Value) -> usize {
     let is_simple = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
     match value {

@@ -1,5 +1,5 @@
-//! Finds paths of a CRD that resolve to no field of its schema: those of printer columns and of the scale subresource. The API server does
-//! not check them, so after a field was removed, a column stays empty, or scaling has no effect.
+//! Finds the JSON paths of printer columns and of the scale subresource that lead to no field of the schema. The API server does not check
+//! them, so once a field is removed, its column stays empty, or scaling has no effect.
 
 use operator_schema::{Schema, SchemaOrBool};
 
@@ -39,7 +39,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
         })
 }
 
-/// Whether a JSON path can find a field. If the syntax of the path is unsupported, this is assumed.
+/// Whether a JSON path can find a field. A path with an unsupported syntax is assumed to find one.
 fn resolves(schema: &Schema, path: &str) -> bool {
     let Some(steps) = steps(path) else {
         return true;

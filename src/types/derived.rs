@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{Definition, Shape, Struct, Type, TypeGraph};
 
-/// Stands for what k8s-openapi sets and attributes cannot change.
+/// A placeholder for the values of keywords that k8s-openapi sets. No CRD has this value, so the comparison finds each of them different.
 const FROM_K8S_OPENAPI: &str = "of k8s-openapi";
-/// `Option` wraps a schema that contains one of these keywords; to other schemas, it adds a second type.
+/// Keywords for which schemars puts the schema of an `Option` into a union with null. To other schemas, it adds the type null.
 const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// The schema of a type expression. An `Option` adds nothing, because `crd()` removes its null.
+/// The schema that schemars derives for a type expression. An `Option` adds nothing, because `crd()` removes its null.
 pub fn node(type_: &Type) -> Value {
     match type_ {
         Type::String => json!({"type": "string"}),
@@ -36,7 +36,7 @@ pub fn node(type_: &Type) -> Value {
     }
 }
 
-/// The schema of a struct or enum, without its description.
+/// The schema that schemars derives for a struct or enum, without its description.
 pub fn shape(shape: &Shape) -> Map<String, Value> {
     match shape {
         Shape::Struct(Struct { fields, .. }) => {
@@ -66,7 +66,7 @@ pub fn object(required: Vec<&str>) -> Map<String, Value> {
     map
 }
 
-/// The CRD's schema for the node of a type expression.
+/// The CRD's schema of a type expression, in the form of [`node()`]: a nested definition is null.
 pub fn wanted(type_: &Type, node: &Value) -> Value {
     let with = |keyword: &str, inner: &Type| {
         let entries = node.as_object().into_iter().flatten();

@@ -1,4 +1,5 @@
-//! The differences between the schema that schemars derives for a type and that of the CRD, as arguments of an attribute or parts.
+//! The differences between the schema that schemars derives for a type and the schema in the CRD: as arguments of an attribute, or as parts
+//! (see `supplement`).
 
 use std::collections::HashSet;
 
@@ -42,7 +43,7 @@ impl NodeAttributes {
     }
 }
 
-/// The keywords to set; the value `null` removes a keyword.
+/// The keywords to set so that the derived schema becomes the wanted one; the value `null` removes a keyword.
 pub fn differences(
     derived: &Map<String, Value>,
     wanted: &Map<String, Value>,
@@ -56,10 +57,10 @@ pub fn differences(
         .iter()
         .filter(|(keyword, value)| !value.is_null() && !is_derived(keyword, value))
         .map(|(keyword, value)| (keyword.clone(), value.clone()));
-    let gone = derived
+    let removed = derived
         .keys()
         .filter(|keyword| *keyword != "description" && !wanted.contains_key(*keyword));
-    set.chain(gone.map(|keyword| (keyword.clone(), Value::Null)))
+    set.chain(removed.map(|keyword| (keyword.clone(), Value::Null)))
         .collect()
 }
 
@@ -110,7 +111,7 @@ pub fn fits_json(value: &Value) -> bool {
     depth(value) <= DEPTH
 }
 
-/// Whether unwrapping the descriptions of doc comments leaves those in the value of a keyword as they are.
+/// Whether unwrapping changes none of the descriptions in the value of a keyword.
 pub fn has_plain_texts(keyword: &str, value: &Value) -> bool {
     match (keyword, value) {
         ("description", Value::String(text)) => is_plain(text),
@@ -122,7 +123,7 @@ pub fn has_plain_texts(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// The subschemas that `schemars::transform::transform_subschemas` visits, and with it the function that unwraps descriptions.
+/// The subschemas that `schemars::transform::transform_subschemas` visits: in these, the generated code unwraps descriptions.
 fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match (keyword, value) {
         ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(parts)) => {

@@ -1,5 +1,5 @@
-//! Formats a description as a doc comment: wrapped, and with text escaped that rustdoc or clippy would report as broken markup. Lists,
-//! links, code spans and fenced blocks are kept.
+//! Formats a description as a doc comment: wrapped, and with text escaped that rustdoc or clippy would report as broken markup. Lists, code
+//! spans and fenced blocks are kept, and addresses become links.
 //!
 //! If possible, the comment keeps the line feeds, so that `crd()` can read the description back from it.
 
@@ -175,7 +175,7 @@ fn laid_out(description: &str, width: usize) -> Vec<String> {
         } else {
             let first = at;
             at += 1;
-            // Lines that run on are one paragraph.
+            // consecutive lines without a marker are one paragraph or list item
             while at < source.len()
                 && !source[at].trim().is_empty()
                 && marker(source[at].trim()).is_none()
@@ -206,7 +206,7 @@ fn plain(line: &str) -> String {
 fn fenced(source: &[String]) -> Option<usize> {
     let is_fence = |line: &str| line.trim_start().starts_with("```");
     let first = source.first()?;
-    // A span on one line, as in "``` code ```", is no block.
+    // a span on one line, as in "``` code ```", is not a block
     if !is_fence(first) || first.trim_start()[3..].contains('`') {
         return None;
     }
@@ -217,7 +217,7 @@ fn fenced(source: &[String]) -> Option<usize> {
     Some(length + 2)
 }
 
-/// The marker of a list item, with its space.
+/// The length of the marker of a list item, with the space after it.
 fn marker(line: &str) -> Option<usize> {
     let (head, rest) = line.split_once(' ')?;
     let number = head.strip_suffix(['.', ')']).is_some_and(|digits| {
@@ -227,11 +227,11 @@ fn marker(line: &str) -> Option<usize> {
     is_marker.then_some(head.len() + 1)
 }
 
-/// A paragraph or list item. Further lines of an item are indented, so that they belong to it.
+/// Wraps a paragraph or list item. Further lines of an item are indented, so that they belong to it.
 fn wrap(text: &str, width: usize, lines: &mut Vec<String>) {
     let indent = marker(text).unwrap_or(0);
     let (mark, text) = text.split_at(indent);
-    // A list that is numbered in the middle of a sentence, or begins with two, can't interrupt a paragraph.
+    // in Markdown, a numbered list that does not begin with 1 cannot interrupt a paragraph, so a blank line precedes every list
     if indent > 0
         && lines
             .last()
@@ -267,12 +267,13 @@ fn is_item(line: &str) -> bool {
     marker(line).is_some() || line.starts_with("  ")
 }
 
-/// Splits a text into words. A balanced code span or a link is one word, and keeps its spaces.
+/// Splits a text at single spaces. A code span stays together if all backticks are balanced, and so do words with several spaces between
+/// them: their spaces are kept.
 fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let balanced = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
     let mut in_code = false;
     let mut before = None;
-    // a byte of a longer character is neither a space nor a tick
+    // no byte of a multi-byte character equals a space or a backtick
     let ends = text.bytes().enumerate().filter(move |(at, byte)| {
         in_code ^= balanced && *byte == b'`';
         let is_end = *byte == b' '

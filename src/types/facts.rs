@@ -8,6 +8,7 @@ use super::{
 };
 use crate::crd::Version;
 
+/// The facts about one version of a kind.
 #[derive(Clone, Debug)]
 pub struct KindFacts {
     /// The Rust name of the root.
@@ -18,15 +19,18 @@ pub struct KindFacts {
     graph: TypeGraph,
 }
 
+/// The facts about the status that the runtime and the scaffolds need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusFacts {
     pub wrapped: Wrapped,
     /// The JSON of the struct's default, without nulls; `None` if it has no default.
     pub zero: Option<Value>,
-    /// A list of objects with `type` and `status`, whose other required fields are fields of metav1.Condition, or `lastUpdateTime`.
+    /// The field `conditions`, if it is a list of objects with `type` and `status`, whose other required fields are fields of
+    /// metav1.Condition, or `lastUpdateTime`.
     pub conditions: Option<ConditionsFacts>,
 }
 
+/// The field `conditions` of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionsFacts {
     pub ident: String,
@@ -46,7 +50,7 @@ pub enum Wrapped {
 
 impl Wrapped {
     fn of(field: &Field) -> Self {
-        match field.tells_null_from_absent() {
+        match field.distinguishes_null_from_absent() {
             true => Self::Nested,
             false if field.optional || field.nullable => Self::Option,
             false => Self::Bare,
@@ -144,7 +148,7 @@ impl Access {
             .any(|(_, wrapped)| *wrapped != Wrapped::Bare)
     }
 
-    /// An expression for the owned value, or for an `Option` of it, in the object in the variable `var`.
+    /// A Rust expression for the owned value, or for an `Option` of it. The variable `var` has the object.
     pub fn read(&self, var: &str) -> String {
         let mut text = var.to_owned();
         let mut optional = false;
@@ -175,7 +179,8 @@ impl Access {
         text
     }
 
-    /// An expression for the value with its default, by the accessor of the field, if no `Option` precedes the field.
+    /// A Rust expression that calls the accessor of the field, which applies the default. `None` if the field has no accessor, belongs to
+    /// the root, or is below an `Option`.
     pub fn read_defaulted(&self, var: &str) -> Option<String> {
         let accessor = self.accessor.as_ref()?;
         let (_, before) = self.steps.split_last()?;
@@ -232,7 +237,7 @@ fn zero(graph: &TypeGraph, fields: &[Field]) -> Value {
     Value::Object(entries.collect())
 }
 
-/// The wire names of metav1.Condition that the items of the list have.
+/// The fields of [`KNOWN`] that the items of the list have.
 fn condition_fields(graph: &TypeGraph, type_: &Type) -> Vec<String> {
     let item = match type_ {
         Type::Vec(item) => graph.as_struct(item),
@@ -257,6 +262,7 @@ const KNOWN: [&str; 7] = [
     "observedGeneration",
 ];
 
+/// Whether the type is a list of conditions that the runtime can set.
 fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
     let Type::Vec(item) = type_ else { return false };
     if matches!(**item, Type::Kubernetes(foreign) if foreign.is_condition()) {

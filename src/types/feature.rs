@@ -65,7 +65,7 @@ fn describe(reason: Reason) -> &'static str {
     }
 }
 
-/// Places where the schema does not define a type, or an object without fields.
+/// The diagnostics of places where the schema does not define a type, and of objects without fields.
 fn incomplete(graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut diagnostics = vec![];
     if let Some(first) = graph.pruned.first() {

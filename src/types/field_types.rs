@@ -9,7 +9,7 @@
 //! type WidgetSpecSecond = WidgetSpecFirst /spec/second
 //! ```
 //!
-//! Wire names are escaped as in JSON strings, paths are JSON pointers; that of the root is empty.
+//! Wire names are escaped as in JSON strings. Paths are JSON pointers; the path of the root is empty.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -77,7 +77,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
         let Some(new) = after.types.get(path) else {
             continue;
         };
-        let mut tell = |path: Vec<String>, value, before: &str, after: &str| {
+        let mut report = |path: Vec<String>, value, before: &str, after: &str| {
             let (before, after) = (before.to_owned(), after.to_owned());
             retypes.push(Retype {
                 path,
@@ -88,7 +88,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
         };
         if let Some(first) = old.alias.filter(|first| after.has(first)) {
             if after.resolve(new.name) != after.resolve(first) {
-                tell(path.clone(), None, first, &after.resolve(new.name));
+                report(path.clone(), None, first, &after.resolve(new.name));
             }
             // otherwise the report about the first field covers it
             if new.alias.is_some() {
@@ -99,7 +99,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
         if old.keyword != new.keyword {
             let of = |entry: &Entry<'_>| format!("{} {}", entry.keyword, entry.name);
             let (was, is) = (of(old), of(new));
-            tell(path.clone(), None, &was, &is);
+            report(path.clone(), None, &was, &is);
             continue;
         }
         for (wire, old) in &old.members {
@@ -111,10 +111,10 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
                 continue;
             }
             if new.keyword == ENUM {
-                tell(path.clone(), Some(wire.clone()), old, member);
+                report(path.clone(), Some(wire.clone()), old, member);
             } else {
                 let path = [path.as_slice(), std::slice::from_ref(wire)].concat();
-                tell(path, None, old, member);
+                report(path, None, old, member);
             }
         }
     }
@@ -123,7 +123,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
 
 const ENUM: &str = "enum";
 
-/// A record that was parsed.
+/// A parsed record.
 #[derive(Default)]
 struct Record<'a> {
     /// The types, by their paths.

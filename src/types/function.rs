@@ -11,7 +11,7 @@ use super::{
     unique_name,
 };
 
-/// The names of functions that modules define themselves.
+/// The names of functions that generated modules define for other purposes.
 const OWN: [&str; 7] = [
     "as_defined",
     "closed",
@@ -22,7 +22,7 @@ const OWN: [&str; 7] = [
     "unwrapped",
 ];
 
-/// The functions for all fields whose types have no attributes of their own, by the paths of the fields.
+/// The names of the functions for all fields with types of k8s-openapi, to which we cannot add attributes, by the paths of the fields.
 pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
     let structs = graph.definitions.iter().filter_map(|definition| {
         let fields = match &definition.shape {
@@ -43,10 +43,10 @@ pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
     paths.into_iter().zip(names).collect()
 }
 
-/// A keyword that marks a node whose descriptions are already those of the CRD. `crd()` removes it.
+/// A keyword that marks a node whose descriptions are already as in the CRD. `crd()` removes it.
 const VERBATIM: &str = "x-verbatim";
 
-/// Marks the nodes whose functions return descriptions that unwrapping would change. Returns whether there are any.
+/// Marks the nodes with a function whose descriptions would be changed by unwrapping. Returns whether there are any.
 pub fn mark<'a>(
     arguments: impl Iterator<Item = &'a mut Argument>,
     functions: &[(String, Value)],

@@ -8,6 +8,7 @@ use super::{attribute::Argument, doc::Doc, kubernetes::Kubernetes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub usize);
 
+/// All types of a version.
 #[derive(Clone, Debug, Default)]
 pub struct TypeGraph {
     /// The definitions in the order of the schema, parents first.
@@ -22,9 +23,9 @@ pub struct TypeGraph {
     pub root_name: String,
     /// The Rust names of the kind and of all its types.
     pub names: HashSet<String>,
-    /// The places where the schema does not define a type.
+    /// The JSON pointers to the places where the schema does not define a type.
     pub untyped: Vec<String>,
-    /// The objects of which the API server drops all fields.
+    /// The JSON pointers to objects of which the API server drops all fields.
     pub pruned: Vec<String>,
 }
 
@@ -136,7 +137,7 @@ pub enum Type {
 }
 
 impl Struct {
-    /// Whether its values have nothing.
+    /// Whether the struct has no fields, not even unknown ones.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && !self.keeps_unknown
     }
@@ -144,7 +145,7 @@ impl Struct {
 
 impl Field {
     /// Whether `null` and absent are different values of the field. Otherwise one `Option` is enough.
-    pub fn tells_null_from_absent(&self) -> bool {
+    pub fn distinguishes_null_from_absent(&self) -> bool {
         self.optional && self.nullable && self.type_ != Type::Any
     }
 
@@ -221,7 +222,7 @@ impl Type {
         }
     }
 
-    /// The type of the items or values, if there are any.
+    /// The type inside of all lists, maps and nullables.
     pub fn innermost(&self) -> &Self {
         match self {
             Self::Vec(inner) | Self::Map(inner) | Self::Nullable(inner) => inner.innermost(),

@@ -37,7 +37,8 @@ pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     }
 }
 
-/// The imports of k8s-openapi, one line for each of its modules. A type whose name a type of the kind has is written with its path instead.
+/// The imports from k8s-openapi, one line for each of its modules. A type is written with its path instead if a type of the kind has the
+/// same name.
 fn foreign(graph: &TypeGraph, root: &Root) -> String {
     let mut paths = BTreeSet::new();
     for type_ in graph.types() {

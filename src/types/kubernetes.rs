@@ -1,13 +1,13 @@
-//! Finds the types of k8s-openapi for object schemas: those that read and write every value that the schema allows, field by field.
+//! Finds the types of k8s-openapi for object schemas: those that can read and write every value that the schema allows, field by field.
 //!
 //! `kubernetes/types.json` is generated from k8s-openapi, `kubernetes/since.json` from its releases for Kubernetes 1.16 to 1.33: the first
 //! minor release with a type (under the empty name) or a field that 1.16 does not have.
 //!
-//! A type fits if the schema has the fields, and the same required fields, that the type has in some release, and if the type writes what it
-//! read. Three losses are accepted, because Go's types have them, too: a quantity that is a number becomes a string, an int-or-string has 32
-//! bits, and the time of a condition is in UTC and in whole seconds. Types are compared by shape; the name matters only for shapes that are
-//! too small to be distinguished. What the CRD adds to such a schema is JSON in an attribute of the field. If a type of the kind has the
-//! same name, the type of k8s-openapi is written with its path.
+//! A type fits if the schema has the fields, and the same required fields, that the type has in some release, and if the type writes what
+//! it read. Three losses are accepted, because Go's types have them, too: a quantity that is a number becomes a string, an int-or-string
+//! has 32 bits, and the time of a condition is in UTC and in whole seconds. Types are compared by shape; the name matters only for shapes
+//! that are too small to be distinguished. What the CRD adds to such a schema is JSON in an attribute of the field. If a type of the kind
+//! has the same name, the type of k8s-openapi is written with its path.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,10 +24,10 @@ use super::{
     value_form::{is_int_or_string, is_quantity, keeps_unknown, walk},
 };
 
-/// A `String`, `Vec`, `BTreeMap`, `Quantity` or `IntOrString`, also inside of an `Option`.
+/// The size in bytes of a `String`, `Vec`, `BTreeMap`, `Quantity` or `IntOrString`, also inside of an `Option`.
 pub const TEXT: usize = 24;
 
-/// A `serde_json::Value`, with the feature `preserve_order` as in tests.
+/// The size in bytes of a `serde_json::Value`, with the feature `preserve_order` as in tests.
 pub const VALUE: usize = 72;
 
 /// A type of k8s-openapi.
@@ -61,17 +61,18 @@ enum Expression {
     Type(String),
 }
 
-/// The first release in the table of fields; older fields count as this old.
+/// The minor release of types and fields that are not in `since.json`.
 const EARLIEST: u8 = 16;
-/// An object with at least this many fields, including those of its parts, is recognized by its fields alone.
+/// An object with at least this many fields, including those of nested objects, is recognized by its fields alone.
 const TELLING: usize = 5;
 
+/// The types of k8s-openapi, with indexes for the search.
 struct Table {
     types: IndexMap<String, Known>,
     since: HashMap<String, HashMap<String, u8>>,
     /// Types by the names of their fields.
     with_field: HashMap<String, Vec<usize>>,
-    /// The field names under which Kubernetes has each type, and the capitalized name of the type.
+    /// For each type, the names of the fields that have it in Kubernetes, and the name of the type itself, all in CamelCase.
     names: Vec<BTreeSet<String>>,
 }
 
@@ -120,7 +121,7 @@ pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
         return None;
     }
     let is_telling = fields(schema) >= TELLING;
-    // a property of this name may be one of that name: `podSecurityContext` is a `securityContext`
+    // the end of a name is enough: a `podSecurityContext` may be a `securityContext`
     let wire = name::pascal(wire);
     let is_named = |at: &usize| {
         let is_more_than_a_field =
@@ -209,7 +210,7 @@ impl Table {
             && !schema.nullable
             && !keeps_unknown(schema)
             && schema.enum_.is_none();
-        // an object that asks for more is no copy, and a type that asks for less would let a caller forget it
+        // a type with fewer required fields would let a caller omit one, and a type with more would write fields that were absent
         let has_same_required = known.required.len() == schema.required.len()
             && known
                 .required
@@ -224,16 +225,17 @@ impl Table {
             && self.is_of_a_release(path, known, schema)
     }
 
+    /// Whether a field of this type reads and writes every value that the schema allows.
     fn reads(&self, expression: &Expression, schema: &Schema) -> bool {
         if schema.nullable {
             return false;
         }
         let type_ = schema.type_.as_deref();
-        let is_open = is_int_or_string(schema);
+        let is_int_or_string = is_int_or_string(schema);
         match expression {
-            Expression::Quantity if is_open => is_quantity(schema),
-            Expression::IntOrString => is_open && !is_quantity(schema),
-            _ if is_open => false,
+            Expression::Quantity if is_int_or_string => is_quantity(schema),
+            Expression::IntOrString => is_int_or_string && !is_quantity(schema),
+            _ if is_int_or_string => false,
             Expression::String => type_ == Some("string") && schema.enum_.is_none(),
             Expression::Quantity => type_ == Some("string"),
             Expression::Bool => type_ == Some("boolean"),
@@ -267,7 +269,7 @@ impl Table {
         }
     }
 
-    /// Whether all missing fields are newer than all existing ones.
+    /// Whether the schema can be a copy from some release: all fields that it lacks are newer than all fields that it has.
     fn is_of_a_release(&self, path: &str, known: &Known, schema: &Schema) -> bool {
         let (has, lacks): (Vec<&String>, Vec<&String>) = known
             .fields
@@ -290,7 +292,7 @@ impl Table {
         of(wire).max(of(""))
     }
 
-    /// The older type; `None` if both have the same age.
+    /// The oldest of the types; `None` if several are equally old.
     fn oldest(&self, types: &[usize]) -> Option<usize> {
         let since = |at: usize| {
             let (path, _) = self.types.get_index(at).expect("it is an index");
@@ -313,6 +315,7 @@ impl Expression {
     }
 }
 
+/// The JSON of the default of the type at a path: only fields that are not `Option`s.
 fn zero(path: &str) -> Option<Value> {
     let known = TABLE.types.get(path)?;
     let mut object = Map::new();
@@ -346,7 +349,7 @@ fn last(path: &str) -> &str {
 
 const CONDITION: &str = "apimachinery::pkg::apis::meta::v1::Condition";
 
-/// Whether the type is metav1.Condition, in which only descriptions may differ. That its time loses fractions of a second is accepted.
+/// Whether the schema is that of metav1.Condition, apart from descriptions. It is accepted that the time loses fractions of a second.
 fn is_condition(schema: &Schema) -> bool {
     const FIELDS: [(&str, &str, Option<&str>); 6] = [
         ("lastTransitionTime", "string", Some("date-time")),

@@ -52,12 +52,12 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     }
 }
 
-/// The path in the schema, built only as text because few paths are reported.
+/// A path in the schema. Its text is built only on demand, because few paths are reported.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root(&'a str),
     Property(&'a Path<'a>, &'a str),
-    /// The names of items and values are those of their list or map.
+    /// The items or values of a list or map, by the keyword. They have the wire name of the list or map.
     Inner(&'a Path<'a>, &'a str),
 }
 
@@ -99,6 +99,7 @@ struct Lowering {
 }
 
 impl Lowering {
+    /// The Rust type for the values of a schema, apart from `nullable`.
     fn type_of(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         if is_int_or_string(schema) {
             return if is_quantity(schema) {
@@ -120,7 +121,7 @@ impl Lowering {
             })),
             Some("object") | None if !schema.properties.is_empty() => {
                 match path.last() {
-                    // the spec and the status are the kind's own
+                    // spec and status always become structs of the kind
                     Some((wire, false)) => kubernetes::find(wire, schema).map(Type::Kubernetes),
                     _ => None,
                 }
@@ -145,6 +146,7 @@ impl Lowering {
         Type::Any
     }
 
+    /// The type of items or values. `nullable` is a part of the type, because there is no field for it.
     fn inner(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         let inner = self.type_of(path, schema);
         if schema.nullable && inner != Type::Any {
@@ -154,10 +156,12 @@ impl Lowering {
         }
     }
 
+    /// Defines an enum if the schema lists strings and at most a permitted null; otherwise, the type is `String`.
     fn string(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         let values = schema.enum_.as_deref().unwrap_or_default();
         let wires: IndexSet<&str> = values.iter().filter_map(Value::as_str).collect();
         let others = values.iter().filter(|value| !value.is_string());
+        // values other than strings have no variant, except for a permitted null, which is an `Option`
         let only_null =
             others.clone().all(Value::is_null) && (schema.nullable || others.count() == 0);
         if wires.is_empty() || !only_null {
@@ -172,6 +176,7 @@ impl Lowering {
         Type::Named(self.define(path, schema, Shape::Enum(variants.collect())))
     }
 
+    /// Defines a struct, before the types of its fields: parents are first in the graph.
     fn structure(&mut self, path: &Path<'_>, schema: &Schema, keeps_unknown: bool) -> Type {
         let empty = Struct {
             fields: vec![],
@@ -189,7 +194,7 @@ impl Lowering {
             && schema.one_of.is_empty()
             && schema.all_of.is_empty()
             && schema.not.is_none()
-            // a field that is required but not described is among the unknown ones
+            // a required field without a schema is in the map of unknown fields, which is empty by default
             && schema.required.iter().all(|wire| schema.properties.contains_key(wire));
         self.graph.definitions[id.0].shape = Shape::Struct(Struct {
             fields,
@@ -211,7 +216,7 @@ impl Lowering {
         let required: HashSet<&String> = parent.required.iter().collect();
         let mut fields = vec![];
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {
-            // of an embedded resource, the API server keeps the metadata
+            // the API server keeps the metadata of an embedded resource, even if its schema has no fields
             let keeps = parent.embedded_resource && wire == "metadata" && schema.prunes_all();
             let type_ = if keeps {
                 Type::Map(Box::new(Type::Any))

@@ -2,9 +2,9 @@
 //!
 //! Lowering always succeeds: an unusual schema gives types and diagnostics. No I/O.
 //!
-//! In `embed` mode, the schema of `crd()` is the CRD's JSON, in a file beside the module or in the module. In `derive` mode it comes from the
-//! `JsonSchema` of the types, and is the same. `lower` names types, and `share` merges them, in the same way in both modes, so a change of the
-//! mode renames nothing.
+//! In `embed` mode, the schema of `crd()` is the CRD's JSON, in a file beside the module or in the module. In `derive` mode it comes from
+//! the `JsonSchema` of the types, and is the same. `lower` names types, and `share` merges them, in the same way in both modes, so a change
+//! of the mode renames nothing.
 
 mod accessor;
 mod attribute;
@@ -74,6 +74,7 @@ pub fn module_with_file(api: &Api, version: &Version, mode: SchemaMode, name: &s
     generate(api, version, mode, Some(SchemaFile::new(name)))
 }
 
+/// Generates the module. Schemas that are large go to `file`, if it is given.
 fn generate(
     api: &Api,
     version: &Version,

@@ -1,4 +1,4 @@
-//! The default mode of a kind that is added without one.
+//! The schema mode of a kind, and its default when a kind is added.
 
 use super::value_form::walk;
 use clap::ValueEnum;

@@ -53,7 +53,7 @@ pub fn pascal(name: &str) -> String {
         .collect()
 }
 
-/// The field of a wire name; a keyword gets a trailing `_`.
+/// The Rust field for a wire name; a keyword gets a trailing `_`.
 pub fn field(name: &str) -> String {
     let ident = words(name).join("_").to_lowercase();
     let ident = if ident.is_empty() {
@@ -78,7 +78,7 @@ pub fn field(name: &str) -> String {
     }
 }
 
-/// The variant of a string in an enum.
+/// The Rust variant for a value of an enum.
 pub fn variant(value: &str) -> String {
     if value.is_empty() {
         return "Empty".into();
@@ -89,7 +89,7 @@ pub fn variant(value: &str) -> String {
     } else {
         symbols(&leading)
     };
-    let name = ascii(leading + &pascal(&quiet(value)));
+    let name = ascii(leading + &pascal(&without_screaming(value)));
     let name = if name.is_empty() {
         symbols(value)
     } else {
@@ -104,17 +104,17 @@ pub fn variant(value: &str) -> String {
 }
 
 /// Converts `FROM_PORT` to `from_port`, because its capitals do not separate words. A single word such as `GET` is kept.
-fn quiet(value: &str) -> String {
-    let shouts =
+fn without_screaming(value: &str) -> String {
+    let is_screaming =
         value.contains(['_', '-', ' ', '.']) && !value.contains(|c: char| c.is_lowercase());
-    if shouts {
+    if is_screaming {
         value.to_lowercase()
     } else {
         value.to_owned()
     }
 }
 
-/// The words for punctuation characters.
+/// Replaces punctuation characters with words, and other characters with their code points.
 fn symbols(name: &str) -> String {
     name.chars()
         .map(|c| match c {
@@ -178,7 +178,7 @@ pub fn spelled(name: &str) -> Vec<String> {
     words
 }
 
-/// As `spelled`, as part of a type's name.
+/// Like [`spelled`], in CamelCase for the name of a type.
 pub fn pascal_spelled(name: &str) -> String {
     spelled(name).iter().map(|word| pascal(word)).collect()
 }

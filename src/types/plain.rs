@@ -72,9 +72,10 @@ pub fn plain_root(
         };
         text += &format!("\nconst SCHEMA: &str = {included};\n");
     }
-    text + &has(graph)
+    text + &has_spec_and_status(graph)
 }
 
+/// The impl of `Serialize`, which writes `apiVersion` and `kind`, too.
 fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
     let api_version = format!("{}/{}", plain.group, plain.version);
     let unknown = graph.root_keeps_unknown.then(|| {
@@ -167,6 +168,7 @@ fn resource(name: &str, plain: &Plain) -> String {
     )
 }
 
+/// The impl of `CustomResourceExt`, whose `crd()` has the whole schema.
 fn custom_resource(
     graph: &TypeGraph,
     plain: &Plain,
@@ -222,8 +224,8 @@ fn associated(name: &str, target: &str) -> String {
     indented(&joined(&format!("type {name} ="), &format!("{target};\n")))
 }
 
-/// The accessors that generic code requires.
-fn has(graph: &TypeGraph) -> String {
+/// The impls of `HasSpec` and `HasStatus`, which generic code over kinds requires.
+fn has_spec_and_status(graph: &TypeGraph) -> String {
     let mut text = String::new();
     let writer = Writer {
         graph,

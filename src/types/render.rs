@@ -28,7 +28,7 @@ use crate::{
     types::SchemaMode,
 };
 
-/// Schemas go to `file` if it is given.
+/// Renders the whole module. Large schemas go to `file` if it is given.
 pub fn module(
     graph: &TypeGraph,
     root: &Root,

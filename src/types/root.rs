@@ -22,7 +22,7 @@ use crate::{
 pub enum Root {
     /// `#[derive(CustomResource)]` on the struct of the spec.
     Derived(Derived),
-    /// A plain struct with handwritten impls.
+    /// A plain struct with generated impls of kube's traits.
     Plain(Plain),
 }
 
@@ -52,6 +52,7 @@ pub struct Plain {
 }
 
 impl Root {
+    /// Chooses the form of the root. In `embed` mode it is always plain, because the types do not implement `JsonSchema`.
     pub fn of(
         api: &Api,
         version: &Version,
@@ -90,7 +91,8 @@ impl Root {
     }
 }
 
-/// kube-derive requires a spec that is its own struct, no fields besides spec and status, and a status with its subresource.
+/// Whether kube-derive can express the root: the spec is a struct of its own, there are no fields besides spec and status, and there is a
+/// status if and only if there is the status subresource.
 fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
     let own_struct = |type_: &Type| matches!(type_, Type::Named(id) if matches!(graph.get(*id).shape, Shape::Struct(_)));
     let spec_is_struct = graph.root.iter().any(|field| {
@@ -131,7 +133,7 @@ fn is_schema_derivable(
             .iter()
             .any(|parts| !parts.is_empty());
         let is_bool = matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)));
-        // kube makes an int-or-string nullable that may be absent
+        // kube makes an optional int-or-string field nullable
         let becomes_nullable = schema.properties.iter().any(|(name, field)| {
             field.int_or_string && !field.nullable && !schema.required.contains(name)
         });
@@ -141,7 +143,7 @@ fn is_schema_derivable(
             && !is_bool
             && !becomes_nullable;
     });
-    let says = |argument: &Argument| !matches!(argument, Argument::Description(_));
+    let changes_schema = |argument: &Argument| !matches!(argument, Argument::Description(_));
     let is_below = |pointer: &String| {
         ["/properties/spec/", "/properties/status/"]
             .iter()
@@ -151,7 +153,7 @@ fn is_schema_derivable(
         && !graph
             .root
             .iter()
-            .any(|field| field.schemars.iter().any(says))
+            .any(|field| field.schemars.iter().any(changes_schema))
         && supplement.parts.keys().all(is_below)
         && own
             .iter()
@@ -232,7 +234,7 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
         );
         arguments.push(meta("scale", &paths));
     }
-    // the form in JSON: of the other, clippy takes two columns of one type for a duplicate
+    // as JSON, because clippy reports two columns of the same type as duplicates if they are written as arguments
     let columns = version.printer_columns.iter().map(printer_column);
     arguments.extend(columns.map(|column| set("printcolumn", &column.to_string())));
     arguments.extend(

@@ -41,7 +41,7 @@ pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
     )
 }
 
-/// The schema of a root with kube-derive's `CustomResource`, which cannot express all of it.
+/// The impl of `JsonSchema` for a root with kube-derive's `CustomResource`: the schema that kube-derive generates would lack keywords.
 pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement) -> String {
     let entry =
         |(keyword, value): (&String, &Value)| format!("{}: {}", literal(keyword), json(value));
@@ -136,6 +136,7 @@ pub fn support(
     text
 }
 
+/// The function that reverts what the derives add to the schema, with only the steps that this module needs.
 fn as_defined(graph: &TypeGraph, supplement: &Supplement) -> String {
     let mut text = AS_DEFINED.to_owned();
     if graph.fields().any(|field| field.optional) {

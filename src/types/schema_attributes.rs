@@ -1,6 +1,6 @@
 //! Compares the CRD's schema with the schema that schemars derives from the types, and expresses each difference as an attribute of a type
-//! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema. So no
-//! schema loses anything.
+//! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema. So
+//! no schema loses anything.
 //!
 //! The attributes are those with a name of their own, such as `length`, `range`, `regex` and `inner`, and `extend` for everything else.
 //! `extend("format" = null)` removes a keyword, because reading a CRD drops `null`.
@@ -131,6 +131,7 @@ fn property(wire: &str) -> String {
     format!("/properties/{}", pointer::escape(wire))
 }
 
+/// The state of the comparison; the supplement grows with each node.
 struct Comparison<'a> {
     graph: &'a TypeGraph,
     nodes: &'a [&'a Value],
@@ -141,6 +142,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
+    /// The attributes of a type. An alias has none.
     fn of_type(&mut self, id: TypeId) -> NodeAttributes {
         let mut attributes = NodeAttributes::default();
         let definition = self.graph.get(id);
@@ -155,7 +157,7 @@ impl Comparison<'_> {
         }
         let mut derived = derived::shape(&definition.shape);
         if matches!(definition.shape, Shape::Enum(_)) {
-            // a union of the definition's own takes the collect_parts of the one that is derived
+            // an `anyOf` of the CRD replaces the derived one
             if wanted.contains_key("anyOf") {
                 derived.clear();
             } else {
@@ -166,6 +168,7 @@ impl Comparison<'_> {
         attributes
     }
 
+    /// The attributes of the root. Constraints on `apiVersion`, `kind` and `metadata` become parts.
     fn of_root(&mut self, schema: &Value) -> NodeAttributes {
         let mut attributes = NodeAttributes::default();
         let mut wanted = derived::own(schema);
@@ -214,6 +217,7 @@ impl Comparison<'_> {
         fields.iter().map(of_field).collect()
     }
 
+    /// The attributes of a field; `owner` is the path of its struct.
     fn of_field(&mut self, owner: &[String], field: &Field, node: &Value) -> NodeAttributes {
         let mut attributes = NodeAttributes::default();
         let (derived, mut wanted) = match &field.type_ {
@@ -284,7 +288,9 @@ impl Comparison<'_> {
             return;
         }
         let is_wrapped = |type_: &Type| match type_ {
-            Type::Named(id) => derived::option_changes_more_than_type(self.nodes[self.graph.first(*id).0]),
+            Type::Named(id) => {
+                derived::option_changes_more_than_type(self.nodes[self.graph.first(*id).0])
+            }
             _ => false,
         };
         let is_wrapped_inside =
@@ -332,7 +338,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The schema of items or values.
+    /// Expresses the differences in the schema of items or values.
     fn of_inner(
         &mut self,
         owner: &[String],

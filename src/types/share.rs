@@ -40,7 +40,7 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
             let agrees = |keyword| node.get(keyword) == nodes[first.0].get(keyword);
             !is_whole || !whole.contains(first) || OF_FIELD.into_iter().all(agrees)
         });
-        // objects without fields have nothing in common
+        // structs without fields are equal only by chance
         let shape = &graph.definitions[index].shape;
         let first = first.filter(|_| !matches!(shape, Shape::Struct(it) if it.is_empty()));
         if let Some(first) = first {
@@ -85,7 +85,7 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
-/// Compares like `==`, but without looking up each member by hash, because the members of copies have the same order.
+/// Compares like `==`, but does not look up each member by hash if both objects have their members in the same order, as copies do.
 fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => left

@@ -5,20 +5,20 @@
 //! ```
 //!
 //! In a debug build, `serde` deserializers, `async` functions and `clone` hold several copies of a value on the stack, and a thread has 2
-//! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed, except `spec` and `status` of the root: all of them,
-//! so that a new field in one does not change the type of another.
+//! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed, except `spec` and `status` of the root: all of
+//! them, so that a new field in one does not change the type of another.
 
 use super::{
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     kubernetes::{TEXT, VALUE},
 };
 
-/// The largest value that is not boxed. The generated test of a kind uses 50 to 80 times this size on the stack.
+/// The size in bytes of the largest kind without boxes. The generated test of a kind uses 50 to 80 times this size on the stack.
 const LARGEST: usize = 24 << 10;
 /// A type of k8s-openapi of at least this size is boxed; smaller ones are references, selectors and the like.
 const BULKY: usize = 256;
 
-/// An `ObjectMeta`.
+/// The size in bytes of an `ObjectMeta`.
 const METADATA: usize = 360;
 
 /// Boxes the structs of a kind whose values are too large. `spec` and `status` of the root are not boxed, because kube's traits return
@@ -70,6 +70,7 @@ impl Sizes<'_> {
     }
 
     fn of_field(&mut self, field: &Field) -> usize {
+        // an `Option` of an integer is twice as large; the other types have a niche
         let is_option = field.optional || field.nullable;
         match &field.type_ {
             Type::Bool => 1,
@@ -136,7 +137,7 @@ mod tests {
         assert!(METADATA.abs_diff(metadata) * 8 <= metadata, "{metadata}");
     }
 
-    /// A spec of parts, each of which has this many strings and a part of its own.
+    /// A spec with this number of structs, each of which has this number of strings and another struct.
     fn parts(parts: usize, strings: usize) -> String {
         let strings: String = (0..strings)
             .map(|name| format!("s{name}: {{type: string}}, "))

@@ -13,7 +13,7 @@ pub struct Supplement {
     pub functions: Vec<(String, Value)>,
     /// Whether a doc comment wraps or escapes its description, so that `crd()` must restore it.
     pub unwraps: bool,
-    /// Whether a node is marked as one without wrapped descriptions.
+    /// Whether a node is marked, so that `crd()` does not unwrap the descriptions below it.
     pub has_verbatim: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::{
     types::SchemaMode,
 };
 
-/// The definition `Widget` whose root has these properties, in YAML at ten columns.
+/// The CRD of `Widget`, whose root has these properties: YAML that is indented by ten columns.
 pub(super) fn definition(properties: &str) -> Api {
     let text = format!(
         "apiVersion: apiextensions.k8s.io/v1
@@ -32,13 +32,13 @@ spec:
     crd::read("widget.yaml", &text).unwrap().remove(0)
 }
 
-/// Its module.
+/// The module of this CRD.
 fn widget(properties: &str) -> String {
     let api = definition(properties);
     module(&api, &api.versions[0], SchemaMode::Derive).text
 }
 
-/// The text from the first definition on.
+/// The text of this module from the first type on.
 fn types(properties: &str) -> String {
     let text = widget(properties);
     text.split_once("\n\n")
@@ -286,7 +286,7 @@ fn keywords_without_an_attribute_become_parts() {
 }
 
 #[test]
-fn a_rule_makes_its_own_type_in_both_modes() {
+fn schemas_with_different_bounds_are_two_types_in_both_modes() {
     let api = definition(
         "
           spec:
@@ -306,7 +306,7 @@ fn a_rule_makes_its_own_type_in_both_modes() {
 }
 
 #[test]
-fn an_embedded_schema_needs_nothing_that_derives_it() {
+fn a_module_with_an_embedded_schema_does_not_use_schemars() {
     let api = definition("          spec: {type: object, properties: {a: {type: string}}}\n");
     let text = module(&api, &api.versions[0], SchemaMode::Embed).text;
     assert!(!text.contains("schemars"), "{text}");

@@ -87,6 +87,8 @@ pub fn functions(root: &str, paths: &[&[String]], reserved: &HashSet<String>) ->
     )
 }
 
+/// Names all wire names by `plain`. Of several with the same name, the one with the lowest `rank` keeps it, unless the name is reserved;
+/// the others are named by `spelled`, or by `last` if that name is in use, too.
 fn distinct<W, N, R>(
     wires: &[W],
     reserved: &HashSet<N>,
@@ -124,7 +126,7 @@ where
     losers.sort_unstable();
     for at in losers {
         let name = spelled(&wires[at]);
-        // `last` is distinct but for names that were made to meet it.
+        // `last` is unique, unless a wire name imitates its result
         names[at] = if taken.contains(&name) {
             last(&wires[at])
         } else {
@@ -135,7 +137,7 @@ where
     names
 }
 
-/// Spells out every byte of the wire name, as a last resort that is always unique.
+/// Spells out every byte of the wire name, as a last resort: different wire names have different results.
 fn hex(wire: &str) -> String {
     wire.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

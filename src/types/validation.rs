@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::attribute::{Argument, Bounds};
 
-/// Removes the keywords from a node that such an argument expresses for its type.
+/// Removes the bounds and the pattern of a value of this type from `keywords`, and returns the arguments that express them.
 pub fn take(type_: &str, keywords: &mut Vec<(String, Value)>) -> Vec<Argument> {
     let mut arguments = vec![];
     let mut bounds = |min: &str, max: &str, argument: fn(Bounds) -> Argument| {

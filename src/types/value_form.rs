@@ -1,4 +1,4 @@
-//! What a schema says about the form of its values.
+//! Questions about the values that a schema allows.
 
 use operator_schema::{Schema, SchemaOrBool};
 
@@ -11,7 +11,7 @@ pub fn keeps_unknown(schema: &Schema) -> bool {
             && !schema.properties.is_empty())
 }
 
-/// The pattern that controller-gen generates for a `resource.Quantity`, whose integers often exceed 32 bits.
+/// Whether the schema has the pattern that controller-gen generates for a `resource.Quantity`, whose integers often exceed 32 bits.
 pub fn is_quantity(schema: &Schema) -> bool {
     let pattern = schema.pattern.as_deref();
     pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
@@ -23,7 +23,7 @@ pub fn is_int_or_string(schema: &Schema) -> bool {
     schema.int_or_string && schema.type_.is_none() || is_int_or_string_union(schema)
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, which some CRDs have without the Kubernetes extension.
+/// Whether the schema has `anyOf: [{type: integer}, {type: string}]`, which some CRDs have without the Kubernetes extension.
 fn is_int_or_string_union(schema: &Schema) -> bool {
     let types: Vec<_> = schema
         .any_of
@@ -37,7 +37,7 @@ fn is_int_or_string_union(schema: &Schema) -> bool {
         )
 }
 
-/// Calls `visit` for a schema and all schemas below it, except under logical junctors.
+/// Calls `visit` for a schema and all schemas below it, except for those in `allOf`, `anyOf`, `oneOf` and `not`.
 pub fn walk(schema: &Schema, visit: &mut impl FnMut(&Schema)) {
     visit(schema);
     for property in schema.properties.values() {

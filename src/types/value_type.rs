@@ -1,4 +1,4 @@
-//! The Rust types of fields, as code outside of their module names them.
+//! The Rust types of fields, with the paths that code outside of their module needs.
 
 use super::{
     facts::KindFacts,
@@ -71,6 +71,7 @@ fn is_optional(field: &Field) -> bool {
     field.optional || field.nullable
 }
 
+/// Formats a type with full paths.
 fn write(graph: &TypeGraph, type_: &Type, module: &str) -> String {
     match type_ {
         Type::String => "String".into(),

@@ -11,12 +11,14 @@ use crate::{
     types::SchemaMode,
 };
 
+/// Writes the types of a graph in a mode.
 pub struct Writer<'a> {
     pub graph: &'a TypeGraph,
     pub mode: SchemaMode,
 }
 
 impl Writer<'_> {
+    /// Formats a field with its comment and attributes. `renames` is whether the struct has `rename_all = "camelCase"`.
     pub fn field(&self, field: &Field, renames: bool) -> String {
         let mut serde = vec![];
         let implied = if renames {
@@ -43,12 +45,12 @@ impl Writer<'_> {
             + &joined(&head, &format!("{},\n", self.written(field)))
     }
 
-    /// The attributes for the parts that the derived schema lacks.
+    /// The `#[schemars(..)]` attribute for what the derived schema lacks.
     pub fn schemars(&self, arguments: &[Argument]) -> String {
         schemars(arguments, &|type_| write(self.graph, type_))
     }
 
-    /// The comment of a field or variant that is not in the schema.
+    /// The attribute of a field or variant that is not in the schema.
     pub fn skip(&self) -> &'static str {
         match self.mode {
             SchemaMode::Derive => "#[schemars(skip)]\n",
@@ -56,6 +58,7 @@ impl Writer<'_> {
         }
     }
 
+    /// The Rust type of a field, with its `Option`s and its `Box`.
     pub fn written(&self, field: &Field) -> String {
         self.wrapped(field, value(self.graph, field))
     }
@@ -63,7 +66,7 @@ impl Writer<'_> {
     /// Wraps the type in an `Option` if the value may be absent or null, and twice if these are distinguished. A `Value` has its own null.
     fn wrapped(&self, field: &Field, written: String) -> String {
         let option = |written: String| format!("Option<{written}>");
-        if field.tells_null_from_absent() {
+        if field.distinguishes_null_from_absent() {
             option(option(written))
         } else if field.optional || (field.nullable && field.type_ != Type::Any) {
             option(written)
@@ -83,14 +86,14 @@ pub fn comment(doc: Option<&Doc>) -> String {
     doc.map(Doc::comment).unwrap_or_default()
 }
 
-/// Whether `rename_all = "camelCase"` gives a field its wire name, so that it needs no `rename`.
+/// Whether `rename_all = "camelCase"` gives any field its wire name, which then needs no `rename`.
 pub fn renames_all(fields: &[Field]) -> bool {
     fields
         .iter()
         .any(|field| field.ident != field.wire && camel(&field.ident) == field.wire)
 }
 
-/// The name of the map of unknown fields. No wire name results in it, so a new field in the schema does not rename it.
+/// The name of the map of unknown fields: `unknown_fields`, with as many `_` after it as are needed to differ from all fields.
 pub fn unknown_ident(fields: &[Field]) -> String {
     let mut ident = "unknown_fields".to_owned();
     while fields.iter().any(|field| field.ident == ident) {

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use super::{Object, UninstallError, object::collection};
 use crate::operator::ResourceType;
 
-/// The objects of a page of a list.
+/// The maximum number of objects in a page of a list.
 const PAGE: u32 = 500;
 
-/// What an error of kubectl itself begins with, rather than one of the server or of the connection.
-const OWN: &str = "error: ";
+/// The prefix of kubectl's own errors, which those of the server and of the connection do not have.
+const ERROR_PREFIX: &str = "error: ";
 
 /// An API server, with the permissions of the user.
 pub struct Cluster {
@@ -32,7 +32,7 @@ struct Item {
     metadata: Metadata,
 }
 
-/// What matters of the metadata of an object.
+/// The fields of an object's metadata that matter here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -63,14 +63,14 @@ impl Cluster {
         let viewed = kubectl(&["config", "view", "--output=json"], "")?;
         if !viewed.status.success() {
             let text = printed(&viewed);
-            let why = text.strip_prefix(OWN).unwrap_or(&text);
+            let why = text.strip_prefix(ERROR_PREFIX).unwrap_or(&text);
             return Err(UninstallError::Kubeconfig(why.to_owned()));
         }
         let config: Value = serde_json::from_slice(&viewed.stdout)
             .map_err(|error| UninstallError::Kubeconfig(error.to_string()))?;
         let cluster = Self::of(&config, context)?;
         let version = cluster.get::<Value>("get /version".to_owned(), "/version");
-        // nothing else has an answer without these
+        // every user may read the version, so a refusal means that no other request would succeed
         let why = match version {
             Ok(Some(_)) => return Ok(cluster),
             Ok(None) => "it is not an API server".to_owned(),
@@ -80,7 +80,7 @@ impl Cluster {
         Err(cluster.unreachable(why))
     }
 
-    /// What a kubeconfig has about a context.
+    /// The cluster of a context in a kubeconfig.
     fn of(config: &Value, context: Option<&str>) -> Result<Self, UninstallError> {
         let named = |field: &str, name: &str| {
             let entries = config[field].as_array().into_iter().flatten();
@@ -167,7 +167,7 @@ impl Cluster {
         }
     }
 
-    /// What the API has at a path; none if that does not exist.
+    /// Gets a path of the API; `None` if it does not exist.
     pub(super) fn get<T: DeserializeOwned>(
         &self,
         action: String,
@@ -182,7 +182,7 @@ impl Cluster {
             .map_err(|error| self.unreachable(format!("it answers as no API server: {error}")))
     }
 
-    /// What kubectl prints, or `None` if the object does not exist, or is another one by now.
+    /// Runs kubectl, and returns its output; `None` if the object does not exist, or is a new one with another uid.
     fn run(
         &self,
         action: String,
@@ -195,7 +195,7 @@ impl Cluster {
             return Ok(Some(output.stdout));
         }
         let text = printed(&output);
-        match (refusal(&text), text.strip_prefix(OWN)) {
+        match (refusal(&text), text.strip_prefix(ERROR_PREFIX)) {
             (Some(("NotFound" | "Conflict", _)), _) => Ok(None),
             (Some((reason, message)), _) => Err(refused(action, reason, message.to_owned())),
             (None, Some(message)) if message.starts_with("You must be logged in") => {
@@ -231,7 +231,7 @@ fn refusal(text: &str) -> Option<(&str, &str)> {
     Some((reason.trim_matches([' ', '(', ')']), message))
 }
 
-/// What kubectl prints about a failure.
+/// The message that kubectl prints about a failure.
 fn printed(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     text.trim().to_owned()

@@ -1,7 +1,9 @@
-//! `cargo operator uninstall`: removes an installed operator from a cluster, in an order in which nothing is left that only it could remove.
+//! `cargo operator uninstall`: removes an installed operator from a cluster. The operator is removed last, because only it can remove its
+//! finalizers and convert its objects.
 //!
 //! In: an [`Installation`], which is what the manifests of the project install, and the [`Choice`] of the user. Out: a [`Survey`] of what
-//! exists, then [`Step`]s as they happen. Nothing is deleted that the survey did not attribute to the operator. All requests are made by kubectl.
+//! exists, then [`Step`]s as they happen. Nothing is deleted that the survey did not attribute to the operator. All requests are made by
+//! kubectl.
 
 #![allow(
     clippy::disallowed_methods,
@@ -27,7 +29,7 @@ pub use object::{Claim, Object, Package};
 pub use remove::{Ending, Step, remove};
 pub use survey::{Stored, Survey, SurveyedKind, survey};
 
-/// What the manifests of a project install, and what its operator creates beside the objects that it reconciles.
+/// An installed operator: the objects of its manifests, and the kinds that it reconciles.
 pub struct Installation {
     /// The name of the operator.
     pub name: String,
@@ -48,7 +50,7 @@ pub struct InstalledKind {
     pub finalizers: Vec<String>,
 }
 
-/// What the user asked for.
+/// The decisions of the user.
 pub struct Choice {
     /// The names of the CRDs to delete, with all their objects.
     pub crds: Vec<String>,

@@ -1,4 +1,4 @@
-//! Whether a namespace has anything besides what Kubernetes puts into each.
+//! Finds out whether a namespace contains anything besides the objects that Kubernetes creates in every namespace.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Cluster, UninstallError, object::group_path};
 use crate::operator::ResourceType;
 
-/// What Kubernetes and its distributions create in each namespace, by kind and name.
+/// The objects that Kubernetes and its distributions create in each namespace, by kind and name.
 const DEFAULTS: [(&str, &str); 3] = [
     ("ConfigMap", "kube-root-ca.crt"),
     ("ConfigMap", "openshift-service-ca.crt"),
@@ -16,7 +16,7 @@ const DEFAULTS: [(&str, &str); 3] = [
 /// Kinds whose objects only describe others, and vanish with them.
 const DERIVED: [&str; 4] = ["Event", "Endpoints", "EndpointSlice", "PodMetrics"];
 
-/// The kinds with namespaces that the cluster serves. All API groups must answer: objects of any kind could be in the namespace.
+/// The namespaced kinds that the cluster serves. All API groups must answer: objects of any kind could be in the namespace.
 pub fn kinds(cluster: &Cluster) -> Result<Vec<ResourceType>, UninstallError> {
     // not by `kubectl api-resources`, which leaves out a group that does not answer
     let groups = cluster.get::<Value>("list the API groups".to_owned(), "/apis")?;
@@ -40,7 +40,7 @@ pub fn kinds(cluster: &Cluster) -> Result<Vec<ResourceType>, UninstallError> {
     Ok(kinds)
 }
 
-/// The kinds with namespaces in a version of a group.
+/// The namespaced kinds in a version of a group.
 fn served(
     cluster: &Cluster,
     group: &str,
@@ -74,7 +74,7 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// An object of these kinds that is in the namespace and that Kubernetes did not put there, as `KIND NAME`.
+/// An object of these kinds in the namespace that Kubernetes did not create by default, as `KIND NAME`.
 pub fn occupant(
     cluster: &Cluster,
     kinds: &[ResourceType],

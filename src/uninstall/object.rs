@@ -42,13 +42,13 @@ pub struct Object {
 pub(super) enum Mark {
     /// By the label that all objects of the manifests have.
     Name,
-    /// By the label of what the operator creates.
+    /// By the label that the operator sets on objects that it creates.
     ManagedBy,
     /// By its name alone: the lease has no labels.
-    Unlabelled,
+    Unlabeled,
 }
 
-/// To whom an object that was found belongs.
+/// The owner of an object in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The operator.
@@ -59,7 +59,7 @@ pub enum Claim {
     Other,
 }
 
-/// What installed an object, and removes it.
+/// The package manager that installed an object, and removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Package {
     Helm { release: String, namespace: String },
@@ -81,7 +81,8 @@ impl Package {
 }
 
 impl Object {
-    /// An object of the manifests; `None` if the value is none. `from` is the namespace of the manifests, `to` that of the installation.
+    /// An object of the manifests; `None` if the value is not an object. `from` is the namespace of the manifests, `to` that of the
+    /// installation.
     pub(super) fn of(value: &Value, from: &str, to: &str) -> Option<Self> {
         let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
         let (group, version) = match text("/apiVersion")?.split_once('/') {
@@ -130,7 +131,7 @@ impl Object {
             resource,
             namespace,
             name,
-            mark: Mark::Unlabelled,
+            mark: Mark::Unlabeled,
         }
     }
 
@@ -140,7 +141,7 @@ impl Object {
         Self::stored(resource, None, name)
     }
 
-    /// Its path in the API.
+    /// The path of the object in the API.
     pub(super) fn path(&self) -> String {
         let collection = collection(&self.resource, self.namespace.as_deref());
         format!("{collection}/{}", self.name)
@@ -161,13 +162,13 @@ impl Object {
         self.resource.kind == "Service" && is_there && self.name == name
     }
 
-    /// Its place in the order of deletion. A namespace is the last.
+    /// The place of the object in the order of deletion. A namespace is the last.
     pub(super) fn place(&self) -> (bool, usize) {
         let place = ORDER.iter().position(|kind| *kind == self.resource.kind);
         (self.is_namespace(), place.unwrap_or(ORDER.len()))
     }
 
-    /// To whom the object belongs that was found for the `operator`.
+    /// The owner of this object, which exists in the cluster as `found`. `operator` is the name of the operator.
     pub(super) fn claim(&self, found: &Value, operator: &str) -> Claim {
         let label = |name: &str| found["metadata"]["labels"][name].as_str();
         let annotation = |name: &str| found["metadata"]["annotations"][name].as_str();
@@ -181,7 +182,7 @@ impl Object {
         let is_own = match self.mark {
             Mark::Name => label(NAME) == Some(operator),
             Mark::ManagedBy => label(MANAGED_BY) == Some(operator),
-            Mark::Unlabelled => true,
+            Mark::Unlabeled => true,
         };
         match label(MANAGED_BY) {
             _ if !is_own => Claim::Other,
@@ -229,7 +230,7 @@ pub(super) fn group_path(group: &str, version: &str) -> String {
     }
 }
 
-/// `Deployment memcached-operator/memcached-operator`.
+/// Formats an object as `Deployment memcached-operator/memcached-operator`.
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.resource.kind)?;

@@ -12,13 +12,13 @@ use super::{
     survey::surveyed,
 };
 
-/// The time between two looks at what is being deleted.
+/// The time between two checks whether objects still exist.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// The propagation policy of what has no pods.
+/// The propagation policy for all objects but the Deployment, whose pods must be deleted before it.
 const BACKGROUND: &str = "Background";
 
-/// What happens, in the order in which it happens.
+/// An event of a removal.
 pub enum Step {
     /// What the command waits for.
     Waits(&'static str),
@@ -142,7 +142,7 @@ enum Deletion {
 }
 
 impl Deletion {
-    /// How the removal ends with it, unless it goes on.
+    /// The ending of the removal, if it cannot continue after this.
     fn ending(self, object: &Object) -> Option<Ending> {
         match self {
             Self::Done => None,
@@ -152,7 +152,7 @@ impl Deletion {
     }
 }
 
-/// Deletes an object and waits until it is gone: what comes after the Deployment must not go while pods run.
+/// Deletes an object, and waits until it no longer exists: what is deleted after the Deployment is needed as long as its pods run.
 fn delete_object(
     cluster: &Cluster,
     object: &Object,

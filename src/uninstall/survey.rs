@@ -1,4 +1,4 @@
-//! What of an installation exists in the cluster. A survey only reads.
+//! Finds what exists of an installation in the cluster. A survey only reads.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::operator::ResourceType;
 
-/// What exists.
+/// The kinds and objects of an installation that exist.
 pub struct Survey {
     pub kinds: Vec<SurveyedKind>,
     /// The objects of the manifests and of the operator, in the order of deletion, each with its uid.
@@ -21,7 +21,7 @@ pub struct Survey {
 /// A kind with its objects.
 pub struct SurveyedKind {
     pub kind: InstalledKind,
-    /// Its CRD and its uid, if it is the project's own and exists.
+    /// The CRD with its uid, if the project installs it and it exists.
     pub crd: Option<(Object, String)>,
     /// The namespace and the name of the Service whose webhook converts its objects.
     pub converter: Option<(String, String)>,
@@ -58,7 +58,7 @@ impl Survey {
         self.objects.iter().any(is_converter)
     }
 
-    /// A Deployment with the name of the operator's that is not recognized as that: the operator may run.
+    /// A Deployment that has the name of the operator's, but not its label: it may be the operator.
     pub fn unknown_deployment(&self) -> Option<&Object> {
         self.objects
             .iter()
@@ -76,7 +76,7 @@ impl Survey {
 }
 
 impl Stored {
-    /// Its finalizers, and since when it is being deleted; empty if it has no finalizers.
+    /// Formats the finalizers of the object, and since when it is being deleted; empty if it has no finalizers.
     pub fn waits_for(&self) -> String {
         let finalizers = self.finalizers.join(", ");
         match (finalizers.as_str(), &self.deleted_at) {
@@ -89,7 +89,7 @@ impl Stored {
     }
 }
 
-/// `Memcached default/a: finalizers example.com/backup`.
+/// Formats an object as `Memcached default/a: finalizers example.com/backup`.
 impl fmt::Display for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.waits_for().as_str() {
@@ -120,7 +120,7 @@ pub fn survey(cluster: &Cluster, installation: &Installation) -> Result<Survey, 
     let kinds: Result<_, _> = kinds.map(|kind| surveyed(cluster, kind)).collect();
     let kinds = kinds?;
     let wanted = objects_of(installation);
-    // each kubectl mostly starts
+    // in parallel, because most of the time of a request is the start of kubectl
     let found: Vec<_> = wanted.par_iter().map(|it| cluster.read(it)).collect();
     let mut objects = vec![];
     for (object, found) in wanted.into_iter().zip(found) {
@@ -142,7 +142,7 @@ pub fn survey(cluster: &Cluster, installation: &Installation) -> Result<Survey, 
     Ok(Survey { kinds, objects })
 }
 
-/// An object without one cannot be deleted by it.
+/// The uid of an object. Without one, it is empty, and no object can be deleted by it.
 fn uid(object: &Value) -> String {
     object["metadata"]["uid"]
         .as_str()
@@ -175,7 +175,7 @@ fn objects_of(installation: &Installation) -> Vec<Object> {
         "Lease",
         namespace,
         name.clone(),
-        Mark::Unlabelled,
+        Mark::Unlabeled,
     ));
     let secret = format!("{name}-webhook");
     objects.push(Object::created(
@@ -189,7 +189,7 @@ fn objects_of(installation: &Installation) -> Vec<Object> {
     objects
 }
 
-/// A kind as the cluster has it.
+/// Reads the CRD and the objects of a kind.
 pub(super) fn surveyed(
     cluster: &Cluster,
     kind: &InstalledKind,

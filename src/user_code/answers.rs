@@ -23,7 +23,7 @@ pub struct AnswerField {
     pub is_open: bool,
 }
 
-/// The functions of a conversion file, and the first struct of a name in it.
+/// The functions of a conversion file, and the structs that it creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversionFile {
     /// The names of the functions.

@@ -1,4 +1,4 @@
-//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, the method for deleted objects, and `parents`.
+//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, the method for objects that are being deleted, and `parents`.
 
 use std::ops::{Range, RangeInclusive};
 

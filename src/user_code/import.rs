@@ -2,7 +2,7 @@
 
 use syn::{File, GenericArgument, Item, PathArguments, Type, UseTree};
 
-/// The path of a type as far as the imports tell it; of `PartialObjectMeta<T>`, that of `T`. Empty if the type is no path.
+/// The path of a type, as far as the imports show it; for `PartialObjectMeta<T>`, the path of `T`. Empty if the type is not a path.
 pub fn full_path(type_: &Type, file: &File) -> Vec<String> {
     let Type::Path(type_) = type_ else {
         return vec![];

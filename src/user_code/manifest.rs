@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-/// The version of a copy, so that cargo does not take it for the project, whose files it would replace.
+/// The version of a copy. If it were that of the project, cargo would write to the same files in the shared build folder.
 const VERSION: &str = "0.0.0-check";
 
 /// The manifest for a copy outside of `root`: its own workspace and version, with the same dependencies, and without lints that would fail
@@ -100,17 +100,17 @@ fn anchor(table: &mut dyn TableLike, root: &str) {
             continue;
         };
         if is_dependencies {
-            paths(table, root);
+            anchor_paths(table, root);
         } else {
             anchor(table, root);
         }
     }
 }
 
-fn paths(table: &mut dyn TableLike, root: &str) {
+fn anchor_paths(table: &mut dyn TableLike, root: &str) {
     for (key, item) in table.iter_mut() {
         if let Some(table) = item.as_table_like_mut() {
-            paths(table, root);
+            anchor_paths(table, root);
         } else if key == "path"
             && let Some(path) = item.as_str().filter(|path| !path.starts_with('/'))
         {

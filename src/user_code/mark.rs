@@ -1,4 +1,4 @@
-//! Marks the items of the old types that the new ones change or lack with `#[deprecated]`.
+//! Marks with `#[deprecated]` the items of the old types that the new types change or lack.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +52,7 @@ struct Marking<'a> {
 }
 
 impl Marking<'_> {
+    /// Compares the old item of this name with the new one, marks it or its members, and records what changes.
     fn item(&mut self, name: &str) {
         let old = &self.old.items[name];
         let is_root = old.root().is_some();
@@ -115,7 +116,8 @@ impl Marking<'_> {
         self.changed.members.extend(changed);
     }
 
-    /// Marks the fields of a kind, except for those that kube derives, which have no place for an attribute.
+    /// Records the changed fields `spec` and `status` of a kind. Fields that kube derives have no place for an attribute, so they are
+    /// found only by name.
     fn root(&mut self, name: &str, old: &Type, new: &Type) {
         let (Some(old), Some(new)) = (old.root(), new.root()) else {
             return;

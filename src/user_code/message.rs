@@ -48,7 +48,7 @@ pub fn read_messages(output: &[u8], is_users: impl Fn(&str) -> bool) -> CheckRes
         for at in places(&message.message).filter(|at| is_users(&at.path)) {
             if code == "deprecated" {
                 let is_removed = message.message.message.ends_with(mark::REMOVED);
-                // other things can be deprecated as well
+                // other items may be deprecated for other reasons
                 if is_removed || message.message.message.ends_with(mark::RETYPED) {
                     checked.deprecated.insert(DeprecatedUse {
                         at,

@@ -1,8 +1,9 @@
 //! Finds the places in the user's code that a change of the generated types affects.
 //!
-//! `parse` searches for names. rustc, if it is asked, finds them more precisely: in a copy of the project, the old types get `#[deprecated]`
-//! on each item that is removed or retyped, so that `cargo check` warns of each use; then the copy gets the new types, and the errors of the
-//! compiler are collected. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`, `scope`).
+//! `parse` searches for names. rustc, if it is asked, finds them more precisely: in a copy of the project, the old types get
+//! `#[deprecated]` on each item that is removed or retyped, so that `cargo check` warns of each use; then the copy gets the new types, and
+//! the errors of the compiler are collected. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`,
+//! `scope`).
 
 mod answers;
 mod controller;

@@ -1,4 +1,4 @@
-//! Finds uses by name alone, for projects that can't be compiled; a match may be of another type with a field of that name.
+//! Finds uses by name alone, without compiling the project; a match may be of another type with a field of that name.
 
 use syn::{
     ExprField, ExprMatch, ExprMethodCall, ExprStruct, FieldValue, Member, Pat, PatStruct, Path,
@@ -19,6 +19,7 @@ pub fn find_non_exhaustive(path: &str, text: &str, changed: &ChangedItems) -> Ve
     visit_file(path, text, changed, false)
 }
 
+/// Finds the uses of changed items. With `names`, also those that only a name suggests.
 fn visit_file(path: &str, text: &str, changed: &ChangedItems, names: bool) -> Vec<Use> {
     let Ok(file) = syn::parse_file(text) else {
         return vec![];

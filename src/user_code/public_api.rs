@@ -43,6 +43,7 @@ pub fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
         .collect()
 }
 
+/// The public part of an item as text; `None` if the item is private.
 fn item(mut item: Item) -> Option<String> {
     match &mut item {
         Item::Struct(node) => {

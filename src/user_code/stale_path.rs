@@ -1,5 +1,5 @@
-//! Finds paths and string literals that are stale: of a removed module, of an outdated version, of a renamed crate. A `use` is reported once,
-//! however much of the file depends on it.
+//! Finds paths and string literals that are stale: of a removed module, of an outdated version, of a renamed crate. A `use` is reported
+//! once, however much of the file depends on it.
 
 use syn::{
     Ident, LitStr, Path, UseTree,

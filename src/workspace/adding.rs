@@ -20,7 +20,7 @@ use crate::{
 pub struct NewController<'a> {
     /// The kind, as in `owns`.
     pub kind: &'a str,
-    /// Its name; that of the kind, where it is absent.
+    /// The name; by default, that of the kind.
     pub name: Option<&'a str>,
     /// Whether it watches the metadata of the objects only.
     pub metadata: bool,

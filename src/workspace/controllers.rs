@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl OpenProject {
-    /// Records the controllers. The lock is not rewritten only because a user edited a FINALIZER: `regenerate --check` would fail. It is
-    /// recorded with the next change; until then the code is there, and is read.
+    /// Records the controllers in the lock. A new value of FINALIZER alone does not change the lock, because `regenerate --check` would
+    /// fail after this edit of the user. It is recorded with the next change; until then, it is read from the code.
     pub(super) fn record_controllers(&self, plan: &mut Plan, ours: &Ours) -> Result<(), Failure> {
         let controllers = self.controllers_after(plan, ours)?;
         let mut changes = plan.changes.iter();
@@ -30,7 +30,7 @@ impl OpenProject {
         Ok(())
     }
 
-    /// The controllers after a plan. Of one whose file is missing, or implements no trait, the last finalizer stays known.
+    /// The controllers after a plan. If the file of a controller is missing, or implements no trait, its last known finalizer is kept.
     fn controllers_after(
         &self,
         plan: &Plan,

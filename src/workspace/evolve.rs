@@ -47,7 +47,7 @@ pub struct Evolved {
 impl Evolution {
     /// The changes of the CRDs that the plan replaces.
     pub fn of(open: &OpenProject, plan: &Plan, allow: Allow) -> Self {
-        // a stored CRD that this tool can't read has nothing to be compared with
+        // a recorded CRD that this tool cannot read is not compared
         let old = |change: &Change| -> Option<Api> {
             let text = change.before.as_ref()?;
             crd::read(&change.path, text).ok()?.into_iter().next()
@@ -62,7 +62,7 @@ impl Evolution {
         for (index, (kind, after)) in (open.config.kinds.iter().zip(&open.apis)).enumerate() {
             // by kind and group, because the file is named after the plural
             let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
-            // a group that changed is none that is new, if the kind is not there twice
+            // the kind has moved to another group, if the project no longer has it in the old one
             let is_moved = |old: &&Api| {
                 let is_here =
                     |api: &Api| api.names.kind == old.names.kind && api.group == old.group;
@@ -71,7 +71,7 @@ impl Evolution {
             let unconverted = unconverted(open, kind, after);
             let before = match old.iter().find(is_same).or(old.iter().find(is_moved)) {
                 Some(before) => before,
-                // the CRD is as it was
+                // the CRD has not changed
                 None if unconverted.is_some() => after,
                 None => continue,
             };
@@ -201,7 +201,7 @@ impl Evolution {
     }
 }
 
-/// The differences between two revisions of a kind, as its table in `operator.toml` lets them matter, with their locations.
+/// The differences between two revisions of a kind, with their locations. The impact of some depends on its table in `operator.toml`.
 fn differences_of(
     kind: &Kind,
     before: &Api,
@@ -268,7 +268,7 @@ fn lost(open: &OpenProject, plan: &Plan) -> Vec<String> {
     lost.map(|change| change.path.clone()).collect()
 }
 
-/// The end of the conversion between versions whose schemas still differ, for example because `hub` was removed.
+/// The difference if the operator no longer converts between versions whose schemas differ, for example because `hub` was removed.
 fn unconverted(open: &OpenProject, kind: &Kind, api: &Api) -> Option<Difference> {
     let former = format!("src/api/{}/versions.rs", kind.module_name());
     let is_last = open.lock.files.contains_key(&former) && !kind.is_converted(api);
@@ -292,7 +292,7 @@ fn unconverted(open: &OpenProject, kind: &Kind, api: &Api) -> Option<Difference>
     })
 }
 
-/// `v1 spec.size: minimum 1 -> 0`.
+/// Formats a difference, such as `v1 spec.size: minimum 1 -> 0`.
 fn describe(difference: &Difference) -> String {
     let path = difference.field_path();
     let location = [difference.version.as_deref().unwrap_or_default(), &path];
@@ -307,7 +307,7 @@ fn describe(difference: &Difference) -> String {
 }
 
 impl Evolved {
-    /// Whether it is a breaking change for the project.
+    /// Whether a difference is a breaking change for the project.
     fn breaks(&self, difference: &Difference) -> bool {
         let Some(versions) = &self.foreign else {
             return difference.is_breaking();
@@ -317,6 +317,7 @@ impl Evolved {
             && difference.version.as_ref().is_none_or(is_used)
     }
 
+    /// The number of breaking changes.
     fn breaking(&self) -> usize {
         self.differences
             .iter()

@@ -86,7 +86,7 @@ impl KindArgs {
 /// The style of a controller, as it is chosen on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScaffoldArg {
-    /// Of a kind of the operator's own.
+    /// The style of the controller of a kind that the operator owns.
     Own(&'static Scaffold),
     /// A controller with a name, of a kind whose CRD something else installs.
     Existing,
@@ -126,9 +126,9 @@ pub fn crds(paths: &[String], chosen: &KindArgs, terminal: &Terminal) -> Result<
     })
 }
 
-/// Reads all CRDs in `paths`, or only the selected one. The errors of all files are reported. Each CRD is converted immediately, so that the
-/// schemas of only one file can be in memory. The largest file is read first, while few results are in memory; the results are in the order
-/// of the files.
+/// Reads all CRDs in `paths`, or only the selected one. The errors of all files are reported. Each CRD is converted immediately, so that
+/// the schemas of only one file can be in memory. The largest file is read first, while few results are in memory; the results are in the
+/// order of the files.
 pub fn read_each<T>(
     paths: &[String],
     kind: Option<&str>,
@@ -138,7 +138,7 @@ pub fn read_each<T>(
     let inputs = disk::inputs(paths)?;
     let mut order: Vec<usize> = (0..inputs.len()).collect();
     order.sort_by_key(|index| std::cmp::Reverse(inputs[*index].size));
-    let mut made: Vec<Vec<T>> = inputs.iter().map(|_| vec![]).collect();
+    let mut results: Vec<Vec<T>> = inputs.iter().map(|_| vec![]).collect();
     let mut errors: Vec<(usize, Vec<ReadError>)> = vec![];
     let mut seen: IndexMap<String, (usize, String)> = IndexMap::new();
     for (count, index) in order.into_iter().enumerate() {
@@ -167,12 +167,12 @@ pub fn read_each<T>(
                 return Err(KindError::Twice(api.name(), first, second).into());
             }
             if is_wanted && errors.is_empty() {
-                made[index].push(make(api)?);
+                results[index].push(make(api)?);
             }
         }
     }
     terminal.end_progress();
-    let made: Vec<T> = made.into_iter().flatten().collect();
+    let results: Vec<T> = results.into_iter().flatten().collect();
     match kind {
         _ if !errors.is_empty() => {
             errors.sort_by_key(|(index, _)| *index);
@@ -181,16 +181,16 @@ pub fn read_each<T>(
             Err(errors.into())
         }
         _ if seen.is_empty() => Err(KindError::None(paths.join(", ")).into()),
-        Some(kind) if made.is_empty() => {
+        Some(kind) if results.is_empty() => {
             seen.sort_by(|_, (a, _), _, (b, _)| a.cmp(b));
             let names = list(seen.keys().map(String::as_str));
             Err(KindError::NotThere(kind.into(), names).into())
         }
-        _ => Ok(made),
+        _ => Ok(results),
     }
 }
 
-/// The state's entry for a new kind; `present` are the kinds that the project has.
+/// The table in `operator.toml` of a new kind; `present` are the kinds that the project has.
 pub fn kind(api: &Api, chosen: &KindArgs, present: &[Kind]) -> Result<Kind, Failure> {
     let scaffold = match chosen.style() {
         ScaffoldArg::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
@@ -206,7 +206,7 @@ pub fn kind(api: &Api, chosen: &KindArgs, present: &[Kind]) -> Result<Kind, Fail
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
         (None, Some(_)) => {
-            // the first label of the group, and as many more as tell it from the others
+            // the first label of the group, and as many more as make the name unique
             let labels: Vec<&str> = api.group.split('.').collect();
             let names: Vec<String> = (1..=labels.len())
                 .map(|count| format!("{own}_{}", module_name(&labels[..count].join("_"))))
@@ -297,7 +297,7 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
     Ok(versions)
 }
 
-/// The CRD of `kind` in its file.
+/// The CRD of `kind`, among those in its file.
 pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
     let name = |api: &Api| format!("{}.{}", api.names.kind, api.group);
     let defined: Vec<String> = apis.iter().map(name).collect();
@@ -316,6 +316,7 @@ pub fn is_named(wanted: &str, kind: &str, group: &str) -> bool {
     wanted.eq_ignore_ascii_case(kind) || wanted.eq_ignore_ascii_case(&format!("{kind}.{group}"))
 }
 
+/// Formats names for a message.
 pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {

@@ -1,4 +1,4 @@
-//! A new project in a cargo workspace: becomes a member of it, unless it cannot.
+//! Makes a new project in a folder of a cargo workspace a member of it.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub fn path_to(workspace: &Workspace, project: &Path) -> String {
     slashed(&disk::relative(project, &workspace.root))
 }
 
-/// Inherits what the workspace has, as an edit of the user: a later merge keeps it.
+/// Lets the project's manifest inherit the keys that the workspace has. A later merge keeps this, like an edit of the user.
 pub fn inherit(plan: &mut Plan, workspace: &Workspace) {
     let manifests = plan.changes.iter_mut().filter(|it| it.path == "Cargo.toml");
     for text in manifests.filter_map(|it| it.after.as_mut()) {

@@ -62,13 +62,13 @@ pub struct OpenProject {
     pub inputs: BTreeMap<String, String>,
     /// The CRDs in the order of the config's kinds.
     pub apis: Vec<Api>,
-    /// The names of the CRDs that this command replaces; the files of other CRDs are not written.
+    /// The names of the CRDs that this command adds or replaces.
     pub new_crds: Vec<String>,
     /// The files of CRDs that this command edits, with their new texts.
     pub edited_crds: BTreeMap<String, String>,
-    /// The files of CRDs that no kind uses any more.
+    /// The files of CRDs that no kind uses any more, which are removed.
     pub old_crds: Vec<String>,
-    /// The files of such CRDs that may be the only copy and are therefore kept.
+    /// The files of such CRDs that are kept, because they may be the only copy.
     pub kept_crds: Vec<String>,
     /// The user's decisions about edited files.
     pub resolution: Resolution,
@@ -76,7 +76,8 @@ pub struct OpenProject {
     pub _guard: Option<Guard>,
 }
 
-/// Checks that a member has a workspace, before the files that a workspace has once are removed from the project.
+/// Checks that the `workspace` in `operator.toml` exists. A member has no files that only the root of a workspace needs, so a wrong path
+/// would remove them.
 fn check_workspace(root: &Root, workspace: &str) -> Result<Option<ConfigError>, DiskError> {
     let folder = root.join(workspace);
     let manifest = disk::read(&Root::open(&folder)?, "Cargo.toml")?;
@@ -116,7 +117,7 @@ impl OpenProject {
         {
             return Err(failed(&[error]));
         }
-        // an error of a CRD, at the place where the config names it
+        // locates an error about the file of a CRD where the config names the file
         let named = |error: KindError| {
             let (KindError::NoCrd { crd, .. } | KindError::OtherKind { crd, .. }) = &error else {
                 return error.into();
@@ -173,7 +174,7 @@ impl OpenProject {
         }
     }
 
-    /// A place in `operator.toml`, as it was read.
+    /// The location of a place in `operator.toml`, as it was read.
     pub fn location(&self, place: &Place) -> Option<Location> {
         let text = self.inputs.get(CONFIG)?;
         let path = disk::shown(&self.root.join(CONFIG));
@@ -228,8 +229,8 @@ impl OpenProject {
         Ok(())
     }
 
-    /// If a kind gets its first controller, and the config names no children, adds the child of the example to `owns`, so that the project's
-    /// tests pass.
+    /// If a kind gets its first controller, and the config names no children, adds the child of the example to `owns`, so that the
+    /// project's tests pass.
     fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
         let kind = &self.config.kinds[index];
         let Some(scaffold) = kind.scaffold else {

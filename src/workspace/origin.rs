@@ -1,4 +1,4 @@
-//! Where the runtime of a project comes from: as the user chose it, or as this program came to the machine.
+//! The source of a project's runtime: the one that the user chose, or the one from which this program was installed.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use crate::{
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The value of `--runtime`: where it names no place, the place is that from which this program was installed.
+/// The value of `--runtime`. Without a version, revision or path, it means the one from which this program was installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuntimeArg {
     Version(Option<String>),
@@ -50,7 +50,7 @@ impl FromStr for RuntimeArg {
     }
 }
 
-/// Why the runtime has no source.
+/// The reason why the source of the runtime is unknown or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     #[error("it is unknown from which {0} this program was installed")]
@@ -77,7 +77,7 @@ impl Explain for OriginError {
     }
 }
 
-/// From where this program was installed, or in which checkout of its repository it was built; a path is absolute. `None` if unknown.
+/// The source from which this program was installed, or the checkout in which it was built, with an absolute path. `None` if unknown.
 pub fn of_program() -> Option<Runtime> {
     let (program, record) = disk::install_record();
     record

@@ -39,7 +39,7 @@ impl OpenProject {
         })
     }
 
-    /// Rejects the CRDs that the manifests install and the API server refuses, although they have types.
+    /// Rejects CRDs that the manifests install, but the API server would refuse.
     fn check_installed(&self) -> Result<(), Failure> {
         let kinds = self.config.kinds.iter().zip(&self.apis);
         let errors: Vec<_> = kinds
@@ -98,7 +98,7 @@ impl OpenProject {
         let files = self.lock.files.iter();
         let is_removed =
             |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
-        // one that was not generated when the user deleted it is created again
+        // an orphaned file was deleted while it was not generated, so it is created again
         files
             .filter(|(_, entry)| !entry.orphaned)
             .map(|(path, _)| path)
@@ -138,6 +138,7 @@ impl OpenProject {
             .collect()
     }
 
+    /// The plan for some of the files, with `ours` as the files on disk.
     fn plan_from(
         &self,
         ours: &Ours,
@@ -178,7 +179,7 @@ impl OpenProject {
         let is_replaced = |path: &str, file: &File, ours: &str| {
             file.is_skeleton && self.lock.is_pristine(path, ours)
         };
-        // what was formatted once stays so, whichever rustfmt is installed now
+        // a skeleton whose code is unchanged keeps its layout, whichever rustfmt is installed now
         for (path, file) in &mut tree.0 {
             if let Some(ours) = ours.get(path)
                 && is_replaced(path, file, ours)
@@ -188,7 +189,7 @@ impl OpenProject {
             }
         }
         let is_seed = |path: &str, file: &File| {
-            // of one that is there and unknown, it decides whether it is still as it was seeded
+            // a file that the lock does not have is compared with the formatted text
             let is_asked = match ours.get(path) {
                 None => self.resolution.resets(path) || !is_known(path),
                 Some(ours) => !is_known(path) || is_replaced(path, file, ours) && ours != file.text,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl OpenProject {
-    /// Takes out the controller of this name.
+    /// Removes the controller of this name. Returns its table.
     pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
         let mut controllers = self.config.controllers.iter();
         let index = controllers.position(|it| it.name == name)?;
@@ -43,7 +43,8 @@ impl OpenProject {
         Ok(kind)
     }
 
-    /// Removes the one kind that `name` means, and its CRD, if the file contains nothing else, and git has it or it is an unedited starter.
+    /// Removes the one kind that `name` means. The file of its CRD is removed too, if it contains nothing else, and is committed or an
+    /// unedited starter.
     /// A name that differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.config.kinds;

@@ -1,9 +1,10 @@
-//! Cargo, as tests call it for projects that they make.
+//! Runs cargo in the projects that tests create.
 
 use std::{env, fs, path::Path, process::Command};
 
-/// Cargo without the variables in which the cargo that runs this test describes the test's package. The build script of ring asks for some
-/// of them: it would run again here and in the next build outside of a test, and all that needs ring be compiled again, twice.
+/// Cargo without the variables in which the cargo that runs this test describes the test's package. The build script of ring depends on
+/// some of them: it would run again here, and again in the next build outside of a test, and each time all that needs ring would be
+/// compiled again.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO"));
     for (name, _) in env::vars_os() {
@@ -16,11 +17,12 @@ pub fn command() -> Command {
     command
 }
 
-/// The profile of a dependency that is not that of a project.
+/// A profile of this workspace that projects do not have. Without it, the dependency would be compiled again.
 #[allow(dead_code, reason = "not each test that calls cargo makes a project")]
 const PROFILE: &str = "\n[profile.dev.package.granit-parser]\nopt-level = 1\n";
 
-/// What `tests/cargo/share` does, without a shell: the project is built with the dependencies of this workspace, which are compiled already.
+/// Does what `tests/cargo/share` does, without a shell: the project is built with the dependencies of this workspace, which are already
+/// compiled.
 #[allow(dead_code, reason = "not each test that calls cargo makes a project")]
 pub fn share(project: &Path) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));

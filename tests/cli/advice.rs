@@ -9,8 +9,8 @@ use super::{
     support::{WIDGET, edit, files, folder, ok, run, with_v2},
 };
 
-/// The commands, by the names of the matrix, with arguments for the projects of this file. None writes. `inspect` describes the project that
-/// `regenerate` then wrote.
+/// The commands, by their names in the matrix, with arguments for the projects of this file. None of them writes. The project that
+/// `inspect` describes is the one after a later `regenerate`.
 const COMMANDS: [(&str, &str); 9] = [
     ("init", "init ../new --crd ../widget.yaml --dry-run"),
     ("add-crd", "add-crd ../clusters.yaml --types-only --dry-run"),
@@ -34,13 +34,13 @@ struct Advice {
 }
 
 /// A project with its advice.
-struct Scene {
+struct Case {
     set_up: fn() -> TempDir,
     advice: &'static [Advice],
 }
 
-/// Nothing is to be generated, but the user's files do not match.
-const UP_TO_DATE: Scene = Scene {
+/// There is nothing to generate, but the user's files do not match.
+const UP_TO_DATE: Case = Case {
     set_up: up_to_date,
     advice: &[
         Advice {
@@ -104,7 +104,7 @@ const UP_TO_DATE: Scene = Scene {
 };
 
 /// `operator.toml` and the CRD have changed.
-const CHANGED: Scene = Scene {
+const CHANGED: Case = Case {
     set_up: changed,
     advice: &[
         Advice {
@@ -175,7 +175,7 @@ const CHANGED: Scene = Scene {
 };
 
 /// A kind with two versions, whose conversion is new.
-const CONVERTED: Scene = Scene {
+const CONVERTED: Case = Case {
     set_up: converted,
     advice: &[
         Advice {
@@ -276,8 +276,8 @@ fn converted() -> TempDir {
 #[test]
 fn each_command_gives_the_advice_of_the_matrix() {
     let mut wrong = vec![];
-    for scene in [UP_TO_DATE, CHANGED, CONVERTED] {
-        let folder = (scene.set_up)();
+    for case in [UP_TO_DATE, CHANGED, CONVERTED] {
+        let folder = (case.set_up)();
         let p = folder.path().join("p");
         let before = files(&p);
         let mut outputs = COMMANDS
@@ -290,7 +290,7 @@ fn each_command_gives_the_advice_of_the_matrix() {
         ok(&p, "regenerate --allow-breaking");
         let again = run(&p, "regenerate").stderr;
         outputs.push(("inspect", ok(&p, "inspect").stderr));
-        for advice in scene.advice {
+        for advice in case.advice {
             let commands: Vec<&str> = outputs
                 .iter()
                 .filter(|(_, output)| output.contains(advice.message))

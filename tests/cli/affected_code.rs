@@ -1,4 +1,4 @@
-//! Which code a new schema touches, by the names alone: nothing of these projects is built. `tests/replay/` asks rustc.
+//! Which code a new schema affects, by the names alone: these projects are not built. `tests/replay/` uses rustc.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use crate::support::{edit, folder, ok, project, with_v2};
 
 const SPEC: &str = "crds/widgets.example.com.yaml";
 
-/// What a command tells of the user's code: `FILE: the line: the message`.
+/// What a command reports about the user's code: `FILE: the line: the message`.
 fn affected_code(p: &Path, args: &str) -> Vec<String> {
     let run = ok(p, &format!("{args} --dry-run --format json"));
     let output: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -71,7 +71,7 @@ fn code_that_uses_removed_items_is_reported_with_its_line() {
         places.contains(&format!("src/lib.rs:{}", lines - 1)),
         "{places:?}"
     );
-    // a check is quick, and tells what is stale alone
+    // `--check` is quick, and reports only stale files
     let run = crate::support::run(&p, "regenerate --check");
     assert!(!run.stderr.contains("touched-code"), "{}", run.stderr);
 }
@@ -208,10 +208,10 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
     let folder = project();
     let p = folder.path().join("p");
     assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
-    // what stays is not compiled: a note names it
+    // a file that stays is no longer compiled; a note names it
     append(&p, "src/controllers/widget.rs", "// mine\n");
     assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
-    // a test that stays is
+    // a test that stays is still compiled
     append(&p, "tests/all/widget.rs", "// mine\n");
     append(
         &p,

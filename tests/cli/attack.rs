@@ -1,4 +1,5 @@
-//! A repository that somebody else wrote. Whatever is committed, a command ends within seconds, and changes nothing outside of the project.
+//! Commands in a repository that somebody else wrote. Whatever is committed, a command ends within seconds, and changes nothing outside of
+//! the project.
 
 use std::{
     fs,
@@ -16,10 +17,10 @@ use crate::support::{Run, commit, edit, ok, project, staging};
 
 const SPEC: &str = "crds/widgets.example.com.yaml";
 
-/// How long a command may take: the machine may have a lot to do.
+/// The maximum duration of a command, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// All that is in a folder, with the targets of its links and without what these lead to.
+/// The content of a folder. Of links, it has the targets, but not what they lead to.
 fn tree(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut tree = vec![];
     for entry in fs::read_dir(folder).unwrap() {
@@ -130,7 +131,7 @@ fn links_that_lead_out_are_refused_by_name() {
             };
             let target = match target {
                 "outside" => PathBuf::from(format!("{up}/outside/moved")),
-                // a path of the project's folder, which only this clone has
+                // this contains the name of the project's folder, which another clone may not have
                 "up and back" => PathBuf::from(format!("{up}/p/docs")),
                 _ => hostile.outside().join("moved"),
             };
@@ -212,7 +213,7 @@ fn a_planted_journal_writes_nothing_outside() {
 
 #[test]
 fn a_journal_of_another_folder_is_refused() {
-    // in the project, and in a folder above that is none
+    // in the project, and in a folder above that is not a project
     for folder in ["p", "."] {
         let hostile = Hostile::new();
         let made = hostile.0.path().join("made");
@@ -376,7 +377,7 @@ fn two_lines_of_the_lock_that_differ_in_case_are_refused() {
     hostile.refused("regenerate", &["`README.md` and `readme.md`"]);
 }
 
-/// Puts something in the place of a file: each kind in turn.
+/// Moves a file away, and puts a link, a folder or a fifo in its place.
 fn replace(path: &Path, kind: &str, outside: &Path) {
     let moved = outside.join("moved");
     fs::rename(path, &moved).unwrap();
@@ -431,7 +432,7 @@ fn what_is_no_regular_file_is_refused() {
     read.iter().for_each(|path| check(path, &commands));
 }
 
-/// Lets cargo run a program of the repository instead of rustc, which notes its process and waits.
+/// Makes cargo run a program of the repository instead of rustc. The program writes its process ID to the returned file, and waits.
 fn plant_rustc(hostile: &Hostile) -> PathBuf {
     let (p, ran) = (hostile.p(), hostile.p().join("ran"));
     let program = p.join("rustc");
@@ -481,7 +482,7 @@ fn a_view_runs_no_program_of_the_repository() {
 }
 
 #[test]
-fn rustc_is_asked_only_for_so_long() {
+fn rustc_has_a_time_limit() {
     let hostile = Hostile::new();
     let p = hostile.p();
     let ran = plant_rustc(&hostile);
@@ -516,7 +517,7 @@ fn rustc_is_asked_only_for_so_long() {
     assert!(tree(&p) == before);
 }
 
-/// Whether a process runs; one that has ended stays until its parent asks for its code.
+/// Whether a process runs. A zombie does not, although `ps` still lists it.
 fn is_running(process: &str) -> bool {
     let found = Command::new("ps")
         .args(["-o", "stat=", "-p", process.trim()])

@@ -1,10 +1,10 @@
-//! Definitions that nobody should have written: each is an error or a warning with its line, and never more than that.
+//! Invalid CRDs: each gives an error or a warning with its line, and nothing worse, such as a panic.
 
 use std::{fs, time::Instant};
 
 use super::support::{WIDGET, folder, ok, project, run, run_with};
 
-/// The definition with a field `x` more, and the line on which it stands.
+/// The CRD with another field `x`, and the line of that field.
 fn with(field: &str) -> (String, usize) {
     let text = WIDGET.replace(
         "              size:\n",

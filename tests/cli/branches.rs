@@ -1,10 +1,10 @@
-//! Projects in which git merged two branches: its markers are told for what they are, and nothing is lost with the lock.
+//! Projects in which git merged two branches: its conflict markers are reported, and nothing is lost with the lock of one side.
 
 use std::{fs, path::Path};
 
 use crate::support::{edit, files, ok, project, run};
 
-/// Puts git's markers around two texts for the first line that is `line`.
+/// Replaces the first line that is `line` by a conflict of git between that line and `theirs`.
 fn conflict(path: &Path, line: &str, theirs: &str) {
     edit(path, |text| {
         let marked = format!("<<<<<<< HEAD\n{line}\n=======\n{theirs}\n>>>>>>> other\n");
@@ -15,7 +15,7 @@ fn conflict(path: &Path, line: &str, theirs: &str) {
 }
 
 #[test]
-fn conflict_markers_in_the_state_and_the_lock_are_errors_with_help() {
+fn conflict_markers_in_operator_toml_and_the_lock_are_errors_with_help() {
     let folder = project();
     let p = folder.path().join("p");
     for (file, line, expected) in [

@@ -1,4 +1,4 @@
-//! Controllers of existing kinds: made by `init` and `add-controller`, or with the types of a foreign kind, and removed.
+//! Controllers of existing kinds: added by `init` and `add-controller`, or with the types of a foreign kind, and removed.
 
 use std::fs;
 
@@ -65,7 +65,7 @@ fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
             .stdout
             .contains("v1/Secret, metadata only\n")
     );
-    // the state and the code disagree
+    // operator.toml and the code disagree
     edit(&p.join("operator.toml"), |text| {
         text.replace("cache = \"metadata\"\ncleanup = true\n", "")
     });
@@ -133,7 +133,7 @@ fn a_foreign_kind_gets_types_and_a_controller_and_is_not_installed() {
         "{controller}"
     );
 
-    // another one by its name, and the kind itself stays while it is reconciled
+    // the project now knows the name of the kind; the kind cannot be removed while a controller reconciles it
     ok(&p, "add-controller example.com/v1/Widget");
     let refused = run(&p, "remove Widget");
     assert_eq!(refused.code, 2);
@@ -423,7 +423,7 @@ fn a_rule_that_permits_nothing_is_an_error_at_its_line() {
     let refused = run(&p, "regenerate").stderr;
     let message = "a rule of Widget.example.com has no `resources`, so it permits nothing\n  --> operator.toml:";
     assert!(refused.contains(message), "{refused}");
-    // this needs a ClusterRole of its own
+    // URLs would need a ClusterRole of their own
     let url = "[[controller.rules]]\nnonResourceURLs = [\"/metrics\"]\nverbs = [\"get\"]\n";
     fs::write(&state, right.clone() + url).unwrap();
     let refused = run(&p, "regenerate").stderr;

@@ -1,4 +1,4 @@
-//! The conversions between the versions of a kind: what follows from the schemas, and what is asked.
+//! The conversions between the versions of a kind: what follows from the schemas, and which questions remain for the user.
 
 use std::{fs, path::Path};
 
@@ -80,7 +80,7 @@ fn different_schemas_get_a_conversion_with_all_that_belongs_to_it() {
     }
     assert!(made["manifests/rbac/webhook.yaml"].contains("widgets.example.com"));
     ok(&p, "regenerate --check");
-    // the CRDs that the operator applies itself have it as well
+    // the CRDs that the operator applies itself have the conversion as well
     edit(&p.join("operator.toml"), |text| {
         text.replace("[[kind]]", "ensure-crds = true\n\n[[kind]]")
     });
@@ -232,7 +232,7 @@ fn entries_that_the_crd_contradicts_are_refused_with_their_lines() {
 }
 
 #[test]
-fn a_conversion_in_the_spec_is_replaced_and_reported() {
+fn a_conversion_in_the_crd_is_replaced_and_reported() {
     let folder = converted(&[COUNT]);
     let p = folder.path().join("p");
     edit(&p.join(CRD), |text| {
@@ -377,7 +377,7 @@ fn missing_answers_are_reported() {
     assert!(check.stderr.contains(line), "{}", check.stderr);
     ok(&p, &format!("regenerate --reset {path}"));
     assert!(p.join(path).is_file());
-    // open questions are the user's to answer
+    // an open question is no drift, because only the user can answer it
     ok(&p, "regenerate --check");
 }
 
@@ -410,7 +410,7 @@ fn the_end_of_a_conversion_is_a_breaking_change() {
     );
     assert!(!files(&p).contains_key("src/api/widget/versions.rs"));
     ok(&p, "regenerate --check");
-    // the last version with another schema may go with the conversion
+    // a conversion may end when all schemas have become equal
     fs::write(p.join("operator.toml"), toml).unwrap();
     ok(&p, "regenerate");
     edit_v2(

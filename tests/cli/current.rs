@@ -1,4 +1,4 @@
-//! `regenerate` with nothing to do, and what it finds when any file of a project becomes different.
+//! `regenerate` with nothing to do, and what `--check` finds when any file of a project changes.
 
 use std::{collections::BTreeSet, fs};
 
@@ -77,6 +77,6 @@ fn a_check_finds_every_change() {
         assert_ne!(run(&project, "regenerate --check").code, 0, "{path}: {to}");
         fs::write(project.join(path), text).unwrap();
     }
-    assert!(files(&project) == before, "a command that looks writes");
+    assert!(files(&project) == before, "a command that reads writes");
     assert_eq!(run(&project, "regenerate --check").code, 0);
 }

@@ -1,4 +1,4 @@
-//! `dev`, with an operator that has no dependencies, so that cargo builds it at once.
+//! `dev`, with an operator that has no dependencies, so that cargo builds it quickly.
 
 #![cfg(target_os = "linux")]
 
@@ -21,10 +21,10 @@ use tempfile::TempDir;
 
 use crate::support::{edit, project};
 
-/// Long enough for cargo beside other tests.
+/// The maximum wait for a line, which is long enough for cargo while other tests run.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// It says who it is, and runs until it is told to end.
+/// The operator. It logs the user of its kubeconfig, and runs until it is stopped.
 const OPERATOR: &str = r###"fn main() {
     let kubeconfig = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
     let user = kubeconfig.lines().find(|line| line.contains(" as: ")).unwrap().trim();
@@ -33,10 +33,10 @@ const OPERATOR: &str = r###"fn main() {
 }
 "###;
 
-/// The API server, of which these tests have compiled all but the program.
+/// The program of the API server. These tests have already compiled everything but the program itself.
 static SERVER: LazyLock<String> = LazyLock::new(|| {
     let built = crate::cargo::command()
-        // as `cargo test --workspace` has compiled the dependencies
+        // the whole workspace, so that dependencies have the features with which `cargo test --workspace` has compiled them
         .args(["build", "--workspace", "--test", "dev"])
         .args(["--message-format", "json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -51,7 +51,7 @@ static SERVER: LazyLock<String> = LazyLock::new(|| {
     made["executable"].as_str().unwrap().to_owned()
 });
 
-/// A program for `tests/dev.rs`.
+/// The content of `tests/dev.rs`, which runs this API server.
 fn serving(server: &str) -> String {
     format!(
         "use std::os::unix::process::CommandExt;
@@ -62,7 +62,7 @@ fn main() {{
     )
 }
 
-/// A project `p` whose operator is the one above.
+/// A project `p` with the operator [`OPERATOR`].
 fn small() -> (TempDir, PathBuf) {
     let folder = project();
     let p = folder.path().join("p");
@@ -80,7 +80,7 @@ fn small() -> (TempDir, PathBuf) {
 struct Session {
     child: Child,
     lines: Receiver<String>,
-    /// Lines that `until` passed over.
+    /// The lines that `until` skipped.
     passed: RefCell<Vec<String>>,
 }
 
@@ -102,7 +102,7 @@ impl Session {
         }
     }
 
-    /// The next line that has the text; those before it are passed over.
+    /// The next line that contains the text. Skips those before it.
     fn until(&self, text: &str) -> String {
         let mut passed = self.passed.borrow_mut();
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
@@ -114,7 +114,7 @@ impl Session {
         panic!("no line has {text:?}:\n{}", passed.join("\n"));
     }
 
-    /// A line that has the text, also if it was passed over.
+    /// A line that contains the text, even if it was skipped.
     fn some(&self, text: &str) -> String {
         // the borrow ends before another line is read
         let passed = self
@@ -126,7 +126,7 @@ impl Session {
         passed.unwrap_or_else(|| self.until(text))
     }
 
-    /// Ctrl-C; the exit code.
+    /// Ends the session as Ctrl-C does. Returns its exit code.
     fn end(mut self) -> Option<i32> {
         interrupt(&mut self.child)
     }
@@ -160,12 +160,12 @@ fn interrupt(child: &mut Child) -> Option<i32> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // it has ended, if its test went well
+        // it has already ended, unless the test failed
         let _ended = self.child.kill();
     }
 }
 
-/// Whether a process is there; one whose end nobody has asked for yet (`Z`) is not.
+/// Whether a process runs. A zombie (`Z`) does not.
 fn runs(process: &str) -> bool {
     fs::read_to_string(format!("/proc/{process}/status"))
         .unwrap_or_default()
@@ -175,7 +175,7 @@ fn runs(process: &str) -> bool {
         .is_some_and(|state| !state.trim().starts_with('Z'))
 }
 
-/// The process that writes its number into `target/process`.
+/// Waits for the process that writes its ID into `target/process`.
 fn started(p: &Path) -> String {
     (0..600)
         .find_map(|_| {
@@ -364,7 +364,7 @@ fn a_build_ends_with_the_session() {
 }
 
 #[test]
-fn errors_of_the_state_are_reported() {
+fn errors_in_operator_toml_are_reported() {
     let (_folder, p) = small();
     let session = Session::start(&p, &["--hide", "requests,logs,objects"]);
     session.until("operator  started");
@@ -448,7 +448,7 @@ fn a_killed_session_leaves_no_server() {
     assert!(runs(&process), "it runs");
     session.child.kill().unwrap();
     session.child.wait().unwrap();
-    // a real one sees that its parent is gone
+    // unlike a real operator, this one does not notice that its parent is gone
     let operator = operator.rsplit(' ').next().unwrap();
     let killed = Command::new("kill").arg(operator).status().unwrap();
     assert!(killed.success());

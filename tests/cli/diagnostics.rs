@@ -1,4 +1,4 @@
-//! How findings and errors are told: with their place in the user's file, its lines, and a cure.
+//! How diagnostics and errors are printed: with their place in the user's file, its lines, and a cure.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::support::{WIDGET, folder, ok, project, run, run_with};
 
-/// A definition with a field that has no type, on the line of `extra`.
+/// The CRD with two fields that have no type, the first of which is `extra`.
 fn odd() -> String {
     let odd = WIDGET.replace(
         "              size:\n",
@@ -21,7 +21,7 @@ fn line_of(text: &str, part: &str) -> usize {
 }
 
 #[test]
-fn a_diagnostic_shows_the_lines_of_the_spec() {
+fn a_diagnostic_shows_the_lines_of_the_crd() {
     let folder = folder();
     fs::write(folder.path().join("odd.yaml"), odd()).unwrap();
     let run = ok(folder.path(), "types odd.yaml");
@@ -166,7 +166,7 @@ fn codes_are_explained() {
     assert!(script.contains("explain"));
 }
 
-/// The widget with a rule that the API server refuses.
+/// The CRD with a rule for `spec.size`.
 fn ruled(rule: &str) -> String {
     let size = "              size:\n";
     let rules = format!("x-kubernetes-validations: [{{rule: \"{rule}\"}}]");

@@ -45,7 +45,7 @@ fn controllers() -> Controllers {
         let spec: Value = serde_yaml::from_str(&text).unwrap();
         assert_eq!(crd["spec"], spec["spec"]);
     }
-    // A cluster role, although the operator watches its own namespace.
+    // CRDs are cluster-scoped, so this is a ClusterRole, although the operator watches only its own namespace.
     let role = &made[role];
     assert!(role.contains("kind: ClusterRole\n"), "{role}");
     let mut named: Vec<String> = names.iter().map(|name| format!("  - {name}\n")).collect();

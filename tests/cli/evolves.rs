@@ -1,4 +1,4 @@
-//! A spec that changes: what is told of it, and what is not taken without a word.
+//! A CRD that changes: what is reported, and which changes need a flag.
 
 use crate::support::{edit, files, ok, project, run, with_v2};
 
@@ -31,7 +31,7 @@ fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
         );
         assert!(files(&p) == before, "{args}");
     }
-    // what is told to be run is not refused then
+    // the command that the message recommends is not refused
     let stale = run(&p, "regenerate --check --allow-breaking");
     assert_eq!(stale.code, 1, "{}", stale.stderr);
     let cure = "stale: run `cargo operator regenerate --allow-breaking` and commit the result\n";
@@ -41,7 +41,7 @@ fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
     let difference = &output["evolution"][0]["differences"][0];
     assert_eq!(difference["change"], "field-removed");
     assert_eq!(difference["path"], "spec.replicas");
-    // it is the state of things from now on
+    // later changes are compared with the accepted CRD
     ok(&p, "regenerate --check");
 }
 
@@ -95,7 +95,7 @@ fn another_plural_is_a_breaking_change() {
 }
 
 #[test]
-fn an_edited_spec_is_not_replaced_silently() {
+fn an_edited_crd_is_not_replaced_silently() {
     let folder = project();
     let p = folder.path().join("p");
     let path = p.join("crds/widgets.example.com.yaml");
@@ -117,7 +117,7 @@ fn an_edited_spec_is_not_replaced_silently() {
         assert!(refused.stderr.contains(expected), "{}", refused.stderr);
         assert!(files(&p) == before, "{args}");
     }
-    // nor removed with its kind
+    // nor is it removed with its kind
     let removed = ok(&p, "remove Widget");
     assert!(
         removed
@@ -173,7 +173,7 @@ fn a_change_that_cannot_be_compared_is_reported() {
     let p = folder.path().join("p");
     let record = p.join(".operator/crds/widgets.example.com.yaml");
     std::fs::remove_file(&record).unwrap();
-    // the spec is that of the record
+    // the CRD has not changed since it was recorded
     let same = ok(&p, "regenerate --dry-run");
     assert!(!same.stderr.contains("not-compared"), "{}", same.stderr);
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {

@@ -1,4 +1,4 @@
-//! What `docs/diagnostics.md` shows is what the program tells.
+//! The lines that `docs/diagnostics.md` shows are those that the program prints.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use super::support::{folder, run};
 
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
-/// They need a second run, with another spec, state, templates or files.
-const NEED_A_PAST: [&str; 16] = [
+/// The codes that need a second run, with another CRD, `operator.toml`, template or file.
+const NEED_A_SECOND_RUN: [&str; 16] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -26,7 +26,7 @@ const NEED_A_PAST: [&str; 16] = [
     "kept-fields",
 ];
 
-/// A definition's keys; those that an example has too yield to it.
+/// The keys of a CRD. A key that an example has as well is taken from the example.
 const TOP: [&str; 3] = [
     "apiVersion: apiextensions.k8s.io/v1\n",
     "kind: CustomResourceDefinition\n",
@@ -54,7 +54,8 @@ const SPEC: [&str; 5] = [
 ];
 const PROPERTIES: [&str; 1] = ["size: {type: integer}\n"];
 
-fn definition(example: &str) -> String {
+/// A CRD with the keys of an example.
+fn crd(example: &str) -> String {
     let key = |text: &str| text.split_inclusive(':').next().map(str::to_owned);
     let is_in = |keys: &[&str]| keys.iter().any(|own| key(own) == key(example));
     let all = |keys: &[&str], has_example: bool| {
@@ -68,7 +69,7 @@ fn definition(example: &str) -> String {
     let (is_top, is_spec) = (is_in(&TOP), is_in(&SPEC));
     let mut spec = all(&SPEC, is_spec);
     if !example.starts_with("versions:") {
-        // behind the properties at the end
+        // moved to the end, where the properties follow
         let versions = SPEC[4];
         spec = spec.replace(versions, "") + versions;
         spec += &indented(12, &all(&PROPERTIES, !is_top && !is_spec));
@@ -81,7 +82,7 @@ fn indented(by: usize, text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// The block of a section in a language.
+/// The code block of a section that is in this language.
 fn block<'a>(section: &'a str, language: &str) -> &'a str {
     let (_, block) = section.split_once(&format!("```{language}\n")).unwrap();
     block.split_once("```").unwrap().0
@@ -93,14 +94,14 @@ fn each_documented_example_prints_its_documented_line() {
     let mut wrong = vec![];
     for section in TEXT.split("\n## ").skip(1) {
         let code = section.lines().next().unwrap();
-        if NEED_A_PAST.contains(&code) {
+        if NEED_A_SECOND_RUN.contains(&code) {
             continue;
         }
         let text = match code {
-            // their examples break off
+            // the page shows only the beginning of these examples
             "too-deep" => "[".repeat(200),
             "too-large" => block(section, "yaml").to_owned() + "#" + &"m".repeat(16 << 20),
-            _ => definition(block(section, "yaml")),
+            _ => crd(block(section, "yaml")),
         };
         fs::write(folder.path().join("spec.yaml"), &text).unwrap();
         let run = run(
@@ -118,7 +119,7 @@ fn each_documented_example_prints_its_documented_line() {
     assert!(
         wrong.is_empty(),
         "docs/diagnostics.md differs from what the program reports (src/types/feature.rs, src/crd/api.rs); codes that need a second run are in \
-         NEED_A_PAST in tests/cli/explained.rs: {}",
+         NEED_A_SECOND_RUN in tests/cli/explained.rs: {}",
         wrong.join("\n")
     );
 }

@@ -6,13 +6,13 @@ use super::support::{WIDGET, edit, folder, ok, project, run};
 
 const CODE: &str = "abandoned-finalizers";
 
-fn is_told(p: &Path, args: &str, message: &str) {
+fn assert_reported(p: &Path, args: &str, message: &str) {
     let run = ok(p, args);
     assert!(run.stderr.contains(CODE), "{args}: {}", run.stderr);
     assert!(run.stderr.contains(message), "{args}: {}", run.stderr);
 }
 
-fn is_silent(p: &Path, args: &str) {
+fn assert_not_reported(p: &Path, args: &str) {
     let run = ok(p, args);
     assert!(!run.stderr.contains(CODE), "{args}: {}", run.stderr);
 }
@@ -33,41 +33,41 @@ fn a_controller_that_is_renamed_or_removed_by_hand_leaves_its_finalizer() {
     const MESSAGE: &str = "the controller in src/controllers/pod.rs is removed; objects that have its finalizer p/pod cannot be deleted until";
     set(&p, "name = \"pod\"", "name = \"pods\"");
     assert_eq!(run(&p, "regenerate --check").code, 1);
-    is_told(&p, "regenerate --dry-run", MESSAGE);
-    is_told(&p, "regenerate --dry-run", "--> src/controllers/pod.rs:");
-    is_told(&p, "regenerate", MESSAGE);
-    is_silent(&p, "regenerate");
-    // the new one, whose name is no literal and whose file was edited
+    assert_reported(&p, "regenerate --dry-run", MESSAGE);
+    assert_reported(&p, "regenerate --dry-run", "--> src/controllers/pod.rs:");
+    assert_reported(&p, "regenerate", MESSAGE);
+    assert_not_reported(&p, "regenerate");
+    // the new controller, whose finalizer is not a literal, and whose file was edited
     edit(&p.join("src/controllers/pods.rs"), |text| {
         text.replace("Some(\"p/pods\")", "Some(NAME)") + "const NAME: &str = \"x/y\";\n"
     });
     let table = "\n[[controller]]\nname = \"pods\"\nkind = \"v1/Pod\"\ncleanup = true\n";
     set(&p, table, "");
-    is_told(
+    assert_reported(
         &p,
         "regenerate",
         "objects that have its finalizer FINALIZER cannot",
     );
-    is_silent(&p, "remove node");
+    assert_not_reported(&p, "remove node");
 }
 
 #[test]
-fn a_file_that_was_moved_keeps_its_finalizer_and_that_of_one_that_was_deleted_is_known() {
+fn the_finalizer_of_a_moved_file_is_kept_and_that_of_a_deleted_file_is_known() {
     let folder = folder();
     ok(folder.path(), "init p --controller v1/Pod --cleanup");
     let p = folder.path().join("p");
     let controllers = p.join("src/controllers");
     fs::rename(controllers.join("pod.rs"), controllers.join("pods.rs")).unwrap();
     set(&p, "name = \"pod\"", "name = \"pods\"");
-    is_silent(&p, "regenerate");
+    assert_not_reported(&p, "regenerate");
     fs::remove_file(controllers.join("pods.rs")).unwrap();
     set(&p, "name = \"pods\"", "name = \"watcher\"");
-    is_told(
+    assert_reported(
         &p,
         "regenerate",
         "warning[abandoned-finalizers]: p: src/controllers/pods.rs was deleted and its controller is removed; objects that have its finalizer p/pod cannot",
     );
-    is_silent(&p, "regenerate");
+    assert_not_reported(&p, "regenerate");
 }
 
 #[test]
@@ -75,18 +75,18 @@ fn a_kind_that_loses_its_controller_leaves_its_finalizer() {
     let folder = folder();
     ok(folder.path(), "init p --crd widget.yaml --cleanup");
     let p = folder.path().join("p");
-    // another module of the same controller is no other finalizer
+    // the finalizer does not depend on the module of the controller
     set(&p, "versions =", "as = \"gadget\"\nversions =");
-    is_silent(&p, "regenerate");
+    assert_not_reported(&p, "regenerate");
     set(&p, "scaffold = \"reconciler\"\ncleanup = true\n", "");
     let message = "src/controllers/gadget.rs is removed; objects that have its finalizer example.com/p cannot";
-    is_told(&p, "regenerate --dry-run", message);
-    is_told(
+    assert_reported(&p, "regenerate --dry-run", message);
+    assert_reported(
         &p,
         "regenerate --dry-run",
         "deploy the operator with this controller but without its FINALIZER",
     );
-    is_told(&p, "remove Widget", message);
+    assert_reported(&p, "remove Widget", message);
 
     // another kind of the group has a finalizer of the same name
     let p = folder.path().join("r");
@@ -96,19 +96,19 @@ fn a_kind_that_loses_its_controller_leaves_its_finalizer() {
     fs::write(folder.path().join("gadget.yaml"), gadget).unwrap();
     ok(folder.path(), "init r --crd widget.yaml --cleanup");
     ok(&p, "add-crd ../gadget.yaml --cleanup");
-    is_told(
+    assert_reported(
         &p,
         "remove Gadget",
         "objects that have its finalizer example.com/r cannot",
     );
 
-    // that of a provider is not optional
+    // a provider always has a finalizer
     let p = folder.path().join("q");
     ok(
         folder.path(),
         "init q --crd widget.yaml --scaffold external",
     );
-    is_told(
+    assert_reported(
         &p,
         "remove Widget",
         "first delete the objects with the operator that still has this controller",
@@ -135,7 +135,7 @@ fn a_project_with_another_name_keeps_its_finalizers() {
     ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
-    is_silent(&p, "regenerate");
+    assert_not_reported(&p, "regenerate");
 }
 
 #[test]
@@ -145,23 +145,23 @@ fn an_edited_finalizer_is_no_drift_but_is_known_after_the_next_change() {
     let p = folder.path().join("p");
     set_finalizer(&p, "pod", "p/pod", "x.io/f");
     ok(&p, "regenerate --check");
-    is_told(
+    assert_reported(
         &p,
         "remove pod --dry-run",
         "src/controllers/pod.rs is removed; objects that have its finalizer x.io/f cannot",
     );
-    // one without a finalizer leaves nothing, even if nobody can read it any more
+    // a controller without a finalizer leaves nothing on objects, even if its file was deleted
     ok(&p, "add-controller v1/Node");
     for file in ["pod", "node"] {
         fs::remove_file(p.join(format!("src/controllers/{file}.rs"))).unwrap();
     }
     ok(&p, "add-controller v1/Secret");
-    is_told(
+    assert_reported(
         &p,
         "remove pod",
         "src/controllers/pod.rs was deleted and its controller is removed; objects that have its finalizer x.io/f cannot",
     );
-    is_silent(&p, "remove node");
+    assert_not_reported(&p, "remove node");
 }
 
 const DEPLOY_WITHOUT: &str = "deploy the operator with this controller but without its FINALIZER";
@@ -176,22 +176,22 @@ fn set_finalizer(p: &Path, module: &str, before: &str, after: &str) {
 }
 
 #[test]
-fn only_a_finalizer_that_the_runtime_takes_for_its_own_goes_with_the_constant() {
+fn only_a_finalizer_that_the_runtime_recognizes_is_removed_with_the_constant() {
     let folder = folder();
     ok(folder.path(), "init shop --crd widget.yaml --cleanup");
     let p = folder.path().join("shop");
     ok(&p, "add-controller v1/Pod --as pod-watcher --cleanup");
     let own = "\"example.com/shop\"";
-    is_told(&p, "remove Widget --dry-run", DEPLOY_WITHOUT);
-    is_told(&p, "remove pod-watcher --dry-run", DEPLOY_WITHOUT);
+    assert_reported(&p, "remove Widget --dry-run", DEPLOY_WITHOUT);
+    assert_reported(&p, "remove pod-watcher --dry-run", DEPLOY_WITHOUT);
     for foreign in ["legacy.example.com/shop", "shop/widget"] {
         let foreign = format!("{foreign:?}");
         set_finalizer(&p, "widget", own, &foreign);
-        is_told(&p, "remove Widget --dry-run", DEPLOY_ANOTHER);
+        assert_reported(&p, "remove Widget --dry-run", DEPLOY_ANOTHER);
         set_finalizer(&p, "widget", &foreign, own);
     }
     set_finalizer(&p, "pod_watcher", "shop/pod-watcher", "shop/pods");
-    is_told(&p, "remove pod-watcher", DEPLOY_ANOTHER);
+    assert_reported(&p, "remove pod-watcher", DEPLOY_ANOTHER);
 }
 
 #[test]
@@ -207,17 +207,17 @@ fn a_finalizer_of_another_controller_is_the_same_only_if_both_are_literals_and_t
     ok(&p, "add-controller v1/Event --as third --cleanup");
     set_finalizer(&p, "event", "p/event", "x.io/f");
     set_finalizer(&p, "other", "p/other", "x.io/f");
-    is_told(
+    assert_reported(
         &p,
         "remove event --dry-run",
         "warning[abandoned-finalizers]: p: the controller in src/controllers/event.rs is removed; objects that have its finalizer x.io/f",
     );
     set_finalizer(&p, "third", "p/third", "x.io/f");
-    is_silent(&p, "remove event --dry-run");
+    assert_not_reported(&p, "remove event --dry-run");
     for (module, before) in [("event", "\"x.io/f\""), ("third", "\"x.io/f\"")] {
         set_finalizer(&p, module, before, "NAME");
     }
-    is_told(
+    assert_reported(
         &p,
         "remove event",
         "note[abandoned-finalizers]: p: the controller in src/controllers/event.rs is removed; unless the controller in src/controllers/third.rs has the same finalizer",

@@ -1,11 +1,11 @@
-//! What a command must not write over, and input that it must not take.
+//! Files that a command must not overwrite, and input that it must refuse.
 
 use std::{fs, process::Command};
 
 use crate::support::{WIDGET, edit, files, folder, ok, project, run};
 
 #[test]
-fn contradictory_states_are_refused() {
+fn a_contradictory_operator_toml_is_refused() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -130,19 +130,19 @@ fn the_folder_name_is_used_and_leftovers_of_a_killed_command_are_harmless() {
     let mut made = files(&p);
     assert!(made["operator.toml"].contains("name = \"of-widgets\""));
     assert!(!made.keys().any(|path| path.starts_with(".operator/new")));
-    // the lock is written last
+    // a killed command may leave no lock, because the lock is written last
     fs::remove_file(p.join("operator.lock")).unwrap();
     fs::remove_file(p.join("src/api/mod.rs")).unwrap();
     ok(&p, "regenerate");
     let mut again = files(&p);
-    // of files that it finds, nobody knows how they were seeded
+    // the new lock cannot know with which content the existing files were created
     assert!(again.remove("operator.lock").is_some() && made.remove("operator.lock").is_some());
     assert!(again == made);
     ok(&p, "regenerate --check");
 }
 
 #[test]
-fn the_users_line_endings_of_the_state_are_kept() {
+fn the_line_endings_of_operator_toml_are_kept() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("operator.toml"), |text| {

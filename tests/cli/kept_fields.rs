@@ -5,7 +5,7 @@ use super::{
     support::{edit, ok},
 };
 
-/// Removes `replicas`, and adds fields of the letters.
+/// A replacement of the field `replicas` by boolean fields, whose names are these letters.
 fn v2_with(letters: &str) -> (&'static str, String) {
     let fields = letters
         .chars()

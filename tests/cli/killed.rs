@@ -1,4 +1,4 @@
-//! A command that was killed: what the next one does, and that nothing is half done in the end.
+//! A command that was killed: what the next command does, and that nothing remains half done.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::support::{WIDGET, files, folder, ok, project, run, staging};
 
-/// Leaves `folder`, which is as `before`, as a command leaves it that was killed before it changed the first file.
+/// Makes `folder`, whose files are `before`, look as if a command had been killed just before it changed the first file.
 fn interrupt(folder: &Path, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     let hash = |text: &String| {
         let digest = Sha256::digest(text.as_bytes());
@@ -163,7 +163,7 @@ fn a_foreign_journal_is_refused() {
     }
 }
 
-/// How often a command is killed, at moments that are spread over what it does to the disk: `KILLS` says more.
+/// How often a command is killed, at moments that are spread over its work on the disk. The variable `KILLS` sets another number.
 fn kills() -> u32 {
     let kills = std::env::var("KILLS").ok();
     kills.map_or(3, |kills| kills.parse().unwrap())
@@ -176,7 +176,7 @@ fn start(folder: &Path, args: &str) -> Child {
     command.current_dir(folder).spawn().unwrap()
 }
 
-/// Waits until the command has made `begun`, and kills it so long after; how long it was at work from there on.
+/// Waits until the command has created `begun`, and kills it `after` this time. Returns how long it worked from then on.
 fn kill(folder: &Path, args: &str, begun: &Path, after: Duration) -> Duration {
     let mut child = start(folder, args);
     while !begun.exists() && child.try_wait().unwrap().is_none() {
@@ -191,7 +191,7 @@ fn kill(folder: &Path, args: &str, begun: &Path, after: Duration) -> Duration {
     begin.elapsed()
 }
 
-/// What a command makes first, and what it makes at the point of no return.
+/// What a command creates first, and what it creates at the point of no return.
 const BEGUN: [&str; 2] = [".operator/new", ".operator/journal"];
 
 #[test]

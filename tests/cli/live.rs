@@ -6,7 +6,7 @@ use super::support::{WIDGET, folder, ok, run, run_with};
 
 const NOTE: &str = "left out what a cluster has set: metadata.annotations[kubectl.kubernetes.io/last-applied-configuration], metadata.generation, metadata.resourceVersion, metadata.uid, status; objects there may be stored as v1alpha1, too";
 
-/// The definition as `kubectl get -o yaml` prints it.
+/// The CRD as `kubectl get -o yaml` prints it.
 fn live() -> String {
     let name = "  name: widgets.example.com\n";
     let set = format!(
@@ -41,7 +41,7 @@ fn a_crd_of_a_cluster_works_in_every_command() {
     ok(&p, "add-crd ../live.yaml");
     let text = fs::read_to_string(&spec).unwrap();
     assert_eq!(text, WIDGET);
-    // one that a person copies is not edited
+    // a command does not edit a file that the user copied
     fs::write(&spec, live()).unwrap();
     let run = super::support::run(&p, "regenerate");
     assert_eq!(run.code, 2);
@@ -80,7 +80,7 @@ fn unknown_fields_and_odd_metadata_stop_only_an_installation() {
         .replacen("spec:\n", "spec:\n  subresources: {status: {}}\n", 1);
     let folder = folder();
     fs::write(folder.path().join("odd.yaml"), &odd).unwrap();
-    let told = |level: &str, stderr: &str| {
+    let check_report = |level: &str, stderr: &str| {
         for (code, line) in [("not-a-definition", 4), ("unknown-field", 7)] {
             let (code, place) = (format!("{level}[{code}]"), format!("--> odd.yaml:{line}:"));
             assert!(
@@ -89,14 +89,14 @@ fn unknown_fields_and_odd_metadata_stop_only_an_installation() {
             );
         }
     };
-    told("warning", &ok(folder.path(), "types odd.yaml").stderr);
+    check_report("warning", &ok(folder.path(), "types odd.yaml").stderr);
     ok(folder.path(), "sample odd.yaml");
-    told(
+    check_report(
         "warning",
         &ok(folder.path(), "init types --crd odd.yaml --types-only").stderr,
     );
     let run = run(folder.path(), "init p --crd odd.yaml");
     assert_eq!(run.code, 2);
-    told("error", &run.stderr);
+    check_report("error", &run.stderr);
     assert!(!folder.path().join("p").exists());
 }

@@ -180,7 +180,7 @@ fn the_users_edits_are_kept_when_a_kind_is_added() {
 }
 
 #[test]
-fn a_new_spec_of_a_known_kind_is_accepted() {
+fn a_new_crd_of_a_known_kind_is_accepted() {
     let folder = project();
     let p = folder.path().join("p");
     let grown = WIDGET.replace(
@@ -288,7 +288,7 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
         ),
         ("init q --crd nowhere.yaml", "nowhere.yaml does not exist"),
         ("init Q! --crd widget.yaml", "`Q!` is not a package name"),
-        // of a dependency, and of a device of Windows
+        // the names of a dependency, and of a device of Windows
         ("init serde --crd widget.yaml", "`--name serde-operator`"),
         ("init com1 --crd widget.yaml", "`--name com1-operator`"),
         ("regenerate", "there is no project here"),
@@ -305,7 +305,7 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
 }
 
 #[test]
-fn an_invalid_state_is_reported_with_its_line() {
+fn an_invalid_operator_toml_is_reported_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -415,7 +415,7 @@ fn two_commands_at_once_lose_nothing() {
 }
 
 #[test]
-fn only_add_crd_rewrites_a_spec() {
+fn only_add_crd_rewrites_a_crd() {
     let folder = project();
     let p = folder.path().join("p");
     let spec = p.join("crds/widgets.example.com.yaml");

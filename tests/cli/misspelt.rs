@@ -1,11 +1,11 @@
-//! Misspelt words: the message has the place and the word that was probably meant.
+//! Misspelled words: the message has the place, and the word that was probably meant.
 
 use std::fs;
 
 use super::support::{WIDGET, edit, files, folder, ok, project, run, run_with};
 
 #[test]
-fn a_misspelled_name_in_the_state_is_reported_with_its_line_and_the_nearest() {
+fn a_misspelled_name_in_operator_toml_is_reported_with_its_line_and_the_nearest() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -137,7 +137,7 @@ fn build_output_and_hidden_files_of_a_folder_are_skipped() {
         fs::create_dir_all(definitions.join(path)).unwrap();
         fs::write(definitions.join(path).join("widget.yaml"), WIDGET).unwrap();
     }
-    // a definition that is there twice is an error
+    // a CRD in two files is an error
     let twice = run(folder.path(), "types definitions");
     assert!(
         twice.stderr.contains("definitions/deep/widget.yaml"),
@@ -173,7 +173,7 @@ fn a_misspelled_resource_or_verb_is_a_warning_with_its_line() {
         .position(|line| line.contains("pod/log"))
         .unwrap()
         + 1;
-    // until it is right
+    // the warnings are repeated until the rules are fixed
     for _ in 0..2 {
         let run = ok(&p, "regenerate");
         for expected in [

@@ -1,4 +1,4 @@
-//! One project with kinds of all scaffolds: each is added, edits of its owner stay, and each can be removed again.
+//! One project with kinds of all scaffolds: each is added, the user's edits stay, and each can be removed again.
 
 use std::{fs, path::Path};
 
@@ -133,7 +133,7 @@ fn edits_in_a_project_with_all_scaffolds_stay_and_each_kind_can_be_removed() {
             let path = format!("src/controllers/{other}.rs");
             assert_eq!(now[&path], before[&path], "{path}");
         }
-        // what its owner edited is not deleted
+        // a file that the user edited is not deleted
         let path = format!("src/controllers/{module}.rs");
         assert_eq!(now[&path], before[&path], "{path}");
     }

@@ -1,4 +1,4 @@
-//! Random sequences of commands and of what people do, beside a model of what has to be there.
+//! Random sequences of commands and of edits, compared with a model of what the project must contain.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,18 +10,20 @@ use proptest::{prelude::*, test_runner::RngSeed};
 
 use crate::support::{WIDGET, files, folder, ok, run};
 
-/// One thing that happens to a project.
+/// A command, or an edit of a file.
 #[derive(Clone, Debug)]
 enum Act {
-    /// A kind is added, or its definition is changed, or it is removed.
+    /// Adds a kind, or changes its CRD, with `add-crd`.
     Define(usize, usize),
-    /// So it is by hand, in the file of the spec.
+    /// Changes the CRD of a kind by hand, in its file.
     EditSpec(usize, usize),
+    /// Removes a kind with `remove`.
     Remove(usize),
-    /// A line is put into a file.
+    /// Inserts a line into a file.
     Edit(usize, usize),
+    /// Deletes a file.
     Delete(usize),
-    /// All conflicts are decided the user's way, or all the tool's way.
+    /// Runs `regenerate`, and resolves all conflicts in the same way.
     Regenerate(Way),
 }
 
@@ -34,7 +36,7 @@ enum Way {
 
 const KINDS: [&str; 3] = ["Widget", "Gadget", "Sprocket"];
 
-/// Files of each owner; some are not there without their kind.
+/// Files of each owner; some exist only with their kind.
 const FILES: [&str; 10] = [
     "Cargo.toml",
     "Dockerfile",
@@ -54,7 +56,7 @@ const FIELDS: [&str; 3] = [
     "              weight: {type: integer, minimum: 1}\n",
 ];
 
-fn definition(kind: usize, fields: usize) -> String {
+fn crd(kind: usize, fields: usize) -> String {
     let kind = KINDS[kind];
     let text = WIDGET
         .replace("Widget", kind)
@@ -78,14 +80,14 @@ fn is_tools(path: &str) -> bool {
 #[derive(Default)]
 struct Model {
     kinds: BTreeSet<usize>,
-    /// Lines of the user's, by their files.
+    /// The user's lines, by their files.
     lines: BTreeMap<&'static str, BTreeSet<String>>,
     deleted: BTreeSet<&'static str>,
     count: usize,
 }
 
 impl Model {
-    /// What the user wrote is there, and what the user deleted is not.
+    /// Checks that all lines of the user are there, and that no deleted file is.
     fn check(&self, p: &Path, act: &Act) {
         for (path, lines) in &self.lines {
             let text = fs::read_to_string(p.join(path)).unwrap_or_default();
@@ -105,7 +107,7 @@ impl Model {
         let command = |args: &str| {
             let before = files(p);
             let result = run(p, args);
-            // an edit of a spec that a conflict kept from being taken, and one that stayed when its kind left
+            // an edit of a CRD that a conflict kept from being accepted, or a CRD that remained when its kind was removed
             let is_kept = |result: &str| {
                 result.contains("was edited after") || result.contains("no [[kind]]")
             };
@@ -141,13 +143,13 @@ impl Model {
         };
         match act {
             Act::Define(kind, fields) => {
-                fs::write(p.join("../new.yaml"), definition(*kind, *fields)).unwrap();
+                fs::write(p.join("../new.yaml"), crd(*kind, *fields)).unwrap();
                 if command("add-crd ../new.yaml --allow-breaking").code == 0 {
                     self.kinds.insert(*kind);
                 }
             }
             Act::EditSpec(kind, fields) if self.kinds.contains(kind) => {
-                fs::write(p.join(spec(*kind)), definition(*kind, *fields)).unwrap();
+                fs::write(p.join(spec(*kind)), crd(*kind, *fields)).unwrap();
                 command("regenerate --allow-breaking");
             }
             Act::Remove(kind)
@@ -155,7 +157,7 @@ impl Model {
                     && command(&format!("remove {}", KINDS[*kind])).code == 0 =>
             {
                 self.kinds.remove(kind);
-                // added again, it begins anew
+                // if the kind is added again, its files are created again
                 let module = KINDS[*kind].to_lowercase();
                 self.deleted.retain(|path| !path.contains(&module));
             }
@@ -256,7 +258,7 @@ proptest! {
     }
 }
 
-/// A few in every run of the tests, the same ones; with `$PROPTEST_CASES` so many, and others each time.
+/// By default, a few cases, which are the same in each run; with `PROPTEST_CASES`, that number of random cases.
 fn config() -> ProptestConfig {
     let wanted = std::env::var("PROPTEST_CASES")
         .ok()

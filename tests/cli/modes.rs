@@ -1,10 +1,10 @@
-//! How `crd()` of the types comes about where no flag says it.
+//! The schema mode of a kind: set when it is added, by `--schema` or by the size of the schema, and kept afterwards.
 
 use std::fs;
 
 use crate::support::{WIDGET, folder, ok};
 
-/// The widget with as many fields more.
+/// The widget with this number of additional fields.
 fn grown(fields: usize) -> String {
     let size = "              size:\n";
     let fields = (0..fields).map(|field| format!("              f{field}: {{type: string}}\n"));

@@ -1,4 +1,4 @@
-//! Who owns a file, and the ways out where the owner and the tool both changed it.
+//! Who owns a file, and the choices if both the user and the tool changed it.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ fn text(p: &Path, path: &str) -> String {
     fs::read_to_string(p.join(path)).unwrap()
 }
 
-/// Makes templates of merged files differ from their bases, as those of another version of the tool do.
+/// Makes a merged file and its base look as if an older version of the tool had generated them.
 fn as_of_an_older_tool(p: &Path, path: &str, older: impl Fn(String) -> String) {
     edit(&p.join(".operator/base").join(path), &older);
     edit(&p.join(path), older);
@@ -119,7 +119,7 @@ fn a_failed_merge_stops_the_plan_until_the_user_decides() {
     assert!(text(&p, "Cargo.toml").contains(
         "<<<<<<< ours\nschemars = \"0.9\"\n||||||| original\nschemars = \"0.8\"\n=======\nschemars = \"1\"\n>>>>>>> theirs\n"
     ));
-    // a marker that is left is told
+    // a marker that remains is reported
     let left = run(&p, "regenerate --check --reset Cargo.toml");
     assert_eq!(left.code, 1);
     assert!(
@@ -375,7 +375,7 @@ fn resetting_a_folder_does_not_reset_user_owned_files() {
         "regenerate --reset manifests --adopt manifests/kustomization.yaml",
     );
     assert_eq!(both.code, 2, "{}", both.stderr);
-    // nor when its kind has left the project
+    // nor are they reset after their kind was removed from the project
     let state = text(&p, "operator.toml");
     let kinds = state.find("[[kind]]").unwrap();
     fs::write(p.join("operator.toml"), &state[..kinds]).unwrap();
@@ -387,7 +387,7 @@ fn resetting_a_folder_does_not_reset_user_owned_files() {
 fn an_edited_base_is_not_trusted() {
     let folder = project();
     let p = folder.path().join("p");
-    // as a replacement in all files does it
+    // a search and replace in all files changes both
     for path in ["Dockerfile", ".operator/base/Dockerfile"] {
         edit(&p.join(path), |text| {
             text.replace("EXPOSE 8080", "EXPOSE 7070")
@@ -515,7 +515,7 @@ fn a_project_is_created_beside_the_files_of_a_repository() {
     );
     ok(&p, "regenerate --reset README.md");
     assert_ne!(text(&p, "README.md"), "# Mine\n");
-    // anything else may be a project
+    // other files may belong to another project
     let other = folder.path().join("q");
     fs::create_dir(&other).unwrap();
     for name in ["main.rs", "LICENSES", "README", "target"] {

@@ -1,5 +1,5 @@
-//! What `operator.toml` says of a controller that exists: no command writes into it, and what its owner has to write is told until it is
-//! done.
+//! Differences between `operator.toml` and an existing controller: no command edits the controller, and the edits that its owner has to
+//! make are reported until they are made.
 
 use std::{fs, path::Path};
 
@@ -35,7 +35,7 @@ fn without_key(p: &Path, key: &str) {
     });
 }
 
-/// Does what a help says: adds its code to the block of the reconciler.
+/// Does what a help says: adds its code to the `impl` block of the reconciler.
 fn paste(p: &Path, help: &str) {
     let (_, code) = help.split_once("\n\n").unwrap();
     edit(&p.join(CONTROLLER), |text| {
@@ -215,7 +215,7 @@ fn a_diagnostic_is_reported_when_its_kind_is_added_or_changed() {
     assert!(!is_shown("add-crd ../clusters.yaml", &p));
     assert!(is_shown("inspect", &p));
     let json = ok(&p, "gen-manifests --image a/b:2 --dry-run --format json");
-    assert!(json.stdout.contains("\"untyped\""), "programs are told all");
+    assert!(json.stdout.contains("\"untyped\""), "JSON has them all");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text.replace("How big it is.", "How large it is.")
     });
@@ -308,7 +308,7 @@ fn a_controller_of_another_kind_is_reported_until_one_of_them_changes() {
         )
     });
     assert_eq!(diagnostics(&p, "controller-differs"), []);
-    // what an alias or a glob hides is not guessed
+    // a type behind an alias or a glob import is not guessed
     edit(&file, |text| {
         text.replace("crate::api::widget::v1::Widget", "Mine")
     });

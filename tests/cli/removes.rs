@@ -1,4 +1,4 @@
-//! Kinds that leave a project.
+//! Kinds that are removed from a project.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn unedited_files_are_removed_with_their_kind() {
     ok(&p, "remove Cluster");
     fs::remove_dir_all(p.join(".git")).unwrap();
     let mut after = files(&p);
-    // the text of a table keeps its place
+    // only blank lines at the end may differ
     assert_eq!(
         after["operator.toml"].trim_end(),
         before["operator.toml"].trim_end()
@@ -59,7 +59,7 @@ fn edited_files_are_kept_and_reported() {
 }
 
 #[test]
-fn a_spec_with_other_kinds_is_kept() {
+fn a_crd_in_a_file_with_other_objects_is_kept() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
@@ -122,7 +122,7 @@ fn a_controller_that_was_removed_before_is_not_taken_for_its_kind() {
 }
 
 #[test]
-fn a_spec_with_edits_that_nothing_else_has_is_kept() {
+fn a_crd_with_edits_that_nothing_else_has_is_kept() {
     const SPEC: &str = "crds/widgets.example.com.yaml";
     let longer = |text: String| text.replace("How big", "How very big");
     for edits in ["uncommitted", "not generated", "not recorded", "committed"] {
@@ -150,7 +150,7 @@ fn a_spec_with_edits_that_nothing_else_has_is_kept() {
 }
 
 #[test]
-fn the_only_copy_of_a_spec_is_kept() {
+fn the_only_copy_of_a_crd_is_kept() {
     const SPEC: &str = "crds/widgets.example.com.yaml";
     for place in ["no git", "no commit", "untracked", "ignored", "unedited"] {
         let folder = folder();

@@ -1,4 +1,4 @@
-//! What is told of fields that get another type.
+//! What is reported about fields whose type changes.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ const CONDITION: &str = "                  - type
                       type: string
 ";
 
-/// As metav1 has it.
+/// The condition of metav1.
 const WHOLE: &str = "                  - type
                   - status
                   - lastTransitionTime
@@ -60,7 +60,7 @@ fn a_retyped_field_is_reported_and_an_added_one_is_not() {
     assert_eq!(retypes[0]["message"], message);
     let run = ok(&p, "regenerate --allow-breaking");
     assert!(run.stderr.contains(message), "{}", run.stderr);
-    // said once
+    // it is reported only once
     let run = ok(&p, "regenerate");
     assert!(!run.stderr.contains("retyped"), "{}", run.stderr);
     let record = fs::read_to_string(p.join(".operator/types/widget/v1")).unwrap();

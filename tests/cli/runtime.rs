@@ -138,7 +138,7 @@ fn a_project_that_only_this_machine_can_build_is_named() {
     assert!(!ok(&p, "regenerate").stderr.contains("local-runtime"));
 }
 
-/// Cargo would change the lock file of a new project, which is refused where it is built with `--locked`, as in its image.
+/// Otherwise, cargo would have to change the lock file of a new project, so builds with `--locked`, such as those of images, would fail.
 #[test]
 fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/Cargo.lock");
@@ -152,7 +152,7 @@ fn the_lock_file_of_a_new_project_has_what_the_crates_need() {
     ] {
         let locked = packages.iter().find(|it| it["name"].as_str() == Some(name));
         let locked = locked.unwrap()["dependencies"].as_array().unwrap();
-        // with a version where there are several of it
+        // the name may be followed by a version, if the lock has several
         let locked: BTreeSet<&str> = locked
             .iter()
             .filter_map(|it| it.as_str()?.split(' ').next())

@@ -1,4 +1,4 @@
-//! The scaffolds of kinds: chosen, changed, and what kinds of them own.
+//! The scaffolds of kinds: how they are chosen and changed, and what follows from each of them.
 
 use std::fs;
 
@@ -113,7 +113,7 @@ fn a_controller_that_its_user_converted_may_have_the_other_scaffold() {
     });
     ok(&p, "regenerate");
     ok(&p, "regenerate --check");
-    // from now on it is one of that scaffold
+    // from now on, the controller counts as one of that scaffold
     edit(&p.join("operator.toml"), |text| {
         text.replace("\"declarative\"", "\"reconciler\"")
     });
@@ -210,7 +210,7 @@ fn a_kind_that_a_declarative_kind_no_longer_owns_is_reported_once() {
     edit(&p.join("operator.toml"), |text| text.replace(owned, more));
     let added = ok(&p, "regenerate");
     assert!(!added.stderr.contains("abandoned"), "{}", added.stderr);
-    // another strategy is no other kind
+    // another strategy of the same kind is not reported
     edit(&p.join("operator.toml"), |text| {
         text.replace("recreate", "replace")
     });
@@ -225,7 +225,7 @@ fn a_kind_that_a_declarative_kind_no_longer_owns_is_reported_once() {
     assert!(removed.stderr.contains(message), "{}", removed.stderr);
     let again = ok(&p, "regenerate");
     assert!(!again.stderr.contains("abandoned"), "{}", again.stderr);
-    // another version of a kind has the same objects, and another group has not
+    // another version of a kind has the same objects; a kind of another group does not
     edit(&p.join("operator.toml"), |text| {
         text.replace(owned, another)
     });
@@ -267,7 +267,7 @@ fn an_external_kind_owns_nothing_and_the_calls_of_its_provider_get_faults() {
         .find(|(path, _)| path.starts_with("src/controllers/cluster"))
         .unwrap();
     assert!(controller.contains("impl External for ClusterProvider"));
-    // the trait requires what `cleanup = true` announces for others
+    // a provider needs no `cleanup = true`, because its trait requires a finalizer
     assert!(!ok(&p, "inspect").stderr.contains("cleanup"));
 
     edit(&p.join("operator.toml"), |text| {
@@ -281,7 +281,7 @@ fn an_external_kind_owns_nothing_and_the_calls_of_its_provider_get_faults() {
 #[test]
 fn policies_that_the_runtime_does_not_know_are_decided_by_the_provider() {
     let folder = folder();
-    let definition = |policies: &str| {
+    let crd = |policies: &str| {
         format!(
             "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -309,7 +309,7 @@ spec:
         ("known", "Delete, Orphan", true),
         ("unknown", "Delete, MirrorPrune", false),
     ] {
-        fs::write(folder.path().join("shops.yaml"), definition(policies)).unwrap();
+        fs::write(folder.path().join("shops.yaml"), crd(policies)).unwrap();
         let init = format!("init {name} --crd shops.yaml --scaffold external");
         ok(folder.path(), &init);
         let made = files(&folder.path().join(name));
@@ -317,7 +317,7 @@ spec:
         let decides = controller.contains("fn deletion_policy(");
         assert_eq!(decides, !is_known, "{controller}");
         assert!(!controller.contains("fn drift_policy("), "{controller}");
-        // without a status, the runtime still reads the object before it deletes the thing
+        // without a status, the runtime still reads the object before it deletes the external resource
         let role = &made["manifests/rbac/cluster-role.yaml"];
         let (_, rule) = role.split_once("  - shops\n").unwrap();
         let expected = "  verbs:\n  - get\n  - list\n  - patch\n  - watch\n";

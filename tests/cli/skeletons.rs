@@ -1,4 +1,4 @@
-//! The skeleton of the answers about two versions, while its questions change.
+//! The generated skeleton of the answers about two versions, while the questions change.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn a_skeleton_that_nobody_edited_follows_its_questions() {
     assert!(!skeleton.contains("is_not"), "{skeleton}");
     assert!(skeleton.contains("spec_size: Both {"), "{skeleton}");
     ok(&p, "regenerate --check");
-    // the lines in the questions are those of the CRD
+    // the questions contain line numbers of the CRD, which change here
     edit(&p.join(CRD), |text| format!("# mine\n{text}"));
     ok(&p, "regenerate");
     assert_ne!(files(&p)[PATH], skeleton);

@@ -7,7 +7,7 @@ use super::{
     support::{edit, files, ok, project, run},
 };
 
-/// Demands that the command writes nothing, ends with the code, and prints the parts.
+/// Asserts that each form of the command writes nothing, exits with this code, and prints these parts.
 fn refused(p: &Path, code: i32, parts: &[&str]) {
     let before = files(p);
     for args in [
@@ -69,7 +69,7 @@ fn a_moved_storage_version_is_regenerated_before_the_paths_of_its_webhooks() {
 }
 
 #[test]
-fn a_version_that_the_state_lacks_is_regenerated_first() {
+fn a_version_that_operator_toml_lacks_is_regenerated_first() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join(CRD), |text| {

@@ -1,4 +1,4 @@
-//! Runs the program in folders of its own.
+//! Runs the program in temporary folders.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ pub struct Run {
 
 pub fn run_with(folder: &Path, args: &str, input: &str) -> Run {
     let mut arguments: Vec<&str> = args.split_whitespace().collect();
-    // wherever this program was built
+    // new projects use the runtime of this repository
     let runtime = concat!("--runtime=path=", env!("CARGO_MANIFEST_DIR"));
     if arguments.first() == Some(&"init") && !args.contains("--runtime") {
         arguments.push(runtime);
@@ -63,7 +63,7 @@ pub fn ok(folder: &Path, args: &str) -> Run {
     run
 }
 
-/// A folder with some definitions in it.
+/// A folder with some CRDs.
 pub fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("widget.yaml"), WIDGET).unwrap();
@@ -78,7 +78,7 @@ pub fn project() -> TempDir {
     folder
 }
 
-/// Makes the staging folder of an interrupted command, unless it exists, and returns how a journal names it.
+/// Creates the staging folder of an interrupted command, unless it exists. Returns its creation time, by which a journal identifies it.
 pub fn staging(p: &Path) -> String {
     let folder = p.join(".operator/new");
     fs::create_dir_all(&folder).unwrap();
@@ -124,7 +124,7 @@ pub fn edit(path: &Path, change: impl Fn(String) -> String) {
     fs::write(path, change(fs::read_to_string(path).unwrap())).unwrap();
 }
 
-/// The definition with one more version, the schema being the same.
+/// The CRD with another version, which has the same schema.
 pub fn with_v2(text: String) -> String {
     let start = text.find("  - name: v1\n").unwrap();
     let second = text[start..].replace("name: v1\n", "name: v2\n");

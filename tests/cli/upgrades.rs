@@ -1,4 +1,4 @@
-//! The projects of releases in `tests/upgrades/`, with edits of their owners: `regenerate` upgrades them. `tests/upgrades/run` builds and
+//! The projects of releases in `tests/upgrades/`, with edits of their users: `regenerate` upgrades them. `tests/upgrades/run` builds and
 //! runs them.
 
 use std::{
@@ -55,7 +55,7 @@ fn a_project_of_a_release_is_upgraded_with_all_edits_kept() {
             let at = format!("{}/{path}", name.display());
             match (owner.as_str(), before.get(&path)) {
                 ("tool", Some(_)) => {}
-                // what its owner deleted stays deleted
+                // a file that the user deleted stays deleted
                 (_, None) => assert!(!after.contains_key(&path), "{at} came back"),
                 ("user", Some(ours)) => assert!(after[&path] == *ours, "{at} was changed"),
                 (_, Some(ours)) => {

@@ -312,7 +312,7 @@ fn webhooks_are_added_inspected_and_removed() {
     ] {
         assert!(added.contains(part), "{part}: {added}");
     }
-    // so does one that is no longer declared
+    // a webhook that is no longer declared needs an edit of that file, too
     edit(&p.join("operator.toml"), |text| {
         text.replace(
             "webhooks = [\"validate\", \"mutate\"]",

@@ -71,7 +71,7 @@ fn a_new_project_becomes_a_member() {
     assert!(launch.contains(environment), "{launch}");
     let p = root.join("operators/widget");
     ok(&p, "regenerate --check");
-    // what is inherited is an edit, which a merge keeps
+    // an inherited key counts as an edit of the user, which a merge keeps
     ok(&p, "add-webhook Widget --validate");
     let merged = fs::read_to_string(p.join("Cargo.toml")).unwrap();
     assert!(merged.contains("license.workspace = true\n"), "{merged}");

@@ -1,5 +1,5 @@
-//! Copied by `tests/corpus/round_trip.rs` into a crate of generated types: reads and writes objects through a kind, and holds `crd()` against its
-//! definition. What is wrong is printed; the number of it is the exit code's business.
+//! The check that `tests/corpus/round_trip.rs` copies into a crate of generated types: reads and writes objects through the types, and
+//! compares `crd()` with the CRD.
 
 use std::panic;
 
@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::difference::crd_differences;
 
-/// What `tests/corpus/round_trip.rs` writes for a version: `{"definition": …, "version": …, "objects": […]}`.
+/// Checks a kind with the case that `tests/corpus/round_trip.rs` writes for a version: `{"definition": ..., "version": ..., "objects":
+/// [...]}`, where `definition` is the CRD. Prints the faults, and returns their number.
 pub fn check<K>(name: &str, case: &str) -> usize
 where
     K: CustomResourceExt + Resource<DynamicType = ()> + Serialize + DeserializeOwned,
@@ -42,8 +43,8 @@ where
     faults.len()
 }
 
-/// Where what was written is not what was read, but for the two things that k8s-openapi's types do: the time of a Condition keeps
-/// its instant to the second, and a Quantity that is a number becomes text.
+/// Reports where the written value differs from the one that was read. Two differences are accepted, because the types of k8s-openapi cause
+/// them: the time of a Condition is only equal to the second, and a Quantity that is a number becomes a string.
 fn changes(path: &str, read: &Value, written: &Value, faults: &mut Vec<String>) {
     match (read, written) {
         (Value::Object(a), Value::Object(b)) => {
@@ -75,7 +76,7 @@ fn is_same_second(a: &str, b: &str) -> bool {
     second(a).is_some() && second(a) == second(b)
 }
 
-/// What the API server would refuse: nodes that say nothing of their type.
+/// Reports what the API server would reject: nodes without a type, or with both `properties` and `additionalProperties`.
 fn unstructural(schema: &Value, path: &str, faults: &mut Vec<String>) {
     let says = |key: &str| schema[key] == true;
     let is_open =

@@ -7,7 +7,7 @@ use cargo_operator::{
 
 use crate::definitions::corpus;
 
-/// Prints a line for each conversion, with `CONVERSIONS=questions` also what is asked.
+/// Prints a line for each conversion; with `CONVERSIONS=questions`, also its questions.
 #[test]
 fn most_of_a_conversion_follows_from_the_schemas() {
     let (mut fields, mut asked, mut kinds) = (0, 0, 0);

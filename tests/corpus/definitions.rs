@@ -1,10 +1,10 @@
-//! The definitions of the corpus.
+//! The CRDs of the corpus.
 
 use std::{fs, path::PathBuf};
 
 use cargo_operator::crd::{self, Api};
 
-/// Empty without a corpus.
+/// Reads all CRDs below the folder that `$CORPUS` names; empty if it is not set.
 pub fn corpus() -> Vec<Api> {
     let Some(folder) = std::env::var_os("CORPUS") else {
         return vec![];

@@ -1,4 +1,4 @@
-//! `crd()` of a root that derives `CustomResource` passes through kube's transforms, which must leave the schema as it is defined.
+//! `crd()` of a root that derives `CustomResource` applies the transforms of kube, which must not change the schema.
 
 use cargo_operator::{
     crd,
@@ -26,7 +26,7 @@ fn a_derived_root_keeps_its_schema() {
             derived += 1;
             let defined = serde_json::to_value(&version.schema).unwrap();
             let mut schema = Schema::try_from(defined.clone()).unwrap();
-            // those of kube-derive, in its order
+            // the transforms of kube-derive, in its order
             AddNullable::default().transform(&mut schema);
             StructuralSchemaRewriter.transform(&mut schema);
             OptionalEnum.transform(&mut schema);

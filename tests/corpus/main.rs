@@ -1,5 +1,5 @@
-//! Real definitions, when `$CORPUS` names a folder of them, and odd ones: every version generates, its schema is carried, and its types
-//! read, write and describe themselves as the definition says.
+//! Real CRDs, if `$CORPUS` names a folder of them, and odd ones: each version has types, which express its schema, read and write its
+//! objects, and return its CRD.
 
 #[path = "../cargo/mod.rs"]
 mod cargo;
@@ -25,7 +25,7 @@ fn every_version_generates_with_no_allow_and_the_same_names_in_both_modes() {
                 let module = types::module(&api, version, mode);
                 assert!(!module.text.contains("allow("), "{}", api.name());
                 let mut names = names(&module.text);
-                // that of a derived root is in no line
+                // no line of the text has the name of a derived root
                 names.insert(module.facts.root);
                 names
             });
@@ -34,7 +34,7 @@ fn every_version_generates_with_no_allow_and_the_same_names_in_both_modes() {
     }
 }
 
-/// Of the public types, aliases among them.
+/// The names of the public types, including aliases.
 fn names(module: &str) -> BTreeSet<String> {
     let name = |line: &str| {
         let item = ["pub struct ", "pub enum ", "pub type "]
@@ -63,7 +63,7 @@ fn attributes_express_almost_all_of_the_schemas() {
     }
 }
 
-/// How often a keyword is carried by attributes, and how often there is one.
+/// How often attributes carry a keyword, and how often it occurs at all.
 #[derive(Default)]
 struct Share {
     carried: usize,

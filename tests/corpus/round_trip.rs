@@ -1,5 +1,5 @@
-//! The types of some definitions, or of all: compiled without a warning, they read and write arbitrary valid objects of their schemas,
-//! and say in `crd()` what their definitions say.
+//! The types of some CRDs, or of all of them, compile without a warning, read and write arbitrary valid objects of their schemas, and
+//! return their CRDs from `crd()`.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use toml_edit::{Array, DocumentMut, value};
 
 use crate::definitions::corpus;
 
-/// Those that are compiled; `$CORPUS_KINDS` names others, `all` all of them.
+/// The kinds whose types are compiled. `$CORPUS_KINDS` names others; `all` means all of the corpus.
 const KINDS: [&str; 14] = [
     "apiserversources.sources.knative.dev",
     "applications.argoproj.io",
@@ -36,10 +36,10 @@ const KINDS: [&str; 14] = [
     "virtualservices.networking.istio.io",
 ];
 
-/// So many bytes of modules of each mode are compiled at once; rustc needs some 3 GiB for them.
+/// The number of bytes of modules, in each mode, after which no more are compiled at once. rustc needs some 3 GiB for them.
 const CRATE_SIZE: usize = 12_000_000;
 
-/// More objects than this are not made of a version.
+/// The maximum number of objects of a version that cover its schema.
 const OBJECTS: usize = 400;
 
 #[test]
@@ -87,7 +87,7 @@ fn cargo(workspace: &Path, args: &[&str]) {
         .args(args)
         .args(["--quiet", "--offline"])
         .current_dir(workspace)
-        // that of the tests, which has most dependencies already
+        // the target folder of the tests, where most dependencies are already compiled
         .env("CARGO_TARGET_DIR", workspace.join("../.."))
         .status()
         .unwrap();
@@ -98,7 +98,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A crate with a module for each version of the first definitions, as many as are compiled at once, whose `main` checks them all.
+/// Writes a crate with a module for each version of the first CRDs, as many as are compiled at once, and a `main` that checks them. Returns
+/// the number of CRDs.
 fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
     let member = format!("{mode:?}").to_lowercase();
     let source = folder.join("src");
@@ -163,8 +164,8 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
 /// The manifest of a generated project, whose dependencies these crates share: CI has compiled them by then.
 const PROJECT: &str = include_str!("../../scaffolds/reconciler/Cargo.toml");
 
-/// The manifests of the workspace and of a crate in it, with the profiles and the dependencies of [`PROJECT`]. Those of its tests are among
-/// them, as they decide on the features of the others.
+/// The manifests of the workspace and of a crate in it, with the profiles and the dependencies of [`PROJECT`]. These include its
+/// dev-dependencies, because they affect the features of the others.
 fn manifests() -> (DocumentMut, DocumentMut) {
     let project: DocumentMut = PROJECT.parse().unwrap();
     let mut workspace = DocumentMut::new();
@@ -191,8 +192,8 @@ fn manifests() -> (DocumentMut, DocumentMut) {
     (workspace, member)
 }
 
-/// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does; and the first of
-/// them with values in its enums that a later version of the schema may name.
+/// Valid objects, as the API server sends them, which cover every field, value and edge case of the schema that valid objects can have; and
+/// copies of the first ones with enum values that only a later version of the schema may have.
 fn objects(api: &Api, version: &Version) -> Vec<Value> {
     let schema = &version.schema;
     let mut objects = Objects::new(schema, 0).cover(OBJECTS);

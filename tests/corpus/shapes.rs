@@ -1,4 +1,4 @@
-//! Of the real definitions that `$CORPUS` names: how many types there are for their shapes, and how much of them k8s-openapi has types for.
+//! The real CRDs that `$CORPUS` names: how many types there are for their shapes, and for which part of them k8s-openapi has types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::definitions::corpus;
 
-/// Of all versions, types for each sub-schema that is equal to no other but for its own description, default and nullability.
+/// Compares the number of types with the number of different sub-schemas. Two sub-schemas are equal if only their descriptions, defaults
+/// and nullability differ.
 #[test]
 fn equal_shapes_are_one_type() {
     let mut most = (0.0, String::new());
@@ -39,7 +40,7 @@ fn equal_shapes_are_one_type() {
     }
 }
 
-/// The node at a path of wire names, as text, without what does not tell its type.
+/// The node at a path of wire names, as text, without the keywords that do not affect its type.
 fn shape(schema: &Value, path: &str) -> String {
     let mut node = schema;
     for wire in path.split('/') {
@@ -63,7 +64,7 @@ fn shape(schema: &Value, path: &str) -> String {
     node.to_string()
 }
 
-/// Items or values.
+/// The schema of the items of a list, or of the values of a map.
 fn inner(node: &Value) -> Option<&Value> {
     ["items", "additionalProperties"]
         .into_iter()
@@ -71,7 +72,7 @@ fn inner(node: &Value) -> Option<&Value> {
         .find(|inner| inner.is_object())
 }
 
-/// Their schemas are JSON that attributes call, as no attribute can be put on them.
+/// The schemas of these types are inserted as JSON, because attributes cannot be added to types of another crate.
 #[test]
 fn k8s_openapi_has_types_for_a_part_of_the_schemas() {
     let (mut all, mut foreign) = (0, 0);
@@ -128,7 +129,7 @@ fn k8s_openapi_has_types_for_a_part_of_the_schemas() {
     }
 }
 
-/// Of each type, the wire names with the types at the bottom of lists, maps and options.
+/// The wire names of the fields of each type, with the types inside of their lists, maps and options.
 fn fields(record: &str) -> BTreeMap<&str, Vec<(&str, &str)>> {
     let mut fields: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     let (mut open, mut aliases) = (None, vec![]);

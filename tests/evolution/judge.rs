@@ -1,4 +1,4 @@
-//! What a new schema does to objects that the old one has.
+//! How a new schema treats objects that are valid for the old one.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 
 use super::is_at;
 
+/// The effects of a new schema on objects of the old one.
 #[derive(Default)]
 pub struct Witnesses {
     pub objects: usize,
     /// Paths that were pruned.
     lost: BTreeSet<String>,
-    /// Paths for which a manifest was refused, and why.
+    /// Paths for which a manifest was rejected, and why.
     refused: BTreeSet<(String, String)>,
-    /// Why an object could not be updated, with nothing but a label that is new.
+    /// Why an update of an object that only adds a label was rejected.
     stuck: BTreeSet<String>,
     /// Paths at which a manifest that was accepted has another value than before.
     other: BTreeSet<String>,
@@ -77,13 +78,13 @@ impl Witnesses {
         pruned
     }
 
-    /// Whether the differences say all of it.
-    pub fn told(&self, found: &[Difference]) -> Result<(), String> {
+    /// Checks that the differences report all of these effects.
+    pub fn check_reported(&self, found: &[Difference]) -> Result<(), String> {
         let breaks_stored = found.iter().any(|it| it.impact.stored == Verdict::Breaking);
         let breaks_clients = found
             .iter()
             .any(|it| it.impact.clients == Verdict::Breaking);
-        let unless = |is_told: bool, what: String| if is_told { Ok(()) } else { Err(what) };
+        let unless = |is_reported: bool, what: String| if is_reported { Ok(()) } else { Err(what) };
         if let Some(path) = self.lost.first() {
             unless(breaks_stored && breaks_clients, format!("{path} is pruned"))?;
             let at = |it: &Difference| {
@@ -91,7 +92,7 @@ impl Witnesses {
             };
             unless(
                 found.iter().any(at),
-                format!("{path} is pruned, and nothing told of it"),
+                format!("{path} is pruned, and no difference reports it"),
             )?;
         }
         if let Some((_, why)) = self.refused.first() {
@@ -103,7 +104,7 @@ impl Witnesses {
         Ok(())
     }
 
-    /// Whether it breaks one of the objects.
+    /// Whether a difference breaks one of the objects.
     pub fn has(&self, difference: &Difference) -> bool {
         let at = |path: &String| is_related(path, &difference.field_path());
         let is_default = matches!(
@@ -120,7 +121,7 @@ fn is_related(left: &str, right: &str) -> bool {
     is_at(left, right) || is_at(right, left)
 }
 
-/// A path without the steps of lists and maps, as far as these have no dots.
+/// A path without the indices of lists and the keys of maps, as far as these have no dots.
 fn plain(schema: &Schema, path: &str) -> String {
     let (mut names, mut node) = (vec![], Some(schema));
     for step in path.split('.') {
@@ -138,7 +139,7 @@ fn plain(schema: &Schema, path: &str) -> String {
     names.join(".")
 }
 
-/// Unions are reported without a field, and name it in their text.
+/// The path of a violation. Those of unions have no field, but name it in their text.
 fn place(schema: &Schema, violation: &Violation) -> String {
     let named = violation
         .detail

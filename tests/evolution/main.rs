@@ -1,5 +1,5 @@
-//! Whether the verdicts on a definition that evolved are true: objects that the old schema has are given to the new one, as manifests of
-//! clients and as stored objects. Over small edits of small schemas and, when `$HISTORIES` names them, over real histories.
+//! Whether the verdicts on a changed CRD are true: objects of the old schema are validated by the new one, as manifests of clients and as
+//! stored objects. The changes are small edits of small schemas, and real histories if `$HISTORIES` names them.
 
 mod judge;
 mod small;
@@ -29,7 +29,7 @@ proptest! {
         let [before, after] = steps.map(|schema| small::api(&schema));
         let found = differences(&before, &after);
         let schemas = [&before.versions[0].schema, &after.versions[0].schema];
-        if let Err(unseen) = Witnesses::of(schemas, 20, seed).told(&found) {
+        if let Err(unseen) = Witnesses::of(schemas, 20, seed).check_reported(&found) {
             prop_assert!(false, "{}\n{:#?}", unseen, found);
         }
     }
@@ -52,7 +52,8 @@ fn opposite(what: ChangeKind) -> ChangeKind {
     }
 }
 
-/// What happened where, but for what is compared only where one type has all values of the other.
+/// The field and the kind of each difference, except those below a changed type: they are reported only if one of the types has all values
+/// of the other.
 fn sides(
     found: &[Difference],
     as_: impl Fn(ChangeKind) -> ChangeKind,
@@ -74,7 +75,7 @@ fn sides(
     sides
 }
 
-/// Whether a path is another one or below it.
+/// Whether a path equals another one, or is below it.
 fn is_at(path: &str, above: &str) -> bool {
     let rest = path.strip_prefix(above);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || above.is_empty())
@@ -82,10 +83,11 @@ fn is_at(path: &str, above: &str) -> bool {
 
 #[derive(Default)]
 struct Tally {
-    told: usize,
+    reported: usize,
     broken: [usize; 3],
-    /// Of those that break stored objects or clients, how many did so to one of the objects.
+    /// How many should break stored objects or clients.
     judged: usize,
+    /// How many of these break one of the objects.
     witnessed: usize,
 }
 
@@ -125,7 +127,7 @@ fn the_verdicts_on_real_histories_are_correct() {
                     .collect();
                 let witnesses = Witnesses::of([&was.schema, &is.schema], 12, 7);
                 objects += witnesses.objects;
-                if let Err(what) = witnesses.told(&of_version) {
+                if let Err(what) = witnesses.check_reported(&of_version) {
                     unseen.push(format!("{at} {}: {what}", is.name));
                 }
                 for difference in &of_version {
@@ -145,13 +147,13 @@ fn the_verdicts_on_real_histories_are_correct() {
                 };
                 for retype in types::retyped(&record(before, was), &record(after, is)) {
                     let path = retype.path.join(".");
-                    let is_told = of_version.iter().any(|it| {
+                    let is_reported = of_version.iter().any(|it| {
                         it.impact.readers == Verdict::Breaking && is_at(&it.field_path(), &path)
                     });
-                    // which types share a name, or are one of k8s-openapi's, the record tells
+                    // a type that is only renamed, because it is shared or replaced by one of k8s-openapi, is no difference
                     let is_renamed = unnamed(&retype.before) == unnamed(&retype.after);
                     retypes += usize::from(!is_renamed);
-                    if !is_told && !is_renamed {
+                    if !is_reported && !is_renamed {
                         unseen.push(format!(
                             "{at}: {path}: {} -> {}",
                             retype.before, retype.after
@@ -161,7 +163,7 @@ fn the_verdicts_on_real_histories_are_correct() {
             }
             for difference in &found {
                 let tally = tallies.entry(difference.change).or_default();
-                tally.told += 1;
+                tally.reported += 1;
                 for party in difference.broken() {
                     tally.broken[party as usize] += 1;
                 }
@@ -172,13 +174,13 @@ fn the_verdicts_on_real_histories_are_correct() {
         "{steps} steps, {breaking} breaking and {calm} not; {objects} objects; {retypes} retypes"
     );
     let parties = Party::ALL.map(Party::as_str).join(", ");
-    eprintln!("change: told, breaking for {parties}; of those for the last two, seen in an object");
+    eprintln!("change: reported, breaking for {parties}; of the last two, seen in an object");
     let (mut judged, mut witnessed) = (0, 0);
     for (change, tally) in &tallies {
         let [readers, stored, clients] = tally.broken;
         eprintln!(
             "{change}: {}, {readers} {stored} {clients}; {} of {}",
-            tally.told, tally.witnessed, tally.judged
+            tally.reported, tally.witnessed, tally.judged
         );
         judged += tally.judged;
         witnessed += tally.witnessed;
@@ -187,7 +189,7 @@ fn the_verdicts_on_real_histories_are_correct() {
     assert_eq!(unseen, [""; 0]);
 }
 
-/// A type with `_` for all that a module defines or imports.
+/// A type with `_` for all names that a module defines or imports.
 fn unnamed(type_: &str) -> String {
     const KEPT: [&str; 10] = [
         "Option",

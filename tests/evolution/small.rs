@@ -1,4 +1,4 @@
-//! Small schemas that the API server takes, and small edits of them.
+//! Small schemas that the API server accepts, and small edits of them.
 
 use cargo_operator::crd::{self, Api};
 use operator_schema::{Effect, Schema, structural};
@@ -41,7 +41,7 @@ fn object(field: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     })
 }
 
-/// One keyword of one node, set or taken away.
+/// A keyword of a node that is set, or removed without a `value`.
 #[derive(Clone, Debug)]
 struct Edit {
     node: prop::sample::Index,
@@ -127,7 +127,7 @@ pub fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema and what one to three edits make of it.
+/// A schema, and the same schema after one to three edits.
 pub fn evolution() -> impl Strategy<Value = [Value; 2]> {
     let edits = prop::collection::vec(edit(), 1..4);
     (schema(), edits).prop_map(|(before, edits)| {
@@ -136,7 +136,7 @@ pub fn evolution() -> impl Strategy<Value = [Value; 2]> {
     })
 }
 
-/// The schema with the edit, unless the API server refuses it or it contradicts itself.
+/// The schema after the edit, or before it, if the API server would reject the result or it would contradict itself.
 fn edited(schema: Value, edit: Edit) -> Value {
     let mut edited = schema.clone();
     let pointers = nodes(&schema);
@@ -177,7 +177,7 @@ fn nodes(schema: &Value) -> Vec<String> {
     found
 }
 
-/// A definition of one version with the schema.
+/// A CRD with one version that has this schema.
 pub fn api(schema: &Value) -> Api {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",

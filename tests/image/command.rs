@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::registry::{Auth, PASSWORD, Registry, Settings, USER, digest};
 
-/// `cargo metadata` is the real one; a build prints the messages of cargo.
+/// A fake cargo. `cargo metadata` calls the real one; a build prints messages like those of cargo.
 const CARGO: &str = r#"#!/bin/sh
 case "$1" in
   metadata) RUSTC=$REAL_RUSTC exec "$REAL_CARGO" "$@" ;;
@@ -47,10 +47,10 @@ case "$*" in
 esac
 "#;
 
-/// A folder with a project `p` and the programs that are not real.
+/// A folder with a project `p` and the fake programs.
 struct Fake(TempDir);
 
-/// The smallest file that is a static program for a machine.
+/// The smallest file that the command accepts as a static program for a machine.
 fn elf(machine: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -228,13 +228,13 @@ fn an_archive_has_all_blobs_under_their_digests() {
             .replace('/', ":"),
     ));
 
-    // the same again
+    // a second run writes the same archive
     let before = fs::read(&archive).unwrap();
     fake.ok("--tag localhost/me/widget:1.0 --platform linux/amd64,linux/arm64,linux/arm64");
     assert!(before == fs::read(&archive).unwrap(), "the archive differs");
     let mode = fs::metadata(&archive).unwrap().permissions().mode();
     assert_eq!(mode & 0o444, 0o444, "others cannot read it");
-    // and as a folder
+    // a folder has the same files
     fake.ok("--tag localhost/me/widget:1.0 --platform linux/amd64,linux/arm64 --output a/layout --format oci-layout");
     for (path, bytes) in files_of_archive
         .iter()
@@ -293,7 +293,7 @@ fn the_binary_has_no_path_of_this_machine() {
 }
 
 #[test]
-fn the_name_is_that_of_the_state() {
+fn the_name_is_that_of_operator_toml() {
     let fake = Fake::new();
     let error = fake.fails("", &[]);
     assert!(error.contains("the image has no name"), "{error}");

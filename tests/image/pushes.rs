@@ -157,7 +157,7 @@ fn a_check_finds_what_would_refuse_the_push() {
         let expected = format!("the upload of a blob to me/widget: {status}: no");
         assert!(error.contains(&expected), "{error}");
     }
-    // this one lets everybody read
+    // this registry lets everybody read
     let registry = Registry::start(Settings {
         auth: Auth::Basic,
         reads_need_no_login: true,
@@ -182,7 +182,7 @@ fn what_is_there_is_not_uploaded_again() {
         !requests.iter().any(|line| line.contains("uploads")),
         "{requests:?}"
     );
-    // and the list of referrers has each once
+    // the list of referrers has each of them once
     assert_eq!(
         referrers(&registry)
             .iter()

@@ -1,4 +1,4 @@
-//! A registry in the test process, as the OCI distribution specification defines it, without the deletion of what it has.
+//! A registry in the test process that implements the OCI distribution specification, except for the deletion of manifests and blobs.
 
 use std::{
     collections::BTreeMap,
@@ -23,11 +23,11 @@ pub enum Auth {
     #[default]
     None,
     Basic,
-    /// With a service that issues tokens for one repository.
+    /// By a service that issues tokens for one repository.
     Token,
 }
 
-/// What is unusual about a registry.
+/// How a registry differs from a usual one.
 #[derive(Clone, Default)]
 pub struct Settings {
     pub auth: Auth,
@@ -37,9 +37,9 @@ pub struct Settings {
     pub lists_referrers: bool,
     /// A part of the request lines that are refused, with the status line and the body of the answer.
     pub refused: Option<(&'static str, &'static str, &'static str)>,
-    /// Parts of request lines, and the status line of the answer to the first such request; without one, the connection is closed.
+    /// Parts of request lines, and the status line of the answer to the first such request; if that is empty, the connection is closed.
     pub faults: Vec<(&'static str, &'static str)>,
-    /// The realm of tokens, instead of this registry.
+    /// The realm for tokens, if it is not this registry.
     pub realm: Option<&'static str>,
     /// The address of another registry that receives the uploads.
     pub uploads_to: Option<String>,
@@ -85,7 +85,7 @@ impl Registry {
         Self::start_at("127.0.0.1", settings, None)
     }
 
-    /// A registry that is not local for the command, which only Linux can have, and the certificate that it uses.
+    /// A registry at an address that the command does not treat as local, and its certificate. Only Linux has this address.
     #[cfg(target_os = "linux")]
     pub fn start_with_tls(settings: Settings) -> (Self, String) {
         let host = "127.0.0.2";
@@ -272,7 +272,7 @@ impl State {
         let (wanted, challenge) = match self.settings.auth {
             Auth::None => (None, String::new()),
             Auth::Basic => (Some(basic), "Basic realm=\"registry\"".to_owned()),
-            // the scope of the token does not have it
+            // the scope of the token does not include deletions
             Auth::Token if line.starts_with("DELETE") => {
                 let challenge = format!("Bearer realm=\"http://{own}/token\"");
                 (Some(String::new()), challenge)
@@ -345,7 +345,7 @@ impl State {
         }
     }
 
-    /// All that a manifest refers to must be there, apart from its subject and from the list of referrers.
+    /// Stores a manifest. All that it refers to must exist, except for its subject, and for the manifests in a list of referrers.
     fn put_manifest(&mut self, name: &str, request: &Request) -> Answer {
         let manifest: Value = serde_json::from_slice(&request.body).unwrap();
         let media_type = request.headers["content-type"].clone();

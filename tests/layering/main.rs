@@ -1,4 +1,5 @@
-//! Which module of `src/` may import which, so that there are no cycles; and that the files of no crate use each other in a circle.
+//! Each module of `src/` imports only those above it in a list, so there are no cycles, and no three files of a crate use each other in a
+//! circle.
 
 mod uses;
 
@@ -6,6 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use uses::Uses;
 
+/// The modules. Each may import itself, and those above it.
 const LAYERS: [&str; 24] = [
     "hash",
     "diagnostic",
@@ -65,10 +67,10 @@ fn each_module_imports_only_those_above_it_in_the_list() {
         if file != Path::new("src/lib.rs") {
             let own = layer(&file).unwrap_or_else(|| panic!("{} has no layer", file.display()));
             for other in used.into_keys() {
-                let is_below = layer(&other).is_some_and(|layer| layer <= own);
+                let is_above = layer(&other).is_some_and(|layer| layer <= own);
                 assert!(
-                    is_below,
-                    "{} uses {}, which is above it",
+                    is_above,
+                    "{} uses {}, which is below it",
                     file.display(),
                     other.display()
                 );

@@ -1,4 +1,4 @@
-//! Which file of a crate uses which: the files that define what its paths name, through all re-exports.
+//! Finds which file of a crate uses which: a file uses the files that define what its paths name, through all re-exports.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,6 +11,7 @@ use syn::{Item, UseTree, visit::Visit};
 /// A module, by the names that lead to it from the root of its crate.
 type Module = Vec<String>;
 
+/// The names in a module.
 #[derive(Default)]
 struct Scope {
     file: PathBuf,
@@ -48,7 +49,7 @@ impl Uses {
         Self(uses)
     }
 
-    /// The groups of files of which each one leads to each other one.
+    /// The groups of files in which each file uses each other one, directly or through others.
     pub fn circles(&self) -> Vec<BTreeSet<PathBuf>> {
         let reached: BTreeMap<_, _> = self
             .0
@@ -235,7 +236,7 @@ fn with_self(path: &[String]) -> Module {
     }
 }
 
-/// Whether a file is the other one, or that of a module around it: a module and its parts are one.
+/// Whether a file is the other one, or that of a surrounding module. A use of it does not count, because a module and its parts are one.
 fn is_around(file: &Path, other: &Path) -> bool {
     let is_root = |it: &std::ffi::OsStr| it == "mod.rs" || it == "lib.rs";
     let folder = if file.file_name().is_some_and(is_root) {
@@ -246,7 +247,7 @@ fn is_around(file: &Path, other: &Path) -> bool {
     file == other || other.starts_with(folder)
 }
 
-/// The file that defines what a path names; none for what is not of this crate.
+/// The file that defines what a path names, and the name there; `None` for a name of another crate.
 fn found(
     scopes: &BTreeMap<Module, Scope>,
     path: &[String],

@@ -13,7 +13,7 @@ use super::{
     rule_edit::{bound, edit, names, tokens},
 };
 
-/// Rules with what those of real CRDs rarely have.
+/// Rules with functions and macros that real CRDs rarely use.
 const OTHERS: [&str; 46] = [
     "self.list.all(i, v, i < 3 && v.size() > 0)",
     "self.list.existsOne(i, v, v == 'a') || self.labels.exists(k, v, k == v)",
@@ -135,7 +135,7 @@ fn collect(schema: &Schema, is_root: bool, bases: &mut Vec<Base>) {
     below.chain(values).for_each(|it| collect(it, false, bases));
 }
 
-/// Removes the rules, and what the API server does not accept everywhere.
+/// Removes the rules, and keywords that the API server does not accept at every place.
 fn strip(schema: &mut Schema) {
     schema.validations.clear();
     schema.default = None;
@@ -157,7 +157,7 @@ fn crd(schema: &Value) -> Value {
     })
 }
 
-/// What the API server says about the rules of a schema.
+/// The verdict of the API server on the rules of a schema.
 fn asked(schema: &Value) -> Document {
     thread_local! {
         static ORACLE: RefCell<Oracle> = RefCell::new(Oracle::start());
@@ -168,7 +168,7 @@ fn asked(schema: &Value) -> Document {
     answers.remove(0)
 }
 
-/// Where the tool and the API server differ about a schema.
+/// How the verdicts of the tool and of the API server on a schema differ.
 fn difference(schema: &Value) -> Option<String> {
     let read = Schema::deserialize(schema).unwrap();
     let (ours, theirs) = (rule_faults(&read), asked(schema));
@@ -208,7 +208,7 @@ fn real_rules_are_judged_as_by_the_api_server() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Rules with literals that are read when the rule is compiled.
+/// Rules with literals that are checked when the rule is compiled.
 fn literals() -> Vec<String> {
     const TEXTS: [&str; 48] = [
         "",
@@ -373,7 +373,7 @@ proptest! {
         let mut tokens = tokens(&rule);
         edits.iter().for_each(|edit| edit.apply(&mut tokens, &known));
         let rule = tokens.concat();
-        // of no rule, the schema is checked
+        // an empty rule is a fault of the schema, which is checked elsewhere
         prop_assume!(!rule.trim().is_empty());
         let mut rule = match is_message {
             true => json!({"rule": "true", "messageExpression": rule}),

@@ -1,4 +1,5 @@
-//! The oracle of `tests/control-plane/oracle`, which reads texts as kubectl does and judges CRDs as the API server does, beside this tool.
+//! Compares this tool with the oracle of `tests/control-plane/oracle`, which reads texts as kubectl does, and judges CRDs as the API server
+//! does.
 //!
 //! `$ORACLE` is its program, and `$CORPUS` a folder of real CRDs.
 

@@ -1,4 +1,4 @@
-//! The program, which answers a line with a line.
+//! The program of the oracle, which answers each line with a line.
 
 use std::{
     env,
@@ -15,7 +15,7 @@ pub struct Oracle {
     output: BufReader<ChildStdout>,
 }
 
-/// What kubectl and the API server make of a document.
+/// How kubectl and the API server treat a document.
 #[derive(Debug, Deserialize)]
 pub struct Document {
     #[serde(default)]
@@ -27,12 +27,12 @@ pub struct Document {
     /// Why the API server refuses a CRD.
     #[serde(default)]
     pub invalid: Vec<String>,
-    /// What the rules of a CRD with one version cost.
+    /// The costs of the rules of a CRD with one version.
     #[serde(default)]
     pub costs: Vec<Cost>,
 }
 
-/// What a rule costs once, and how often it is evaluated.
+/// The cost of one evaluation of a rule, and how often it is evaluated.
 #[derive(Debug, Deserialize)]
 pub struct Cost {
     pub pointer: String,

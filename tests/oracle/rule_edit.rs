@@ -123,7 +123,7 @@ impl Edit {
     }
 }
 
-/// Words, literals, and operators.
+/// Splits a rule into words, literals, operators and white space.
 pub fn tokens(rule: &str) -> Vec<String> {
     let mut tokens: Vec<String> = vec![];
     let mut rest = rule;
@@ -149,7 +149,7 @@ pub fn tokens(rule: &str) -> Vec<String> {
     tokens
 }
 
-/// The names in a schema, and of functions.
+/// Collects the names of all fields of a schema.
 pub fn names(schema: &Value, names: &mut Vec<String>) {
     if let Some(properties) = schema["properties"].as_object() {
         for (name, field) in properties {
@@ -164,7 +164,7 @@ pub fn names(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A bound of a part of a schema, or none.
+/// A bound to be set on a part of a schema, or to be removed from it.
 #[derive(Clone, Debug)]
 pub struct Bound {
     part: Index,
@@ -178,7 +178,7 @@ pub fn bound() -> impl Strategy<Value = Bound> {
 }
 
 impl Bound {
-    /// Sets the bound of a part that can have one.
+    /// Sets or removes the bound of one of the parts that can have one.
     pub fn apply(&self, schema: &mut Value) {
         let mut places = vec![];
         bounded(schema, String::new(), &mut places);

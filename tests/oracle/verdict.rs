@@ -1,4 +1,4 @@
-//! CRDs, as they are and with changes outside of their schemas, are refused as the API server refuses them, and have the same unknown fields.
+//! CRDs, unchanged and with changes outside of their schemas, are refused if the API server refuses them, and have the same unknown fields.
 
 use std::{cell::RefCell, sync::LazyLock};
 
@@ -175,7 +175,7 @@ fn put(crd: &mut Value, place: &str, value: Value) {
     parent.as_object_mut().unwrap().insert(name(place), value);
 }
 
-/// What the CRD is refused for, and its unknown fields, if all of them are known.
+/// Why the tool refuses the CRD, and its unknown fields, if the CRD can be read.
 fn ours(text: &str) -> (Vec<String>, Option<Vec<String>>) {
     let read = crd::read("crd.json", text);
     let is_read = read.is_ok();
@@ -194,7 +194,7 @@ fn ours(text: &str) -> (Vec<String>, Option<Vec<String>>) {
     (refused, is_read.then_some(unknown))
 }
 
-/// The unknown fields outside of schemas, whose keywords the tool reports as such.
+/// The unknown fields outside of schemas; within schemas, the tool reports unknown keywords.
 fn unknown_fields(theirs: &Document) -> Vec<String> {
     let quoted = theirs.unknown.iter().filter_map(|it| it.split('"').nth(1));
     let mut fields: Vec<String> = quoted.map(str::to_owned).collect();
@@ -203,15 +203,15 @@ fn unknown_fields(theirs: &Document) -> Vec<String> {
     fields
 }
 
-/// Refusals of what the API server accepts.
+/// The refusals of the tool that the API server does not share.
 const OURS: [&str; 2] = [
-    // a CRD without a served version has nothing to make types of
+    // no types can be generated for a CRD without a served version
     "no version is served",
     // the validation does not know that the object is new
     "resourceVersion should not be set",
 ];
 
-/// Refusals of the API server that are none of the tool's.
+/// The refusals of the API server that the tool does not share.
 const THEIRS: [&str; 2] = [
     // it is filled in when the CRD is installed
     "webhookClientConfig",
@@ -281,7 +281,7 @@ proptest! {
         for edit in &edits {
             edit.apply(&mut crd);
         }
-        // another kind is none of the tool's
+        // the tool reads no other kinds
         if crd["kind"] == "CustomResourceDefinition" && crd["apiVersion"] == "apiextensions.k8s.io/v1" {
             let theirs = ORACLE.with_borrow_mut(|oracle| oracle.ask(&crd.to_string()));
             if let Some(difference) = difference(&crd, &theirs[0]) {

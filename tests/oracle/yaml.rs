@@ -11,7 +11,7 @@ use super::{
     peer::{Document, Oracle},
 };
 
-/// YAML beside CRDs: with what these rarely have.
+/// YAML with features that CRDs rarely use.
 const OTHERS: [&str; 3] = [
     "a: &a\n  x: 1\n  y: [b, 'c d', \"e\\tf\"]\nb:\n  <<: *a\n  y: on\nc: [*a, {z: *a}]\n",
     "a: |\n  some text\n   more\n\n  end\nb: >-\n  folded\n  text\nc: 'one\n  two'\nd: \"one\\\n  two\\u00e4\"\ne: plain\n  text\n",
@@ -212,7 +212,7 @@ fn boundary(text: &str, at: &Index) -> usize {
     at
 }
 
-/// Refusals of what kubectl accepts, each with a message that is true.
+/// Whether the tool refuses this on purpose, although kubectl accepts it. Each message gives the reason.
 fn is_known(problem: &Problem) -> bool {
     match problem {
         Problem::Ambiguous(_)
@@ -233,7 +233,7 @@ const KNOWN: [&str; 22] = [
     "unclosed bracket",
     "misplaced bracket",
     "simple key expected ':'",
-    // it takes `>-#` for `>-`, tabs between brackets for indentation, and a lone carriage return before `---` for the end of all
+    // kubectl takes `>-#` for `>-`, tabs between brackets for indentation, and a lone carriage return before `---` for the end of the text
     "comments must be separated",
     "tabs disallowed within this context",
     "a second document begins",
@@ -246,7 +246,7 @@ const KNOWN: [&str; 22] = [
     "while parsing a tag",
     "is not a boolean",
     "is not a float",
-    // where `<<` or a second key of the name replaces it
+    // kubectl accepts these if `<<` or a second key of the same name replaces them
     "a key is null",
     "is not a JSON number",
     // tags of applications, and `!!binary`
@@ -256,7 +256,7 @@ const KNOWN: [&str; 22] = [
     "a BOM must not appear",
 ];
 
-/// What differs, if anything.
+/// How the tool and kubectl read a text differently, if they do.
 fn difference(text: &str, theirs: &[Document]) -> Option<String> {
     let ours: Vec<_> = crd::values(text).collect();
     let refused = ours.iter().find_map(|it| it.as_ref().err());
@@ -295,7 +295,7 @@ fn unequal(ours: &Value, theirs: &Value, place: &str) -> Option<String> {
                 .find_map(|(key, value)| unequal(value, &b[key], &format!("{place}/{key}")))
         }
         _ if ours == theirs => None,
-        // no object of Kubernetes
+        // a text that is a single string is no Kubernetes object
         (Value::String(_), Value::String(_)) if place.is_empty() => None,
         (Value::Object(a), Value::Object(b)) => {
             let (a, b): (Vec<_>, Vec<_>) = (a.keys().collect(), b.keys().collect());

@@ -44,7 +44,7 @@ fn every_built_in_kind_may_have_a_controller_with_a_test() {
         tables += &format!("\n[[controller]]\nname = {name:?}\nkind = {kind:?}\n");
     }
     let tree = tree(&tables);
-    // but events, about which the example records no event, and requests that somebody has to sign
+    // not both kinds of events, about which the example records no event, nor certificate signing requests, which somebody has to sign
     assert_eq!(tests(&tree), kinds.len() - 3);
     let all_parse = tree
         .0
@@ -98,7 +98,7 @@ cleanup = true
     test(&folder);
 }
 
-/// The crates of others in a tree of dependencies, each with its version and features.
+/// The third-party crates in a tree of dependencies, each with its version and features.
 fn dependencies(folder: &Path, packages: &[&str]) -> BTreeSet<String> {
     let tree = crate::cargo::command()
         .args(["tree", "--offline", "--edges", "normal,dev"])
@@ -109,7 +109,7 @@ fn dependencies(folder: &Path, packages: &[&str]) -> BTreeSet<String> {
         .unwrap();
     assert!(tree.status.success(), "{tree:?}");
     let lines = String::from_utf8(tree.stdout).unwrap();
-    // those of this repository have a path
+    // the crates of this repository have a path
     lines
         .lines()
         .filter(|line| !line.contains(" (/"))

@@ -1,5 +1,5 @@
-//! Empty values at every place of a definition: the types are those of what the API server stores. `OPERATOR_TEST_SERVER=assets` asks a real
-//! server what that is.
+//! Empty values at every place of a CRD: the generated types are those of the CRD that the API server stores. With
+//! `OPERATOR_TEST_SERVER=assets`, a real API server stores it.
 
 use std::{fs, path::PathBuf};
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::difference::crd_differences;
 
-/// The keywords of a schema, with the empty values of their types. `null` is one of each.
+/// The keywords of a schema, with the empty values of their types. Each one is also tried with `null`.
 const KEYWORDS: [(&str, &[&str]); 44] = [
     ("description", &["\"\""]),
     ("title", &["\"\""]),
@@ -69,7 +69,7 @@ const KEYWORDS: [(&str, &[&str]); 44] = [
     ("patternProperties", &["{}"]),
 ];
 
-/// Those of the definition itself, by the pointers of their places.
+/// The empty values of a CRD outside of its schema, by their pointers.
 const PLACES: [(&str, &str); 17] = [
     ("/metadata/labels", "{}"),
     ("/metadata/annotations", "{}"),
@@ -142,7 +142,7 @@ fn nodes(schema: &Value, pointer: &str, found: &mut Vec<String>) {
     }
 }
 
-/// With a value at a place; `None` where there is one already that is not empty, or no parent.
+/// The CRD with a value at a place; `None` if a schema already has the keyword, or if the place has no parent.
 fn with(definition: &Value, pointer: &str, value: &str) -> Option<Value> {
     let mut changed = definition.clone();
     let (parent, key) = pointer.rsplit_once('/')?;
@@ -155,13 +155,13 @@ fn with(definition: &Value, pointer: &str, value: &str) -> Option<Value> {
     Some(changed)
 }
 
-/// What a server stores of definitions.
-struct Asked {
+/// A server that reports how it would store a CRD.
+struct DryRunServer {
     definitions: Resources<DynamicObject>,
     _server: Server,
 }
 
-impl Asked {
+impl DryRunServer {
     async fn new() -> Self {
         let server = Server::start().await.unwrap();
         let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
@@ -172,7 +172,7 @@ impl Asked {
         }
     }
 
-    /// `Err` is the refusal.
+    /// The CRD as the server would store it, or its refusal.
     async fn stored(&self, definition: &Value) -> Result<Value, String> {
         let object: DynamicObject = serde_json::from_value(definition.clone()).unwrap();
         let params = PostParams {
@@ -197,13 +197,13 @@ fn read(definition: &Value) -> Result<Api, String> {
     }
 }
 
-/// What is wrong with the types of a definition that has empty values.
-async fn fault(server: &Asked, definition: &Value) -> Option<String> {
+/// What is wrong with the types of a CRD that has empty values.
+async fn fault(server: &DryRunServer, definition: &Value) -> Option<String> {
     let Ok(stored) = server.stored(definition).await else {
-        // what the server refuses has no types to compare
+        // for a CRD that the server refuses, there are no types to compare with
         return None;
     };
-    // a definition that is refused with its reason is no silent loss
+    // if the tool refuses the CRD, nothing is lost silently
     let api = read(definition).ok()?;
     let settled = match read(&stored) {
         Ok(api) => api,
@@ -236,7 +236,7 @@ async fn fault(server: &Asked, definition: &Value) -> Option<String> {
 
 #[tokio::test]
 async fn empty_values_are_handled_as_by_the_api_server() {
-    let server = Asked::new().await;
+    let server = DryRunServer::new().await;
     let mut faults = vec![];
     let (mut asked, mut refused) = (0, 0);
     let small = small();
@@ -253,7 +253,7 @@ async fn empty_values_are_handled_as_by_the_api_server() {
         .iter()
         .flat_map(|(pointer, value)| [(*pointer, *value), (*pointer, "null")]);
     places.extend(own.map(|(pointer, value)| (pointer.to_owned(), value)));
-    // all at once that the server takes
+    // the CRD with all the values that the server accepts together
     let mut all = small.clone();
     for (pointer, value) in places {
         let Some(definition) = with(&small, &pointer, value) else {
@@ -283,13 +283,13 @@ async fn empty_values_are_handled_as_by_the_api_server() {
     );
 }
 
-/// Real definitions, of the folder that `$CORPUS` names, with empty values in every node.
+/// Real CRDs, of the folder that `$CORPUS` names, with empty values in every node.
 #[tokio::test]
 async fn real_crds_with_empty_values_have_the_types_of_the_stored_ones() {
     let Some(folder) = std::env::var_os("CORPUS") else {
         return;
     };
-    let server = Asked::new().await;
+    let server = DryRunServer::new().await;
     let mut faults = vec![];
     let mut files = vec![];
     let mut folders = vec![PathBuf::from(folder)];
@@ -325,7 +325,7 @@ async fn real_crds_with_empty_values_have_the_types_of_the_stored_ones() {
                 &mut pointers,
             );
             for (index, pointer) in pointers.iter().enumerate() {
-                // another one of those that a server takes anywhere at each node
+                // each node gets another one of the values that a server accepts anywhere
                 const ANYWHERE: [(&str, &str); 12] = [
                     ("properties", "{}"),
                     ("required", "[]"),

@@ -1,4 +1,4 @@
-//! Kinds that are called as a template calls something else: no name of theirs hides one of the template's.
+//! Kinds with a name that a template uses for something else: no name of the kind conflicts with one of the template.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::project::{apis, rust, scaffolds, test, tree, types_path, write};
 
-/// What a kind has beside its name, so that all branches of all templates are there.
+/// What a kind has beside its name, so that all branches of all templates are rendered.
 #[derive(Clone, Copy, Debug)]
 struct Body {
     scaffold: &'static str,
@@ -40,7 +40,7 @@ fn bodies() -> impl Iterator<Item = Body> {
     })
 }
 
-/// The definition of a kind.
+/// The CRD of a kind.
 fn definition(kind: &str, plural: &str, body: Body) -> Value {
     let condition = json!({
         "type": "object",
@@ -87,7 +87,7 @@ fn definition(kind: &str, plural: &str, body: Body) -> Value {
     })
 }
 
-/// The identifiers of a text that something of the same name could hide: not behind a dot, and behind `::` only in imports.
+/// The identifiers of a text that an item of the same name could hide: not those after a dot, and those after `::` only in imports.
 fn words(text: &str) -> Vec<String> {
     let tokens: TokenStream = text.parse().expect("it is Rust");
     let mut words = vec![];
@@ -184,7 +184,7 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     }
 }
 
-/// The words of the templates: what is in the files of a kind with a name that none of them has.
+/// The files of a kind whose name is in no template. So their words are those of the templates.
 fn reference(body: Body) -> BTreeMap<String, String> {
     files(
         &apis(&[definition("Zyzzyva", "zyzzyvas", body)]),
@@ -274,8 +274,8 @@ fn kinds() -> BTreeSet<(String, String)> {
     kinds
 }
 
-/// Renamed to those of the reference, the words of a kind's files are the reference's: a name that is also one of the template's would
-/// be renamed with it.
+/// Replaces the names of a kind in its files by those of the reference. The words must then be those of the reference: a name that the
+/// template also uses would be replaced there, too.
 #[test]
 fn no_name_of_a_kind_conflicts_with_a_template() {
     let kinds = kinds();
@@ -391,7 +391,7 @@ fn without_alias(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// `$NAMES` is how many kinds are compiled and tested: of words that no template need name, or with a type of another name.
+/// Compiles and tests `$NAMES` kinds, whose names are in [`RISKY`], or whose types have another name than the kind.
 #[test]
 fn kinds_with_risky_names_compile_and_pass_their_tests() {
     let Ok(wanted) = std::env::var("NAMES") else {

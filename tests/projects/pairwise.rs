@@ -1,9 +1,10 @@
-//! Rows in which every two values of every two factors meet, as few as a greedy search finds. The same factors give the same rows.
+//! Pairwise testing: rows that contain each pair of values of two factors, as few as a greedy search finds. The same factors give the same
+//! rows.
 
-/// So many rows are made to choose from, for each that is taken.
+/// The number of random rows from which each row is chosen.
 const CANDIDATES: usize = 60;
 
-/// For factors with so many values each, rows of one value of each.
+/// The rows for factors with these numbers of values. A row has the index of a value for each factor.
 pub fn pairwise(sizes: &[usize]) -> Vec<Vec<usize>> {
     let mut open = Open::new(sizes);
     let mut numbers = Numbers(1);
@@ -97,7 +98,9 @@ impl Open {
     }
 }
 
-/// The same numbers each time, by a [linear congruence](https://en.wikipedia.org/wiki/Linear_congruential_generator).
+/// The same pseudo-random numbers each time.
+///
+/// <https://en.wikipedia.org/wiki/Linear_congruential_generator>
 struct Numbers(u64);
 
 impl Numbers {

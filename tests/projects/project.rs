@@ -1,4 +1,4 @@
-//! Projects in memory and in a folder, of CustomResourceDefinitions as JSON.
+//! Creates projects, in memory and in a folder, from CRDs as JSON.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ use cargo_operator::{
 };
 use serde_json::Value;
 
-/// Reads definitions, all of which must be right.
+/// Reads CRDs, all of which must be valid.
 pub fn apis(definitions: &[Value]) -> Vec<Api> {
     let read = |definition: &Value| {
         // JSON, because serde_yaml writes `kind: On` without quotes
@@ -33,7 +33,7 @@ pub fn scaffolds() -> Vec<&'static str> {
     Scaffold::all().map(|scaffold| scaffold.name).collect()
 }
 
-/// All files of a project with a controller for each kind, as is chosen for its place.
+/// All files of a project with a controller for each kind, with what is `chosen` for its index.
 pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Chosen) -> Tree {
     let mut config = format!(
         "format = 1\nname = {name:?}\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n",
@@ -71,13 +71,13 @@ pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
         fs::write(spec, &api.text).unwrap();
     }
     crate::cargo::share(folder);
-    // a flag for the compiler would be one for the dependencies as well, and compile them again
+    // not by a flag for the compiler, which would apply to the dependencies as well, and compile them again
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text + "\n[lints.rust]\nwarnings = \"deny\"\n").unwrap();
 }
 
-/// Runs the tests of a project but for the trials.
+/// Runs the tests of a project, except for the trials.
 pub fn test(folder: &Path) {
     let status = crate::cargo::command()
         .args([
@@ -91,7 +91,7 @@ pub fn test(folder: &Path) {
             "faults::",
         ])
         .current_dir(folder)
-        // that of the tests, which has most dependencies already
+        // the target folder of the tests, where most dependencies are already compiled
         .env(
             "CARGO_TARGET_DIR",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."),
@@ -101,7 +101,7 @@ pub fn test(folder: &Path) {
     assert!(status.success(), "{}: see above", folder.display());
 }
 
-/// The texts that name a kind in code: its types, its controller and its test, and those of the project.
+/// The paths and texts of all Rust files of a project.
 pub fn rust(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.0
         .iter()

@@ -64,7 +64,7 @@ fn sizes() -> Vec<usize> {
         .collect()
 }
 
-/// One value of each factor, by the places of both.
+/// One value of each factor, by its index. The factors are in their order.
 struct Choice<'a>(&'a [usize]);
 
 impl Choice<'_> {
@@ -84,7 +84,7 @@ impl Choice<'_> {
     }
 }
 
-/// Adds a field that is there as `presence` says.
+/// Adds a field with this presence: absent, required, nullable, both (`null`), with a default, or else optional.
 fn field(
     fields: &mut Map<String, Value>,
     required: &mut Vec<String>,
@@ -115,7 +115,7 @@ fn object(fields: Map<String, Value>, required: Vec<String>) -> Value {
     json!({"type": "object", "properties": fields, "required": required})
 }
 
-/// Closes or opens an object.
+/// The schema of an object in this shape.
 fn shaped(schema: Value, shape: &str) -> Value {
     let mut schema = schema;
     match shape {
@@ -227,7 +227,7 @@ fn status(choice: &Choice<'_>) -> Value {
     shaped(object(fields, required), shape)
 }
 
-/// The definition of a kind; the API server would take it.
+/// The CRD of a kind, which the API server would accept.
 fn definition(number: usize, choice: &Choice<'_>) -> Value {
     let (mut fields, mut required) = (Map::new(), vec![]);
     let spec = spec(choice);
@@ -268,7 +268,7 @@ fn definition(number: usize, choice: &Choice<'_>) -> Value {
     })
 }
 
-/// `$SHAPES` is how many kinds are compiled and tested; all need some minutes.
+/// Compiles and tests `$SHAPES` kinds; `all` of them take some minutes.
 #[test]
 fn kinds_of_every_shape_compile_and_pass_their_tests() {
     let rows = pairwise(&sizes());
@@ -311,7 +311,7 @@ fn at_most_sixty_kinds_cover_every_pair_of_values() {
     assert!(rows.len() <= 60, "{}", rows.len());
 }
 
-/// Every value of the factors of the spec with every other, and the same of the status; without `$SHAPES` some of them.
+/// All combinations of the values of the factors of the spec, and of those of the status; without `$SHAPES`, only some of them.
 #[test]
 fn kinds_of_all_shapes_are_valid_rust() {
     let mut count = 0;
@@ -324,7 +324,7 @@ fn kinds_of_all_shapes_are_valid_rust() {
             None => 23,
         };
         for mut rest in (0..product).step_by(step) {
-            // the factors that are not of this product change as well
+            // the other factors change as well
             for (at, value) in row.iter_mut().enumerate() {
                 *value = (count + at) % sizes[at];
             }

@@ -1,4 +1,4 @@
-//! Code of the user that uses every field of the types, a line for each, and what the compiler says of it.
+//! User code that uses every field of the types, one line for each, and the errors of the compiler in it.
 
 use std::{
     collections::BTreeSet,
@@ -28,7 +28,7 @@ impl Compiler {
         }
     }
 
-    /// Writes code that compiles with the types as they are.
+    /// Writes code that compiles with the current types.
     pub fn write_uses(&self) {
         let mut text = String::from("//! Uses of all fields.\n");
         let api = self.root.join("src/api");
@@ -53,7 +53,7 @@ impl Compiler {
                         "pub fn use_{count}(it: &crate::api::{module}::{name}) -> String {{ format!(\"{{:?}}\", it.{field}) }}\n"
                     );
                 }
-                // as the owner would write it who wants to hear of new fields
+                // a user may write this to get an error for each new field
                 if fields.named.len() < 4 {
                     count += 1;
                     let names: Vec<String> = fields
@@ -110,7 +110,8 @@ impl Compiler {
         found
     }
 
-    /// The lines that have to go until the rest compiles. Those of the controller and its test are given the version `stored` instead.
+    /// Removes broken lines until the rest compiles, and returns them. Lines of the controller and of its test get the version `stored`
+    /// instead.
     pub fn failing(&self, stored: &str) -> BTreeSet<(String, u64)> {
         let mut failing = BTreeSet::new();
         loop {
@@ -123,12 +124,12 @@ impl Compiler {
                 let text = fs::read_to_string(&at).unwrap();
                 let mut lines: Vec<&str> = text.lines().collect();
                 let wrong = lines[*line as usize - 1];
-                let mended = match path.as_str() {
+                let fixed = match path.as_str() {
                     USES => String::new(),
                     _ => with_version(wrong, stored),
                 };
-                assert_ne!(mended, wrong, "line {line} of {path}");
-                lines[*line as usize - 1] = &mended;
+                assert_ne!(fixed, wrong, "line {line} of {path}");
+                lines[*line as usize - 1] = &fixed;
                 fs::write(&at, lines.join("\n") + "\n").unwrap();
             }
             failing.extend(broken);
@@ -136,13 +137,13 @@ impl Compiler {
     }
 }
 
-/// `use crate::api::widget::v1alpha1::Widget;` of another version.
+/// A line such as `use crate::api::widget::v1alpha1::Widget;` with another version.
 fn with_version(line: &str, version: &str) -> String {
-    let mended = || {
+    let fixed = || {
         let (start, path) = line.split_once("api::")?;
         let mut parts = path.splitn(3, "::");
         let (module, _, rest) = (parts.next()?, parts.next()?, parts.next()?);
         Some(format!("{start}api::{module}::{version}::{rest}"))
     };
-    mended().unwrap_or_else(|| line.to_owned())
+    fixed().unwrap_or_else(|| line.to_owned())
 }

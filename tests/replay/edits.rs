@@ -1,4 +1,4 @@
-//! What the owner of a project does to its files.
+//! The edits that the user of a project makes in its files.
 
 use std::{
     collections::BTreeSet,
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file of the tool that the owner deleted.
+/// A file of the tool that the user deletes.
 pub const DELETED: &str = "manifests/network/policy.yaml";
 
-/// Files of the user and of both, with what begins a comment in them.
+/// Files that the user owns, or that are merged, with the start of a line that the user inserts.
 const FILES: [(&str, &str); 9] = [
     ("src/lib.rs", "//"),
     ("src/main.rs", "//"),
@@ -24,11 +24,12 @@ const FILES: [(&str, &str); 9] = [
 
 pub struct Edits {
     root: PathBuf,
-    /// A generator of Lehmer's, so that the same history gets the same edits.
+    /// The state of a linear congruential generator, so that the same history gets the same edits.
     random: u64,
     count: usize,
-    /// Of each file: the lines that the owner wrote, and those that the owner took away.
+    /// The lines that the user wrote, with their files.
     written: BTreeSet<(String, String)>,
+    /// The lines that the user deleted, with their files.
     deleted: BTreeSet<(String, String)>,
 }
 
@@ -64,11 +65,11 @@ impl Edits {
         (self.random >> 33) as usize % below.max(1)
     }
 
-    /// A line comes or is changed in one file, and a comment goes in another.
+    /// Inserts a line into one file, and deletes a comment from another one.
     pub fn more(&mut self) {
         let (path, comment) = FILES[self.random(FILES.len())];
         let mut lines = self.lines(path);
-        // between two lines of the file's own, and not within a continued one
+        // neither after a line that continues, nor within an indented block
         let places: Vec<usize> = (0..lines.len())
             .filter(|at| !lines[*at].ends_with('\\') && !lines[*at].starts_with(' '))
             .collect();
@@ -103,7 +104,7 @@ impl Edits {
         fs::write(self.root.join(path), lines.join("\n") + "\n").unwrap();
     }
 
-    /// All that was written is there, and nothing that was deleted.
+    /// Checks that all written lines are there, and that no deleted ones are.
     pub fn check(&self, step: &str) {
         for (path, line) in &self.written {
             assert!(

@@ -1,11 +1,11 @@
-//! Real definitions as they grew, each through a project with edits of its owner: no edit is lost, what is generated is what a new project
-//! has, a second run finds nothing to do, and code that no longer compiles was named.
+//! Replays the revisions of real CRDs in projects that a user edits: no edit is lost, the generated files are those of a new project, a
+//! second run finds nothing to do, and code that no longer compiles was named.
 //!
-//! `$HISTORIES` names a folder with a folder for each definition, its revisions in order of their names. `$REPLAY` chooses some by parts
+//! `$HISTORIES` names a folder with a folder for each CRD, whose revisions are in the order of their names. `$REPLAY` chooses some by parts
 //! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, into the
-//! target folder of this workspace. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
+//! target folder of this workspace. `$CARGO_OPERATOR` is the program; by default, it is the one that cargo built.
 //!
-//! The histories take turns with the scaffolds; with `$REPLAY_SCAFFOLD`, each has that one, or `all` one after the other.
+//! Each history gets the next one of the scaffolds. With `$REPLAY_SCAFFOLD`, all get that one, or `all` of them one after the other.
 
 #[path = "../cargo/mod.rs"]
 mod cargo;
@@ -48,12 +48,12 @@ fn target() -> Option<OsString> {
     env::var_os("REPLAY_COMPILES").map(|_| target.into())
 }
 
-/// Runs the program, which is to end with one of `codes`.
+/// Runs the program, which must exit with one of `codes`.
 fn run(folder: &Path, args: &[&str], codes: &[i32]) -> (i32, String, String) {
     let program = env::var("CARGO_OPERATOR").unwrap_or(env!("CARGO_BIN_EXE_cargo-operator").into());
     let mut command = Command::new(program);
     command.arg("operator").args(args).current_dir(folder);
-    // each run looks for itself, and not into what the one before found in order
+    // no run uses what a previous one has cached
     command.env("XDG_CACHE_HOME", "/dev/null");
     match target() {
         Some(target) => command.env("CARGO_TARGET_DIR", target),
@@ -73,7 +73,7 @@ fn run(folder: &Path, args: &[&str], codes: &[i32]) -> (i32, String, String) {
     (code, out, err)
 }
 
-/// All files below a folder, but for what is built.
+/// All files below a folder, with their texts.
 fn files(root: &Path) -> BTreeMap<String, String> {
     fn walk(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         for path in sorted(folder) {
@@ -94,9 +94,9 @@ fn files(root: &Path) -> BTreeMap<String, String> {
 struct Totals {
     steps: usize,
     failing: usize,
-    /// By the compiler.
+    /// The lines that the tool named with the help of the compiler.
     named: Named,
-    /// By names alone.
+    /// The lines that the tool named by names alone.
     by_name: Named,
 }
 
@@ -229,7 +229,7 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
         fs::copy(revision, &spec).unwrap();
         choose_served(&p.join("operator.toml"), revision);
         let mut args = vec!["regenerate", "--allow-breaking", "--format", "json"];
-        let told_by_name = compiler.as_ref().map(|_| {
+        let output_by_name = compiler.as_ref().map(|_| {
             let by_name = run(&p, &[args.as_slice(), &["--dry-run"]].concat(), &[0]).1;
             args.push("--check-code=600");
             by_name
@@ -237,7 +237,7 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
         let (_, output, _) = run(&p, &args, &[0]);
         edits.check(&step);
         run(&p, &["regenerate", "--check"], &[0]);
-        as_new(folder.path(), &p, revision);
+        assert_as_new(folder.path(), &p, revision);
         if let Some(compiler) = &compiler {
             let named = named(&output);
             let failing = compiler.failing(&stored(revision));
@@ -249,7 +249,7 @@ fn replay(history: &Path, scaffold: &str) -> Totals {
             }
             totals.failing += failing.len();
             totals.named.add(&named, &failing);
-            let by_name = told_by_name.as_deref().map(self::named);
+            let by_name = output_by_name.as_deref().map(self::named);
             totals.by_name.add(&by_name.unwrap_or_default(), &failing);
         }
     }
@@ -278,7 +278,7 @@ fn versions(spec: &Path) -> [Vec<String>; 2] {
     })
 }
 
-/// A controller of a kind in a version that is not served any more gets the stored one, and its types, as the tool's errors say.
+/// If the version of a controller's kind is no longer served, replaces it by the stored version, as the tool's errors recommend.
 fn choose_served(state: &Path, revision: &Path) {
     let text = fs::read_to_string(state).unwrap();
     let watched = text
@@ -297,7 +297,7 @@ fn choose_served(state: &Path, revision: &Path) {
     }
 }
 
-/// A project with the runtime of this repository.
+/// Creates a project with the runtime of this repository.
 fn init(folder: &Path, name: &str, spec: &str, scaffold: &str) {
     run(
         folder,
@@ -319,8 +319,8 @@ fn init(folder: &Path, name: &str, spec: &str, scaffold: &str) {
     );
 }
 
-/// What is the tool's is what a new project has.
-fn as_new(folder: &Path, p: &Path, revision: &Path) {
+/// Asserts that the files of the tool are those of a new project.
+fn assert_as_new(folder: &Path, p: &Path, revision: &Path) {
     let fresh = folder.join("new");
     fs::create_dir_all(fresh.join("crds")).unwrap();
     fs::copy(p.join("operator.toml"), fresh.join("operator.toml")).unwrap();
@@ -357,7 +357,7 @@ fn as_new(folder: &Path, p: &Path, revision: &Path) {
     fs::remove_dir_all(folder.join("new")).unwrap();
 }
 
-/// The lines that the report names, but for those which compile with types that stay.
+/// The lines that the report names, except those that still compile, because their types remain.
 fn named(output: &str) -> BTreeSet<(String, u64)> {
     let output: Value = serde_json::from_str(output).unwrap();
     let diagnostics = output["diagnostics"].as_array().unwrap().iter();

@@ -39,18 +39,18 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// With the project `shop` of the kind Widget.
+    /// A cluster with the project `shop`, which has the kind Widget.
     pub fn new() -> Self {
         Self::with("regenerate")
     }
 
-    /// With a project that a command has changed.
+    /// A cluster with the same project after a command.
     pub fn with(command: &str) -> Self {
-        Self::with_state(|state| state, command)
+        Self::with_config(|config| config, command)
     }
 
-    /// With a project whose operator.toml was edited, and that a command has then changed.
-    pub fn with_state(edit: impl FnOnce(String) -> String, command: &str) -> Self {
+    /// A cluster with the same project after an edit of operator.toml and a command.
+    pub fn with_config(edit: impl FnOnce(String) -> String, command: &str) -> Self {
         let runtime = Runtime::new().unwrap();
         let server = Server::in_memory();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
@@ -75,8 +75,8 @@ impl Cluster {
         let image = "gen-manifests --image registry.example.com/shop:1";
         cluster.ok(&init);
         let project = cluster.folder.path().join("shop");
-        let state = project.join("operator.toml");
-        std::fs::write(&state, edit(std::fs::read_to_string(&state).unwrap())).unwrap();
+        let config = project.join("operator.toml");
+        std::fs::write(&config, edit(std::fs::read_to_string(&config).unwrap())).unwrap();
         for args in [command, image] {
             cluster.ok(args);
         }
@@ -94,7 +94,7 @@ impl Cluster {
             installed.unwrap();
         };
         cluster.runtime.block_on(created);
-        // what the operator creates
+        // what a running operator creates
         cluster.install("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: shop, namespace: shop}}");
         cluster.install(
             "{apiVersion: v1, kind: Secret, metadata: {name: shop-webhook, namespace: shop, labels: {app.kubernetes.io/managed-by: shop}}}",
@@ -240,7 +240,7 @@ impl Cluster {
     }
 
     /// The names of all objects with the label of the operator, by their kinds.
-    pub fn labelled(&self) -> Vec<String> {
+    pub fn labeled(&self) -> Vec<String> {
         let rbac = "/apis/rbac.authorization.k8s.io/v1";
         let admission = "/apis/admissionregistration.k8s.io/v1";
         let collections = [
@@ -302,13 +302,12 @@ impl Cluster {
         });
     }
 
-    /// Lets requests with this method and path get 503.
+    /// Answers requests with this method and path with 503 from now on.
     pub fn refuse(&self, request: &str) {
         *self.unavailable.lock().unwrap() = Some(request.to_owned());
     }
 
-    /// Makes another object with this name in place of the one that the program is about to delete, as a controller that syncs a repository
-    /// does.
+    /// Replaces an object by a new one with the same name just before the program deletes it, as a GitOps controller may do.
     pub fn replace_before_deletion(&self, path: &str) {
         *self.replaced.lock().unwrap() = Some(path.to_owned());
     }
@@ -327,7 +326,7 @@ fn request(method: &str, path: &str, content: &str, body: &Value) -> http::Reque
         .unwrap()
 }
 
-/// The answer of an admission webhook of the operator: all is allowed.
+/// The answer of an admission webhook of the operator, which allows every request.
 async fn allow<B: AsRef<[u8]> + From<String>>(
     request: http::Request<B>,
 ) -> Result<http::Response<B>, Infallible> {
@@ -374,7 +373,7 @@ async fn served(
     Serving::start(service).await.unwrap()
 }
 
-/// The answer of an API server that cannot reach another one.
+/// The answer of an API server that cannot reach an aggregated one.
 fn not_available() -> http::Response<Body> {
     let status = json!({
         "kind": "Status",

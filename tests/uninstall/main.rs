@@ -34,7 +34,7 @@ fn without_yes_nothing_is_changed() {
 }
 
 #[test]
-fn objects_go_first_then_crds_webhooks_the_operator_and_its_permissions() {
+fn objects_are_deleted_first_then_crds_webhooks_the_operator_and_its_permissions() {
     let cluster = Cluster::with("add-webhook Widget --validate");
     cluster.create_widget("a", &[FINALIZER]);
     cluster.clean_up_as_the_operator();
@@ -62,17 +62,17 @@ fn objects_go_first_then_crds_webhooks_the_operator_and_its_permissions() {
             .unwrap_or_else(|| panic!("no {write} in {writes:#?}"))
     });
     assert!(places.is_sorted(), "{writes:#?}");
-    assert_eq!(cluster.labelled(), Vec::<String>::new());
+    assert_eq!(cluster.labeled(), Vec::<String>::new());
     let again = cluster.ok(ALL);
     assert_eq!(again.stderr, "nothing to delete\n", "{}", again.stdout);
 }
 
 #[test]
-fn the_objects_of_other_operators_go_too() {
-    let edit = |state| {
-        format!("certificates = \"cert-manager\"\n{state}\n[monitoring]\nprometheus = true\n")
+fn the_objects_of_other_operators_are_deleted_too() {
+    let edit = |config| {
+        format!("certificates = \"cert-manager\"\n{config}\n[monitoring]\nprometheus = true\n")
     };
-    let cluster = Cluster::with_state(edit, "add-webhook Widget --validate");
+    let cluster = Cluster::with_config(edit, "add-webhook Widget --validate");
     cluster.ok("uninstall --yes");
     let writes = cluster.writes();
     for write in [
@@ -138,7 +138,7 @@ fn objects_that_would_keep_a_finalizer_of_the_operator_stop_it() {
 }
 
 #[test]
-fn objects_that_the_operator_converts_stop_it_unless_they_go_too() {
+fn objects_that_the_operator_converts_stop_it_unless_they_are_deleted_too() {
     let cluster = Cluster::with("add-webhook Widget --validate");
     let configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
     cluster.delete(&format!("{configurations}/shop"));
@@ -157,7 +157,7 @@ fn objects_that_the_operator_converts_stop_it_unless_they_go_too() {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
-    // what the cure says
+    // the help recommends this change
     let none = json!({"strategy": "None", "webhook": null});
     cluster.patch(CRD, &json!({"spec": {"conversion": none}}));
     cluster.ok("uninstall --yes");
@@ -425,7 +425,7 @@ fn an_api_group_that_does_not_answer_stops_it_before_any_deletion() {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     assert_eq!(cluster.writes(), Vec::<String>::new());
-    // no namespace would be deleted
+    // if no namespace is deleted, the API group does not matter
     cluster.ok("uninstall --yes");
     let release = Cluster::new();
     release.mark(DEPLOYMENT, "labels", "app.kubernetes.io/managed-by", "Helm");

@@ -4,7 +4,8 @@
 pub enum Step {
     /// A proof with its arguments, as after `cargo xtask`.
     Run(&'static str),
-    /// Begins a lane, which runs beside the steps that follow. What mostly waits for a server runs beside the compiler.
+    /// Begins a lane, whose proofs run in parallel with the steps that follow. So a proof that mostly waits for a server does not delay
+    /// those that compile.
     Beside(&'static str, &'static [&'static str]),
 }
 
@@ -25,9 +26,9 @@ pub const CI: &[Step] = &[
     Run("lint"),
     Run("rustdoc"),
     Run("scaffolds"),
-    // of what the step before compiled
+    // these use what the previous step compiled
     Beside("scaffolds", &["scaffolds --real", "upgrades --itself", "monitoring --real"]),
-    // the tutorial shows how many faults were tried; the others need not try all
+    // the tutorial shows how many faults were tried; the other pages need not try all
     Run("pages docs/tutorial.md"),
     Run("pages docs/reconcilers.md --fault-count=20"),
     Run("pages docs/declarative.md --fault-count=20"),
@@ -40,7 +41,7 @@ pub const CI: &[Step] = &[
     Run("pages docs/workspaces.md --fault-count=20"),
     Run("pages docs/pruning.md --fault-count=20"),
     Run("pages docs/calling.md --fault-count=20"),
-    // one project
+    // these pages share one project
     Run("pages docs/runtime.md docs/errors.md docs/values.md docs/running.md docs/overlays.md docs/ci.md docs/upgrading.md docs/helm.md \
          docs/olm.md --fault-count=20"),
     Run("operators never-updates-a-child leaks-a-child stale-cache observed-too-early regular-resync children-at-once"),
@@ -49,7 +50,7 @@ pub const CI: &[Step] = &[
     Run("replay --replay-steps=5"),
 ];
 
-/// What `full` runs after the above.
+/// The steps that `full` runs after those of [`CI`].
 #[rustfmt::skip]
 pub const FULL: &[Step] = &[
     Beside("long", &[

@@ -1,4 +1,4 @@
-//! `cargo xtask`: starts the proofs of the table, one or those of a gate, after it has prepared what they need.
+//! `cargo xtask`: runs one proof of the table, or the proofs of a gate, after it has prepared what they need.
 
 mod gate;
 mod proof;

@@ -5,14 +5,15 @@ use Runs::{Bash, Test};
 
 pub struct Proof {
     pub name: &'static str,
-    /// About how long it takes on two cores, once what it needs is built.
+    /// How long it takes, roughly, on two cores, after everything that it needs is built.
     pub seconds: u32,
     pub needs: &'static [Need],
     pub runs: Runs,
     pub proves: &'static str,
-    /// Environment variables that arguments set: for `fault-count`, `--fault-count=3` sets `FAULT_COUNT=3`, and `--fault-count` sets it to 1.
+    /// Environment variables that arguments set: for `fault-count`, `--fault-count=3` sets `FAULT_COUNT=3`, and `--fault-count` sets it to
+    /// 1.
     pub options: &'static [&'static str],
-    /// The controllers of a real API server, if it is a test.
+    /// The controllers that a real API server runs for it, if it is a test.
     pub controllers: &'static str,
 }
 
@@ -23,19 +24,20 @@ pub enum Runs {
     Test(&'static str, &'static str),
 }
 
-/// What is prepared: by functions of `settings.sh`, and by building it.
+/// What a proof needs. It is built, or found by functions of `settings.sh`.
 #[derive(PartialEq)]
 pub enum Need {
     /// The tool and the examples `serve` and `handlers`.
     Tool,
     /// A real API server: etcd, kube-apiserver and kube-controller-manager.
     Server,
-    /// The same with the argument `--real`.
+    /// The same, but only with the argument `--real`.
     ServerIfReal,
-    /// A folder of real CRDs, or else the proof is skipped.
+    /// A folder of real CRDs. Without it, the proof is skipped.
     Corpus,
+    /// The same, but without it, the proof runs with less.
     CorpusIfPresent,
-    /// A folder with the revisions of real CRDs, or else the proof is skipped.
+    /// A folder with the revisions of real CRDs. Without it, the proof is skipped.
     Histories,
     /// A program that must be installed, or that the proof installs.
     Program(&'static str),
@@ -76,9 +78,10 @@ const GO: Need = Program("Go");
 const KUBECTL: Need = Program("kubectl");
 const PIP: Need = Program("pip");
 
-/// Those that the server in memory has, too.
+/// The controllers that the server in memory has, too.
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,\
                            persistentvolumeclaim-protection-controller,root-ca-certificate-publisher-controller";
+/// The controllers of workloads, and some that their objects need.
 const WORKLOADS: &str = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,\
                          cronjob-controller,disruption-controller,garbage-collector-controller,namespace-controller,\
                          serviceaccount-controller,persistentvolumeclaim-protection-controller";

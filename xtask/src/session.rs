@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::gate::Step;
 use crate::proof::{Need, PROOFS, Runs};
 
-/// What `skip` of `settings.sh` exits with, as tests of automake do.
+/// The exit code of `skip` in `settings.sh`, which is that of a skipped test of automake.
 const SKIPPED: i32 = 77;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -25,7 +25,7 @@ pub struct Session {
     is_dry: bool,
     tool: OnceLock<bool>,
     server: OnceLock<bool>,
-    /// What runs each test program.
+    /// The command that runs each test program, by its name.
     tests: OnceLock<HashMap<String, String>>,
     rows: Mutex<Vec<Row>>,
     stops: AtomicBool,
@@ -43,7 +43,7 @@ struct Row {
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Passed,
-    /// What the proof needs is not there.
+    /// Something that the proof needs is missing.
     Skipped,
     Failed,
 }
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Commands of bash in the root of the repository, with the settings of proofs.
+    /// A bash that runs commands in the root of the repository, with the settings of proofs.
     fn bash(&self, commands: &str) -> Command {
         let mut bash = Command::new("bash");
         let commands = format!(". xtask/settings.sh; {commands}");
@@ -67,15 +67,15 @@ impl Session {
         bash
     }
 
-    /// Runs commands that build something, once.
-    fn has(&self, once: &OnceLock<bool>, commands: &str) -> bool {
+    /// Runs commands that build something, once. Returns whether they succeeded.
+    fn build_once(&self, once: &OnceLock<bool>, commands: &str) -> bool {
         *once.get_or_init(|| self.is_dry || execute(self.bash(commands), None).0 == End::Passed)
     }
 
     fn has_tool(&self) -> bool {
         // examples are named, so that dependencies have the features of `cargo test --workspace`, and are not compiled again
         let examples = "--example serve --example handlers";
-        self.has(
+        self.build_once(
             &self.tool,
             &format!("cargo build --quiet --workspace --bin cargo-operator {examples}"),
         )
@@ -84,7 +84,7 @@ impl Session {
     fn has_server(&self) -> bool {
         // etcd is compiled last
         let build = "[ -x \"$KUBEBUILDER_ASSETS/etcd\" ] || tests/control-plane/build \"$KUBEBUILDER_ASSETS\" >/dev/null";
-        self.has(&self.server, &format!("server; {build}"))
+        self.build_once(&self.server, &format!("server; {build}"))
     }
 
     /// The commands that run a test without waiting for cargo's lock, which a compiler beside it may hold.
@@ -118,7 +118,7 @@ impl Session {
         tests.get(name).map(String::as_str)
     }
 
-    /// The command of a proof, after what it needs is built.
+    /// Builds what a proof needs, and returns the command that runs it.
     fn prepare(&self, words: &[&str]) -> Result<Command, &'static str> {
         let proof = PROOFS
             .iter()
@@ -210,22 +210,22 @@ impl Session {
         end != End::Failed
     }
 
-    /// Runs the steps of a gate. Prints the seconds of each step and of its processors; those with + ran in a lane. A lane ends with its first
-    /// failure. If a step beside the lanes fails, no other step begins.
+    /// Runs the steps of a gate. Prints the elapsed and the CPU seconds of each step; those with + ran in a lane. A lane ends with its
+    /// first failure. If a step outside of the lanes fails, no other step begins.
     pub fn run_all(&self, steps: &[Step]) -> bool {
         let run = |line: &str, log: Option<&File>| {
             let words: Vec<&str> = line.split_whitespace().collect();
             !self.stops.load(Relaxed) && self.run(&words, log)
         };
         thread::scope(|scope| {
-            // this takes minutes, and needs nothing of the rest
+            // this takes minutes, and depends on no step
             scope.spawn(|| self.has_server());
             let mut lanes = vec![];
             for step in steps {
                 match *step {
                     Step::Run(line) => self.stops.store(!run(line, None), Relaxed),
                     Step::Beside(name, lines) => {
-                        // now, as no compiler holds cargo's lock
+                        // build it now, while no other compiler holds cargo's lock
                         if !self.is_dry && !self.stops.load(Relaxed) && self.has_tool() {
                             self.test(name);
                         }
@@ -295,8 +295,8 @@ fn say(log: Option<&File>, line: &str) {
     }
 }
 
-/// How a command ends, and the seconds of processors that its process and those that it waited for took. They are read between its
-/// end and its removal, as the standard library has no `wait4`; where there is no `/proc`, they are 0.
+/// Runs a command. Returns how it ended, and the CPU seconds of its process and of the processes that it waited for. They are read while
+/// the process is a zombie, because the standard library has no `wait4`; without `/proc`, they are 0.
 fn execute(mut command: Command, log: Option<&File>) -> (End, u64) {
     if let Some(log) = log {
         let log = || log.try_clone().expect("the log is open");
@@ -313,7 +313,7 @@ fn execute(mut command: Command, log: Option<&File>) -> (End, u64) {
             .split(' ')
             .collect();
         if fields[0] == "Z" {
-            // of itself and of the others, in user and system mode
+            // `utime`, `stime`, `cutime` and `cstime`
             ticks = fields[11..15]
                 .iter()
                 .filter_map(|field| field.parse::<u64>().ok())
@@ -327,6 +327,6 @@ fn execute(mut command: Command, log: Option<&File>) -> (End, u64) {
         Some(SKIPPED) => End::Skipped,
         _ => End::Failed,
     };
-    // Linux reports a hundred ticks a second to all programs
+    // `USER_HZ` of Linux is 100
     (end, ticks / 100)
 }

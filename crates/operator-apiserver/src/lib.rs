@@ -12,8 +12,9 @@
 //!
 //! A folder imports only those before it, and adds no methods to their types: `model`, `go` (how Go encodes JSON), `apply` (field ownership),
 //! `kinds` (a strategy for each), `decode`, `patch`, `refusal`, `request`, `store`, `webhook`, `read`, `access`, `admission`, `write`,
-//! `finalize` (garbage collection), `serve`, `workload`, `transport`. `tests/layering.rs` checks it. Up to `refusal`, they contain functions
-//! of values, which know neither requests nor the state; without the feature `server`, the crate consists of those that `refusal` needs.
+//! `finalize` (garbage collection), `serve`, `workload`, `transport`. `tests/layering.rs` checks it. The folders up to `refusal` contain
+//! only functions of values, without requests and state. Without the feature `server`, the crate consists of the folders that `refusal`
+//! needs.
 //!
 //! `store` defines the struct `State`. Higher layers are functions that take the parts of it that they need: a read takes the store, a write
 //! the whole state, because each request runs alone under one lock. No layer calls a higher one: `State::put` and `State::remove` queue the

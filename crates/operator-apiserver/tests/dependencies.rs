@@ -1,4 +1,4 @@
-//! What programs that need only the values compile.
+//! The dependencies of the crate without features.
 
 use std::process::Command;
 

@@ -32,7 +32,7 @@ const EXCEPTIONS: [(&str, &str); 7] = [
     ),
     (
         "src/workload/actor.rs",
-        "each controller writes Events, and none too many pods",
+        "all controllers write Events, and the number of pods is limited",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! An operator with a timer and a daemon for each object, as `bench/background.py` has in Kopf, for `bench/run background`.
+//! An operator with a timer and a daemon for each object, like `bench/background.py` with Kopf, for `bench/run background`.
 //!
 //! `cargo run --release -p operator-runtime --example background -- FILE`. FILE gets a line for each tick: the object and the time in
 //! seconds since 1970.

@@ -1,7 +1,7 @@
-//! Measures the memory of controllers of Pods: each line is `NAME VALUE UNIT`, of one process each.
+//! Measures the memory of controllers of Pods: each line is `NAME VALUE UNIT`, measured in a process of its own.
 //!
-//! `cargo run --release -p operator-runtime --example caches -- 10000`. The API server is a function that makes up a page of a list when it
-//! is requested, so that it keeps nothing. Needs Linux, for the resident size of a process.
+//! `cargo run --release -p operator-runtime --example caches -- 10000`. The API server is a function that generates each page of a list on
+//! request, so that it takes no memory. Needs Linux, for the resident size of a process.
 
 use std::{convert::Infallible, process::Command, sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs controllers until they have reconciled each Pod, and prints the resident size of this process then.
+/// Runs controllers until they have reconciled each Pod, and then prints the resident size of this process.
 #[tokio::main(flavor = "current_thread")]
 async fn run(name: &str, count: usize) -> anyhow::Result<()> {
     let count = if name == "idle" { 0 } else { count };
@@ -109,7 +109,7 @@ impl<K: Object> Reconciler for Each<K> {
     }
 }
 
-/// What a controller needs that ends Pods by their phase.
+/// Keeps what a controller needs that deletes Pods by their phase.
 fn keep_phase(pod: &mut Pod) {
     pod.spec = None;
     pod.metadata.annotations = None;

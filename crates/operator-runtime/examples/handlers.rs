@@ -46,7 +46,7 @@ struct Subjects {
 type Plan = HashMap<String, HashMap<String, Vec<String>>>;
 
 impl Subjects {
-    /// Logs a call, and has the planned outcome.
+    /// Logs a call, and returns the planned outcome.
     async fn call(
         &self,
         name: &str,
@@ -66,7 +66,7 @@ impl Subjects {
         }
         let mut log = OpenOptions::new().create(true).append(true).open(&self.log);
         let log: &mut File = log.as_mut().map_err(|error| anyhow::anyhow!("{error}"))?;
-        // in one write, as others read the file meanwhile
+        // in one write, because the test reads the file meanwhile
         log.write_all(format!("{line}\n").as_bytes())
             .map_err(anyhow::Error::from)?;
         let plan = File::open(&self.plan).map_err(anyhow::Error::from)?;

@@ -1,7 +1,7 @@
 //! Measures the styles `reconciler` and `declarative` doing the same work: each line is `STYLE FIGURE VALUE UNIT`.
 //!
-//! `cargo run --release -p operator-runtime --example styles -- 300` serves the API server in memory, and runs an operator of each style in a
-//! process of its own, with one thread. The operator keeps a Deployment and a status for each of 300 objects, which are created, updated
+//! `cargo run --release -p operator-runtime --example styles -- 300` serves the API server in memory, and runs an operator of each style in
+//! a process of its own, with one thread. The operator keeps a Deployment and a status for each of 300 objects, which are created, updated
 //! once, and then left alone. The figures are the CPU time of the operator, its requests, and its resident size. Needs Linux.
 
 use std::{
@@ -160,7 +160,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The operator that is measured.
+/// Runs the operator that is measured.
 async fn operate(style: &str, kubeconfig: &str) -> anyhow::Result<()> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
@@ -175,7 +175,7 @@ async fn operate(style: &str, kubeconfig: &str) -> anyhow::Result<()> {
     operator.register(controllers).run().await
 }
 
-/// Ends the operator with the measurement.
+/// The process of the operator, which is killed when this is dropped.
 struct Process(Child);
 
 impl Drop for Process {

@@ -1,29 +1,29 @@
-//! What a reconciler asks for.
+//! The result of a reconciler.
 
 use std::time::Duration;
 
 use kube::runtime::controller;
 
-/// When the next reconciliation of an object follows, unless it is triggered before.
+/// When an object is reconciled again, unless a change triggers that before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     delay: Option<Duration>,
 }
 
 impl Action {
-    /// After this time, or earlier if the object or one that it depends on changes.
+    /// Reconciles the object again after this time, or earlier if it or an object that it depends on changes.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self { delay: Some(delay) }
     }
 
-    /// When the object or one that it depends on changes.
+    /// Reconciles the object again only when it or an object that it depends on changes.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { delay: None }
     }
 
-    /// `None` for until a change.
+    /// The delay; `None` if the object waits for a change.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.delay
     }

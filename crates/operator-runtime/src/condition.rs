@@ -8,7 +8,7 @@ use crate::Result;
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
+pub enum ConditionStatus {
     /// The condition holds.
     True,
     /// The condition does not hold.
@@ -17,7 +17,7 @@ pub enum Truth {
     Unknown,
 }
 
-impl Truth {
+impl ConditionStatus {
     fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -27,7 +27,7 @@ impl Truth {
     }
 }
 
-impl From<bool> for Truth {
+impl From<bool> for ConditionStatus {
     fn from(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
     }
@@ -48,7 +48,7 @@ impl From<bool> for Truth {
 #[derive(Clone, Debug)]
 pub struct Condition {
     type_: String,
-    status: Truth,
+    status: ConditionStatus,
     reason: String,
     message: String,
 }
@@ -57,7 +57,7 @@ impl Condition {
     /// Creates a condition. `reason` is one word in CamelCase, for programs; `message` is for humans.
     pub fn new(
         type_: impl Into<String>,
-        status: impl Into<Truth>,
+        status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
@@ -71,8 +71,8 @@ impl Condition {
 
     /// Replaces the condition of the same type in `conditions`, or appends it.
     ///
-    /// `lastTransitionTime` changes only with `status`, so that setting the same condition again changes nothing. If `C` requires a
-    /// `lastUpdateTime`, as the conditions of Deployments do, this field changes with any other field. `generation` is the
+    /// `lastTransitionTime` changes only with `status`, so that setting the same condition again changes nothing. `lastUpdateTime`, which
+    /// `metav1.Condition` does not have, is set if `C` requires it; once it is set, it changes with any other field. `generation` is the
     /// `metadata.generation` for which the condition was observed; it becomes `observedGeneration`. Fields that `C` does not have are
     /// omitted, and fields that only `C` has keep their values. Fails if the condition does not fit `C`.
     pub fn set_in<C: Serialize + DeserializeOwned>(
@@ -113,7 +113,7 @@ impl Condition {
             Some(generation) => item.insert("observedGeneration".into(), generation.into()),
             None => item.remove("observedGeneration"),
         };
-        // fields that `C` does not have are only in the new condition
+        // compares only the fields of `before`: others do not exist in `C`
         let differs = before
             .iter()
             .any(|(key, value)| item.get(key) != Some(value));
@@ -124,7 +124,7 @@ impl Condition {
             Ok(serde_json::to_value(item)?.get("lastUpdateTime") == Some(&Value::Null))
         };
         let item = match C::deserialize(&Value::Object(item.clone())) {
-            // it is required, and may be null: the API server would get no null
+            // required but nullable: the runtime drops nulls before it writes a status, so the API server would miss the field
             Ok(condition) if is_null(&condition)? => {
                 item.insert("lastUpdateTime".into(), now);
                 C::deserialize(&Value::Object(item))?
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn other_conditions_are_not_changed() {
         let mut conditions: Vec<MetaV1> = vec![];
-        Condition::new("Other", Truth::Unknown, "R", "")
+        Condition::new("Other", ConditionStatus::Unknown, "R", "")
             .set_at(&mut conditions, None, at(1))
             .unwrap();
         ready(true, "up")

@@ -81,8 +81,8 @@ impl<K> ControllerOptions<K> {
         self
     }
 
-    /// Stops retrying an object after this number of consecutive failed attempts, the first included; 0 counts as 1. Without this option, it
-    /// is retried until it succeeds.
+    /// Stops retrying an object after this number of consecutive failed attempts, the first included; 0 counts as 1. Without this option,
+    /// it is retried until it succeeds.
     ///
     /// The object is then left alone until it changes, a child changes, or a watched object for which
     /// [`parents`](crate::Reconciler::parents) returns it changes. Then the count of attempts starts again. An event `RetryLimitReached` on
@@ -102,9 +102,9 @@ impl<K> ControllerOptions<K> {
     /// 10,000 Pods of 10 KB take 446 MiB whole, 75 MiB with the function of the example, and 56 MiB as metadata.
     ///
     /// The runtime restores the fields of the metadata that it needs: name, namespace, uid, version, generation, deletion and finalizers.
-    /// `managedFields` are never cached. Keep the status if the controller writes it: an unchanged status is only recognised in a whole
-    /// object, and is sent each time otherwise. An [external](crate::External) controller cannot reduce its objects, because annotations and
-    /// the spec decide what happens to their things.
+    /// `managedFields` are never cached. Keep the status if the controller writes it: the runtime recognizes an unchanged status only if
+    /// the object has it, and sends the status each time otherwise. An [external](crate::External) controller cannot reduce its objects,
+    /// because annotations and the spec decide what happens to their external resources.
     ///
     /// Controllers of one kind share a cache if they reduce objects by the same function: two closures differ, even if their code is
     /// equal.
@@ -125,7 +125,7 @@ impl<K> ControllerOptions<K> {
     where
         F: Fn(&mut K) + Send + Sync + 'static,
     {
-        // A closure that captures nothing, and a function, are known by their type.
+        // a function, or a closure that captures nothing, is identified by its type
         let id = (size_of::<F>() == 0).then(TypeId::of::<F>);
         self.reduction = Some(Reduction {
             id,
@@ -135,7 +135,7 @@ impl<K> ControllerOptions<K> {
     }
 }
 
-/// For a copy with other values; the function of [`reduce`](ControllerOptions::reduce) is shared.
+/// Copies the options; the function of [`reduce`](ControllerOptions::reduce) is shared.
 impl<K> Clone for ControllerOptions<K> {
     fn clone(&self) -> Self {
         Self {

@@ -19,6 +19,7 @@ use crate::{
     style::Reconciler,
 };
 
+/// Calls the setup function of a controller, once.
 pub(crate) type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
 
 /// Creates the controller's task each time this replica becomes active.
@@ -99,7 +100,7 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(None, Style::Reconciler, reused(setup), watches)
+        self.register(None, Style::Reconciler, shared_by_terms(setup), watches)
     }
 
     /// Like [`add`](Self::add), with a name that no other controller of the operator has. A kind can have any number of named controllers.
@@ -120,10 +121,15 @@ impl Controllers {
         R: Reconciler,
         F: Future<Output = Result<R>> + Send + 'static,
     {
-        self.register(Some(name.into()), Style::Reconciler, reused(setup), watches)
+        self.register(
+            Some(name.into()),
+            Style::Reconciler,
+            shared_by_terms(setup),
+            watches,
+        )
     }
 
-    /// `setup` returns the function that creates the reconciler for each term of this replica as the leader.
+    /// Adds a controller. `setup` returns the function that creates the reconciler for each term of this replica as the leader.
     pub(crate) fn register<R, N, F>(
         mut self,
         name: Option<String>,
@@ -159,7 +165,7 @@ impl Controllers {
     }
 
     /// Applies CRDs when this replica starts to work, and waits until the API server serves them. `crds` is a JSON array of them, and
-    /// `version` is that of the program, as `env!("CARGO_PKG_VERSION")`.
+    /// `version` is that of the program, such as `env!("CARGO_PKG_VERSION")`.
     ///
     /// An installed CRD is not changed if a higher version of the program has applied it, or if it has a version, a field or a value of an
     /// enum that the one in `crds` lacks, unless a lower version of the program has applied it. A version in `status.storedVersions` is
@@ -178,9 +184,9 @@ impl Controllers {
         self
     }
 
-    /// Migrates the stored objects of these CRDs, such as `memcacheds.cache.example.com`, when their storage version has changed: while this
-    /// replica leads, it rewrites each object in the storage version, and then removes the other versions from `status.storedVersions`, so
-    /// that a later release can remove them from the CRD.
+    /// Migrates the stored objects of these CRDs, such as `memcacheds.cache.example.com`, when their storage version has changed: while
+    /// this replica leads, it rewrites each object in the storage version, and then removes the other versions from
+    /// `status.storedVersions`, so that a later release can remove them from the CRD.
     ///
     /// The migration begins a minute after the storage version has changed, rewrites at most
     /// [`migration_rate`](crate::Settings::migration_rate) objects in a second, and continues after a restart where it was: the annotation
@@ -250,8 +256,8 @@ impl Controllers {
 /// Returns a reconciler for each term.
 type ForTerm<R> = Box<dyn Fn() -> Arc<R> + Send + Sync>;
 
-/// A setup whose reconciler is the same in each term.
-fn reused<R, F>(
+/// Converts a setup function: the reconciler that it returns is used in each term.
+fn shared_by_terms<R, F>(
     setup: impl FnOnce(Setup) -> F + Send + 'static,
 ) -> impl FnOnce(Setup) -> BoxFuture<'static, Result<ForTerm<R>>> + Send + 'static
 where
@@ -392,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_one_name_in_two_groups_are_told_apart() {
+    fn kinds_of_one_name_in_two_groups_give_different_names() {
         let clusters = [(None, "a.com", "Cluster"), (None, "b.com", "Cluster")];
         assert_eq!(
             named(&clusters).unwrap(),
@@ -443,7 +449,7 @@ mod tests {
             finalizing("g", &same).unwrap_err(),
             "the controllers \"a\" and \"b\" of Widget.g have the same finalizer shop/x: the first one that has cleaned up would remove it for both\nhelp: set `FINALIZER` of \"a\" to \"shop/a\""
         );
-        // the cure is for the one that does not have the conventional name
+        // the help is about the one that does not have its own conventional name
         let borrowed = [(Some("a"), Some("shop/a")), (Some("b"), Some("shop/a"))];
         let help = finalizing("g", &borrowed).unwrap_err();
         assert!(

@@ -102,7 +102,7 @@ pub enum Error {
         "two children {kind} {name} are desired\nhelp: give them different names, or leave one out"
     )]
     DesiredTwice {
-        /// The kind of the children, as `apps/v1/Deployment`.
+        /// The kind of the children, for example `apps/v1/Deployment`.
         kind: String,
         /// Their name.
         name: String,
@@ -113,7 +113,7 @@ pub enum Error {
         "a child {kind} has no name\nhelp: set `metadata.name`; a generated name would make another child each time"
     )]
     Unnamed {
-        /// The kind of the child, as `apps/v1/Deployment`.
+        /// The kind of the child, for example `apps/v1/Deployment`.
         kind: String,
     },
 
@@ -134,7 +134,7 @@ pub enum Error {
         "{kind} has not been listed yet\nhelp: if this lasts, check that the kind is installed and that the operator may list and watch it; if the kind was removed for good, remove it from `owns` in operator.toml"
     )]
     Unlisted {
-        /// The kind of the children, as `apps/v1/Deployment`.
+        /// The kind of the children, for example `apps/v1/Deployment`.
         kind: String,
     },
 
@@ -143,7 +143,7 @@ pub enum Error {
         "{kind} {name} is desired in the namespace {namespace}, which the operator does not watch\nhelp: add it to `namespaces` in operator.toml, or choose another namespace"
     )]
     Unwatched {
-        /// The kind of the child, as `apps/v1/Deployment`.
+        /// The kind of the child, for example `apps/v1/Deployment`.
         kind: String,
         /// The name of the child.
         name: String,
@@ -155,7 +155,7 @@ pub enum Error {
     #[error("panicked: {0}")]
     Panicked(String),
 
-    /// An object and its thing outside of the cluster are in a state in which the runtime does not act.
+    /// An object and its external resource are in a state in which the runtime does not act.
     #[error(transparent)]
     External(#[from] ExternalError),
 
@@ -164,7 +164,7 @@ pub enum Error {
     Other(#[from] anyhow::Error),
 }
 
-/// The maximum delay; longer ones are shortened, because not every clock can add any duration.
+/// The maximum delay; longer ones are shortened, because a time so far in the future may not be representable.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// The result of the runtime's functions and of reconcilers.
@@ -319,10 +319,10 @@ pub enum Fatal {
     #[cfg(feature = "webhook")]
     #[error("--webhook-certificate-lifetime must be between 10s and 87600h, not {0:?}")]
     WebhookCertificateLifetime(Duration),
-    /// The address for health and metrics cannot be used.
+    /// An address of the settings cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// `--http-address`, or `--webhook-address`.
+        /// `--http-address`, `--metrics-address` or `--webhook-address`.
         address: std::net::SocketAddr,
         /// The reason.
         source: std::io::Error,
@@ -385,7 +385,7 @@ pub enum Fatal {
         /// The path.
         path: String,
     },
-    /// The path of a webhook is not one.
+    /// The path of a webhook is not valid.
     #[cfg(feature = "webhook")]
     #[error(
         "a webhook cannot have the path {path:?}\nhelp: a path begins with a slash, and /convert is that of conversions"
@@ -394,7 +394,7 @@ pub enum Fatal {
         /// The path.
         path: String,
     },
-    /// The certificate of the webhooks comes as files, and the settings do not say from where.
+    /// The certificate of the webhooks is read from files, but the settings have no folder for them.
     #[cfg(feature = "webhook")]
     #[error(
         "the webhooks have no certificate\nhelp: mount the Secret of the certificate, and set --webhook-certificates to its folder"
@@ -404,7 +404,7 @@ pub enum Fatal {
     #[cfg(feature = "webhook")]
     #[error("no certificate can be issued for the webhooks: {0}")]
     WebhookUrl(String),
-    /// The versions of a CRD are converted by two conversions.
+    /// Two conversions are registered for one CRD.
     #[cfg(feature = "webhook")]
     #[error("two conversions convert {crd}\nhelp: remove one")]
     TwoConversions {
@@ -481,6 +481,7 @@ pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
+/// The message of an error without its sources.
 fn one_message(error: &(dyn std::error::Error + 'static)) -> String {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => status_message(status),
@@ -488,7 +489,8 @@ fn one_message(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Removes the port from which the API server called a webhook, so that equal failures have equal messages in conditions and events.
+/// The message and the code of a status, without the port from which the API server called a webhook: so equal failures have equal messages
+/// in conditions and events.
 fn status_message(status: &kube::core::Status) -> String {
     let message = status
         .message

@@ -102,14 +102,17 @@ impl Health {
         self.works.send_replace(state.works());
     }
 
+    /// Records that the lease was read.
     pub fn lease_seen(&self) {
         lock(&self.state).lease_seen = Some(Instant::now());
     }
 
+    /// Records that a cache is being filled; this replica is not ready before it is [filled](Self::filled).
     pub fn filling(&self, cache: String) {
         lock(&self.state).filling.push(cache);
     }
 
+    /// Records that a cache is complete.
     pub fn filled(&self, cache: &str) {
         let mut state = lock(&self.state);
         state.filling.retain(|name| name != cache);
@@ -117,7 +120,7 @@ impl Health {
     }
 
     /// Forgets the caches of controllers that have ended.
-    pub fn emptied(&self) {
+    pub fn forget_caches(&self) {
         lock(&self.state).filling.clear();
     }
 
@@ -148,7 +151,8 @@ impl Health {
 
     /// The reason why this replica is not ready, if there is one.
     ///
-    /// Webhooks alone decide if there are some: the API server may need them for the lists that fill the caches.
+    /// If the operator has webhooks, they alone decide: to list the objects that fill the caches, the API server may need the conversion
+    /// webhook.
     pub fn unready(&self) -> Option<String> {
         let state = lock(&self.state);
         match (state.role, state.webhooks) {

@@ -1,4 +1,4 @@
-//! What an operator does once: before its controllers begin, and after they have ended.
+//! The functions that an operator calls once: before its controllers begin, and after they have ended.
 
 use std::{
     fmt,
@@ -24,8 +24,8 @@ type Run = dyn Fn(Setup) -> BoxFuture<'static, Result<()>> + Send + Sync;
 /// A function that is called when the operator starts or stops, for [`Operator::on_start`](crate::Operator::on_start) and
 /// [`Operator::on_stop`](crate::Operator::on_stop).
 ///
-/// It is called until it succeeds, returns a [permanent error](Error::permanent), or has no attempts left. Between two attempts passes the
-/// delay of a [temporary error](Error::temporary), or one that grows like that of a reconciliation.
+/// It is called until it succeeds, returns a [permanent error](Error::permanent), or has no attempts left. The delay between two attempts
+/// is that of a [temporary error](Error::temporary), or grows like that of a failing object.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,7 +48,8 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Creates a hook with a name for logs and errors. `setup` of the function has the client, the settings and the values of the operator.
+    /// Creates a hook with a name for logs and errors. The function gets a [`Setup`] with the client, the settings and the values of the
+    /// operator.
     pub fn new<F>(name: impl Into<String>, run: impl Fn(Setup) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -60,21 +61,21 @@ impl Hook {
         }
     }
 
-    /// Calls the function at most so many times.
+    /// Calls the function at most this number of times.
     #[must_use]
     pub fn attempts(mut self, limit: u32) -> Self {
         self.retries.limit = Some(limit.max(1));
         self
     }
 
-    /// Does not call the function again when so much time has passed since the first attempt. An attempt is not interrupted.
+    /// Does not call the function again when this time has passed since the first attempt. An attempt is not interrupted.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.retries.timeout = Some(timeout);
         self
     }
 
-    /// Waits so long after an error that is neither permanent nor has a delay of its own.
+    /// Waits this long after an error that is neither permanent nor has a delay of its own.
     #[must_use]
     pub fn backoff(mut self, backoff: Duration) -> Self {
         self.retries.backoff = Some(backoff);
@@ -126,7 +127,7 @@ pub(crate) async fn stop_with(
     let mut all = Ok(());
     for (index, hook) in hooks.iter().enumerate().rev() {
         let now = Instant::now();
-        // its share of what is left
+        // an equal share of the remaining time
         let left = deadline.saturating_duration_since(now) / (index as u32 + 1);
         let called = timeout_at(now + left, hook.run(setup)).await;
         let called =

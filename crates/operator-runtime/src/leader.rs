@@ -35,10 +35,10 @@ use crate::{
     settings::Settings,
 };
 
-/// The annotation with the holder of the lease, after `<name of the lease>/`.
+/// The annotation `<name of the lease>/holder`: the holder and its priority.
 const HOLDER: &str = "holder";
 
-/// The annotation with the candidate that asks for the lease, after `<name of the lease>/`.
+/// The annotation `<name of the lease>/candidate`: the announcement of a candidate that asks for the lease.
 const CANDIDATE: &str = "candidate";
 
 /// What to do about the lease that was read.
@@ -54,7 +54,7 @@ enum Decision {
     Wait,
 }
 
-/// A candidate, and how urgently it is to work.
+/// A replica that waits for the lease or holds it, and its priority.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Candidate {
     identity: String,
@@ -71,19 +71,19 @@ struct Announcement {
 }
 
 /// The parts of a lease that an election reads.
-struct Read<'a> {
+struct LeaseState<'a> {
     spec: Option<&'a LeaseSpec>,
-    /// `None` if the holder does not report its priority: it knows none.
+    /// `None` if the holder does not report its priority, like an operator without this runtime.
     holder: Option<Candidate>,
     announced: Option<Announcement>,
 }
 
-impl<'a> Read<'a> {
+impl<'a> LeaseState<'a> {
     fn of(lease: &'a Lease) -> Self {
         let identity = holder(lease);
         Self {
             spec: lease.spec.as_ref(),
-            // A holder that knows no priorities keeps the annotation of its predecessor.
+            // a holder that does not know the annotation keeps that of its predecessor
             holder: annotation(lease, HOLDER)
                 .filter(|holder: &Candidate| Some(&holder.identity) == identity),
             announced: annotation(lease, CANDIDATE),
@@ -100,11 +100,12 @@ struct Observed {
 }
 
 impl Observed {
+    /// Decides what to do about the lease that was read, and records what it contains.
     fn decide(&mut self, lease: Option<&Lease>, me: &Candidate, duration: Duration) -> Decision {
         let Some(lease) = lease else {
             return Decision::Create;
         };
-        let read = Read::of(lease);
+        let read = LeaseState::of(lease);
         let rival = self.rival(&read, me, duration);
         let identity = holder(lease).map(String::as_str).unwrap_or_default();
         if identity == me.identity {
@@ -121,8 +122,13 @@ impl Observed {
         }
     }
 
-    /// Another candidate, which asks for the lease. One that does not repeat its announcement is gone.
-    fn rival(&mut self, read: &Read<'_>, me: &Candidate, duration: Duration) -> Option<Candidate> {
+    /// Another candidate that asks for the lease. One that has not repeated its announcement within the duration no longer counts.
+    fn rival(
+        &mut self,
+        read: &LeaseState<'_>,
+        me: &Candidate,
+        duration: Duration,
+    ) -> Option<Candidate> {
         let announced = read
             .announced
             .as_ref()
@@ -134,6 +140,7 @@ impl Observed {
             .map(|announced| announced.candidate.clone())
     }
 
+    /// Whether the holder has not renewed the lease for its own duration, or for ours if it has none.
     fn is_expired(&mut self, spec: Option<&LeaseSpec>, duration: Duration) -> bool {
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
         let duration = seconds
@@ -143,7 +150,7 @@ impl Observed {
     }
 }
 
-/// Since when a value has not changed.
+/// Since when a value has been the same; records it if it is new.
 fn since<T: Clone + PartialEq>(
     seen: &mut Option<(T, Instant)>,
     now: Option<&T>,
@@ -168,9 +175,9 @@ pub(crate) struct Election {
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     observed: Observed,
-    /// How often the lease was asked for.
+    /// How often this replica has asked for the lease.
     announcements: u64,
-    /// Whether it was logged that the holder knows no priorities.
+    /// Whether it was logged that the holder does not report its priority.
     is_warned: bool,
 }
 
@@ -183,7 +190,7 @@ impl Election {
     ) -> Self {
         let host = hostname::get().unwrap_or_default();
         let unique = RandomState::new().hash_one(std::process::id());
-        // An environment variable may be set to nothing.
+        // an environment variable may be set to an empty string
         let namespace = settings.lease_namespace.clone();
         let namespace = namespace
             .filter(|namespace| !namespace.is_empty())
@@ -209,7 +216,7 @@ impl Election {
         let mut standing_by = false;
         loop {
             let asked = Instant::now();
-            // Not cancelled by `stop`: the lease may be ours by then, and is to be released.
+            // not cancelled by `stop`: the request may have made the lease ours, which must then be released
             let tried = timeout_at(asked + self.settings.renew_deadline, self.take()).await;
             match tried.unwrap_or_else(|_| Err(kube::Error::Service("no answer in time".into()))) {
                 Ok(Some(lease)) => {
@@ -244,8 +251,8 @@ impl Election {
         }
     }
 
-    /// Renews the lease until `done`, then releases it. Cancels `yielded` if a candidate of a higher priority asks for the lease. Fails if the
-    /// lease is lost first.
+    /// Renews the lease until `done`, then releases it. Cancels `yielded` if a candidate of a higher priority asks for the lease. Fails if
+    /// the lease is lost first.
     pub async fn keep(
         mut self,
         mut held: HeldLease,
@@ -302,7 +309,7 @@ impl Election {
         }
     }
 
-    /// Reads the lease, and acquires it if that is possible.
+    /// Reads the lease, and acquires it or asks for it if possible.
     async fn take(&mut self) -> kube::Result<Option<Lease>> {
         let lease = self.leases.get_opt(&self.name).await?;
         self.health.lease_seen();
@@ -336,7 +343,7 @@ impl Election {
 
     /// The holder or candidate of a higher priority than ours.
     fn superior(&mut self, lease: &Lease) -> Option<Candidate> {
-        let read = Read::of(lease);
+        let read = LeaseState::of(lease);
         let rival = self
             .observed
             .rival(&read, &self.me, self.settings.lease_duration);
@@ -347,6 +354,7 @@ impl Election {
             .filter(|it| it.priority > self.me.priority)
     }
 
+    /// Reports the operator with a higher priority for which this one is paused, or that it is not paused.
     fn set_paused(&self, superior: Option<&Candidate>) {
         self.metrics.paused.set(i64::from(superior.is_some()));
         self.health.set_paused(
@@ -370,7 +378,7 @@ impl Election {
             renewal: self.announcements,
         };
         annotate(&mut lease, &self.name, CANDIDATE, Some(&announcement));
-        // Where the holder has just renewed it, the next attempt announces it.
+        // after a conflict with a renewal, the next attempt repeats this
         won(self.replace(&lease).await).map(drop)
     }
 
@@ -381,7 +389,7 @@ impl Election {
         }
         let withdrawn = async {
             while let Some(mut lease) = self.leases.get_opt(&self.name).await? {
-                let announced = Read::of(&lease).announced;
+                let announced = LeaseState::of(&lease).announced;
                 if announced.is_none_or(|it| it.candidate.identity != self.me.identity) {
                     break;
                 }
@@ -392,14 +400,14 @@ impl Election {
             }
             Ok::<_, kube::Error>(())
         };
-        // Otherwise it is ignored when it is not repeated.
+        // if this fails, the others ignore the announcement once it is not repeated
         let _late = tokio::time::timeout(self.settings.renew_deadline, withdrawn).await;
     }
 
     /// Logs once that the holder cannot be asked for the lease.
     fn warn_of_holder(&mut self, lease: Option<&Lease>) {
         let identity = lease
-            .filter(|lease| Read::of(lease).holder.is_none())
+            .filter(|lease| LeaseState::of(lease).holder.is_none())
             .and_then(holder)
             .filter(|it| !it.is_empty());
         if let Some(holder) = identity.filter(|_| !self.is_warned && self.me.priority > 0) {
@@ -416,10 +424,11 @@ impl Election {
         let mut written = self.write(lease, Write::Renew).await?;
         while written.is_none() {
             written = match self.leases.get_opt(&self.name).await? {
-                // Candidates may write it at any time.
+                // a candidate has written its announcement
                 Some(lease) if holder(&lease) == Some(&self.me.identity) => {
                     self.write(&lease, Write::Renew).await?
                 }
+                // somebody has deleted the lease
                 None => return self.take().await,
                 Some(_) => return Ok(None),
             };
@@ -435,7 +444,7 @@ impl Election {
         };
         annotate(&mut lease, &self.name, HOLDER, Some(&self.me));
         if kind == Write::Acquire {
-            // It is ours, or of a candidate that is gone. One that is only slow repeats it.
+            // The announcement is ours, or of a candidate that no longer repeats it. If that one is only slow, it announces itself again.
             annotate(&mut lease, &self.name, CANDIDATE, None::<&Announcement>);
         }
         won(self.replace(&lease).await)
@@ -475,6 +484,7 @@ impl Election {
         }
     }
 
+    /// The spec of a lease that this replica takes or renews.
     fn spec(&self, old: Option<&Lease>) -> LeaseSpec {
         let ours = old.is_none_or(|lease| holder(lease) == Some(&self.me.identity));
         let old = old.and_then(|lease| lease.spec.clone()).unwrap_or_default();
@@ -533,11 +543,12 @@ fn annotate<T: Serialize>(lease: &mut Lease, name: &str, key: &str, value: Optio
     };
 }
 
+/// Rounds up, because a lease must not expire earlier than configured.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(i32::MAX)
 }
 
-/// Converts a conflict to `None`: of two writers of a version, the other has won.
+/// Converts a lost race to `None`: another client has written, created or deleted the lease meanwhile.
 fn won(written: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
     match written {
         Ok(lease) => Ok(Some(lease)),
@@ -564,7 +575,7 @@ mod tests {
         }
     }
 
-    /// A lease that its holder has renewed so many times.
+    /// A lease that its holder has renewed this number of times.
     fn lease(holder: &str, renewals: i32, seconds: Option<i32>) -> Lease {
         Lease {
             metadata: ObjectMeta {
@@ -574,7 +585,7 @@ mod tests {
             spec: Some(LeaseSpec {
                 holder_identity: Some(holder.into()),
                 lease_duration_seconds: seconds,
-                // A clock that is an hour behind changes nothing.
+                // the time itself does not matter: it only has to differ after a renewal
                 renew_time: Some(MicroTime(Timestamp::from_second(renewals.into()).unwrap())),
                 ..LeaseSpec::default()
             }),

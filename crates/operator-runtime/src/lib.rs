@@ -87,7 +87,7 @@ mod trace;
 pub mod webhook;
 
 pub use action::Action;
-pub use condition::{Condition, Truth};
+pub use condition::{Condition, ConditionStatus};
 pub use context::Context;
 pub use controller_options::ControllerOptions;
 pub use controllers::Controllers;

@@ -17,9 +17,9 @@ pub(crate) fn init(operator: &str, settings: &Settings) -> Result<(), Fatal> {
         reason: error.to_string(),
     };
     let filter = EnvFilter::try_new(&settings.log).map_err(invalid)?;
-    let colours = std::io::stderr().is_terminal();
+    let colors = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(colours)
+        .with_ansi(colors)
         .with_writer(std::io::stderr);
     let lines = match settings.log_format {
         LogFormat::Human => lines.with_target(false).boxed(),
@@ -29,7 +29,7 @@ pub(crate) fn init(operator: &str, settings: &Settings) -> Result<(), Fatal> {
             .with_span_list(false)
             .boxed(),
     };
-    // The filter is that of the lines, and not of the exported traces.
+    // the filter applies to the lines of the log, not to the exported traces
     let registry = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .with(settings.log_events.layer());

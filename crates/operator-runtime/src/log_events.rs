@@ -23,10 +23,11 @@ use crate::{
     settings::LogEvents,
 };
 
-/// How many lines wait to be written; more are dropped.
+/// The maximum number of lines that wait to be written; further ones are dropped.
 const LONGEST_QUEUE: usize = 256;
 
-/// What is not the user's code: the runtime reports its own problems in events already, and these libraries report errors that it handles.
+/// The crates whose lines do not become events: the runtime reports its own problems in events already, and handles the errors that the
+/// others log.
 const LIBRARIES: [&str; 9] = [
     env!("CARGO_CRATE_NAME"),
     "h2",
@@ -44,10 +45,10 @@ const REASON: &str = "Logged";
 
 impl LogEvents {
     /// The layer that turns lines into events, for a program that sets up the log itself; [`Operator::connect`](crate::Operator::connect)
-    /// adds it as [`Settings::log_events`](crate::Settings::log_events) says.
+    /// adds it according to [`Settings::log_events`](crate::Settings::log_events).
     ///
-    /// Only lines of reconcilers and handlers count, not those of tasks that they spawn. The events have the reason `Logged`, the message and the
-    /// fields of the line. They are limited per object to ten at once, and then one a minute.
+    /// Only lines of reconcilers and handlers count, not those of tasks that they spawn. The events have the reason `Logged`, the message
+    /// and the fields of the line. They are limited per object to ten at once, and then one a minute.
     ///
     /// ```
     /// use operator_runtime::LogEvents;
@@ -107,7 +108,7 @@ struct EventLayer {
 }
 
 impl<S: Subscriber> Layer<S> for EventLayer {
-    // without a hint for the level: it would hold for the program's other layers as well
+    // no `max_level_hint`: it would limit the other layers of the program, too
     fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
         let metadata = event.metadata();
         let target = metadata.target().split("::").next().unwrap_or_default();
@@ -134,6 +135,7 @@ impl<S: Subscriber> Layer<S> for EventLayer {
 }
 
 impl Queue {
+    /// Adds a line. The first one starts the task that writes the lines.
     fn push(&self, controller: &Arc<ControllerContext>, line: Line) {
         let sender = self.0.get_or_init(|| {
             let (sender, lines) = channel(LONGEST_QUEUE);
@@ -196,7 +198,7 @@ impl Visit for Text {
 
 impl Text {
     fn add(&mut self, name: &str, value: fmt::Arguments<'_>) {
-        // a String takes everything
+        // writing to a `String` cannot fail
         let _ = write!(self.fields, " {name}={value}");
     }
 }

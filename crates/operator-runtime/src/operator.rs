@@ -32,7 +32,7 @@ use crate::{
     metrics::Metrics,
     probe::{Probe, Probes},
     settings::Settings,
-    setup::{Setup, value},
+    setup::{Setup, insert_value},
     shared::Shared,
 };
 use background::{Background, Listeners, Stopping};
@@ -49,7 +49,7 @@ use lead::{Crds, lead};
 /// let operator = Operator::new("shop", Settings::for_tests(), client).register(controllers);
 /// let handle = operator.shutdown_handle();
 /// let running = tokio::spawn(operator.run());
-/// // …
+/// // ...
 /// handle.shutdown();
 /// running.await??;
 /// # Ok(()) }
@@ -150,7 +150,7 @@ impl Operator {
     /// Provides a value to the setup functions, which get it with [`Setup::get`]. There is one value of each type.
     #[must_use]
     pub fn provide<T: Send + Sync + 'static>(mut self, provided: T) -> Self {
-        value(&mut self.values, provided);
+        insert_value(&mut self.values, provided);
         self
     }
 
@@ -219,18 +219,18 @@ impl Operator {
         self
     }
 
-    /// Calls a function when the operator stops, on each replica, after its controllers have ended and its lease is released, also if it ends
-    /// by an error. Hooks run one after the other, the last one that was added first, if all start hooks have succeeded. Together, they may
-    /// take what is left of the [shutdown timeout](Settings::shutdown_timeout), and at least one second. If one fails, the others are called;
-    /// the operator ends with its error.
+    /// Calls a function when the operator stops, on each replica, after its controllers have ended and its lease is released, even if it
+    /// ends with an error. If all start hooks have succeeded, the hooks run one after the other, in the reverse order of their
+    /// registration. Together, they may take what is left of the [shutdown timeout](Settings::shutdown_timeout), and at least one second.
+    /// If one fails, the others are called; the operator ends with its error.
     #[must_use]
     pub fn on_stop(mut self, hook: Hook) -> Self {
         self.stop_hooks.push(hook);
         self
     }
 
-    /// Adds a probe to `/healthz`: while it returns an error, the operator is not healthy, and Kubernetes restarts it. It is called for each
-    /// request of the path, and must answer within 900 ms.
+    /// Adds a probe to `/healthz`: while it returns an error, the operator is not healthy, and Kubernetes restarts it. It is called for
+    /// each request of the path, and must answer within 900 ms.
     ///
     /// ```
     /// # use operator_runtime::Operator;
@@ -292,7 +292,7 @@ impl Operator {
     /// # Errors
     /// A [`Fatal`] error (see `downcast_ref`) if the operator cannot start, or loses its lease.
     pub async fn run(self) -> anyhow::Result<()> {
-        let ended = self.started().await;
+        let ended = self.run_boxed().await;
         #[cfg(feature = "otel")]
         if !matches!(ended, Err(Fatal::Interrupted)) {
             crate::trace::flush().await;
@@ -300,12 +300,12 @@ impl Operator {
         Ok(ended?)
     }
 
-    /// Boxed, so that it is compiled in this crate and not in each program and test.
-    fn started(self) -> BoxFuture<'static, Result<(), Fatal>> {
-        Box::pin(self.start())
+    /// The future is boxed, so that it is compiled in this crate and not in each program and test.
+    fn run_boxed(self) -> BoxFuture<'static, Result<(), Fatal>> {
+        Box::pin(self.run_inner())
     }
 
-    async fn start(self) -> Result<(), Fatal> {
+    async fn run_inner(self) -> Result<(), Fatal> {
         let Self {
             client,
             mut controllers,

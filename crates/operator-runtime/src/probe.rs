@@ -1,4 +1,4 @@
-//! What the program adds to the answers of `/healthz` and `/readyz`.
+//! The probes that the program adds to `/healthz` and `/readyz`.
 
 use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
 
@@ -8,9 +8,9 @@ use tokio::time::timeout;
 use crate::{Error, Result, error::panic_message};
 
 /// How long a probe may take: a kubelet waits for one second by default.
-const LONGEST: Duration = Duration::from_millis(900);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// Functions that say whether something is in order.
+/// The probes of the program.
 #[derive(Default)]
 pub(crate) struct Probes {
     pub liveness: Vec<Probe>,
@@ -33,9 +33,10 @@ impl Probe {
         }
     }
 
+    /// Calls the function. Returns its name and error; `None` if it succeeds.
     async fn problem(&self) -> Option<String> {
         let called = AssertUnwindSafe(async { (self.run)().await }).catch_unwind();
-        let error = match timeout(LONGEST, called).await {
+        let error = match timeout(PROBE_TIMEOUT, called).await {
             Ok(Ok(Ok(()))) => return None,
             Ok(Ok(Err(error))) => error,
             Ok(Err(panic)) => Error::Panicked(panic_message(&*panic).to_owned()),
@@ -45,7 +46,7 @@ impl Probe {
     }
 }
 
-/// Calls all probes at once. Returns what they find, a line for each.
+/// Calls all probes concurrently. Returns their errors, a line for each; `None` if all succeed.
 pub(crate) async fn problems(probes: &[Probe]) -> Option<String> {
     let running: FuturesUnordered<_> = probes.iter().map(Probe::problem).collect();
     let found: Vec<Option<String>> = running.collect().await;

@@ -1,4 +1,4 @@
-//! `/metrics` over TLS, for clients that the API server knows and permits: a [TokenReview] tells who sends a token, and a
+//! `/metrics` over TLS, for clients that the API server knows and permits: a [TokenReview] returns the user of a token, and a
 //! [SubjectAccessReview] whether that user may get the page.
 //!
 //! [TokenReview]: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
@@ -42,25 +42,27 @@ use crate::{
     tls::handshake,
 };
 
-/// The most open connections; others wait. Each has one request, so that those of unknown clients end soon.
+/// The maximum number of open connections; further ones wait. Each has one request, so that those of unknown clients end soon.
 const CONNECTIONS: usize = 16;
 
 /// How long a client may take for the header of its request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most reviews at a time, and how long the next one waits for one that refused, so that unknown clients cannot flood the API server.
+/// The maximum number of reviews in flight, so that unknown clients cannot flood the API server.
 const REVIEWS: usize = 2;
+
+/// How long a review that refused its token still counts as in flight.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long the API server may take for a review.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a verdict holds: a role that is taken away, or a token that is revoked, still works for that time.
+/// How long a verdict is cached: a revoked permission or token still works for that time.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// The most verdicts that are kept.
-const MOST_VERDICTS: usize = 256;
+/// The maximum number of cached verdicts.
+const MAX_VERDICTS: usize = 256;
 
 /// Serves `/metrics` until it is dropped, which closes its connections.
 pub(crate) async fn serve(listener: TcpListener, gate: Gate, metrics: Arc<Metrics>) -> Infallible {
@@ -144,7 +146,7 @@ async fn respond<B>(request: &Request<B>, gate: &Gate, metrics: &Metrics) -> Res
     }
 }
 
-/// Knows which tokens may read the metrics.
+/// Decides which tokens may read the metrics, and caches the verdicts.
 pub(crate) struct Gate {
     client: Client,
     reviews: Semaphore,
@@ -178,6 +180,7 @@ impl Gate {
         }
     }
 
+    /// The verdict about the token of a request: a cached one, or that of the API server.
     async fn verdict(&self, headers: &HeaderMap) -> Result<Verdict, ReviewError> {
         let Some(token) = bearer(headers) else {
             return Ok(Verdict::Unknown);
@@ -189,7 +192,7 @@ impl Gate {
         }
         let permit = self.reviews.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
-        // another request may have had this token
+        // another request with this token may have been reviewed meanwhile
         if let Some(verdict) = self.known(&hash) {
             return Ok(verdict);
         }
@@ -208,6 +211,7 @@ impl Gate {
         (Instant::now() < *end).then_some(*verdict)
     }
 
+    /// Caches a verdict, and evicts others if there are too many.
     fn remember(&self, hash: [u8; SHA256_OUTPUT_LEN], verdict: Verdict) {
         let now = Instant::now();
         let age = match verdict {
@@ -215,15 +219,17 @@ impl Gate {
             Verdict::Unknown | Verdict::Forbidden => REFUSED_FOR,
         };
         let mut verdicts = lock(&self.verdicts);
-        if verdicts.len() >= MOST_VERDICTS {
+        if verdicts.len() >= MAX_VERDICTS {
             verdicts.retain(|_, (_, end)| now < *end);
         }
-        if verdicts.len() >= MOST_VERDICTS {
+        if verdicts.len() >= MAX_VERDICTS {
+            // many unknown tokens must not evict those that are allowed
             verdicts.retain(|_, (verdict, _)| *verdict == Verdict::Allowed);
         }
         verdicts.insert(hash, (verdict, now + age));
     }
 
+    /// Asks the API server who the user of the token is, and whether that user may get the page.
     async fn review(&self, token: &str) -> Result<Verdict, kube::Error> {
         let tokens: Api<TokenReview> = Api::all(self.client.clone());
         let review = TokenReview {
@@ -273,7 +279,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then_some(token)
 }
 
-/// A certificate that this process makes for itself: it encrypts, and a client that would verify it has nothing to trust.
+/// A TLS configuration with a self-signed certificate. It only encrypts: no client can verify the certificate.
 fn self_signed() -> ServerConfig {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
     let signed = signed.expect("a certificate for a valid name");

@@ -7,17 +7,17 @@ use crate::{Error, error::LONGEST_DELAY};
 /// When a function that has failed is called again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Retries {
-    /// The largest number of attempts.
+    /// The maximum number of attempts.
     pub limit: Option<u32>,
-    /// The longest time since the first attempt.
+    /// The time after the first attempt in which further ones begin.
     pub timeout: Option<Duration>,
-    /// The delay after an error; `None` for a growing one.
+    /// The delay after an error that has none of its own; `None` for a growing one.
     pub backoff: Option<Duration>,
 }
 
 impl Retries {
-    /// The time until the next attempt after an error; `None` if there is none. `attempts` and `elapsed` are those before this attempt and
-    /// since the first one, and `growing` is the delay that applies if nothing else is said.
+    /// The time until the next attempt after an error; `None` if there is none. `attempts` is the number of attempts before the failed one,
+    /// `elapsed` the time since the first one, and `growing` the delay if neither the error nor `backoff` sets one.
     pub fn delay(
         &self,
         error: &Error,

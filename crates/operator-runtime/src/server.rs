@@ -39,15 +39,16 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 /// The path of the metrics.
 pub(crate) const METRICS: &str = "/metrics";
 
+/// The status code, the media type and the text of a response.
 pub(crate) type Answer = (StatusCode, &'static str, String);
 
-/// Listens at an address. All addresses of IPv4 include those of IPv6: in some clusters, pods have no others.
+/// Listens on an address. `0.0.0.0` includes all IPv6 addresses, because in some clusters pods have no others.
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
     if address.ip() == Ipv4Addr::UNSPECIFIED
         && let Ok(listener) = TcpListener::bind((Ipv6Addr::UNSPECIFIED, address.port())).await
         && let Ok(bound) = listener.local_addr()
     {
-        // free if the system separates the two
+        // succeeds if the IPv6 socket does not accept connections over IPv4
         let other = TcpListener::bind((Ipv4Addr::UNSPECIFIED, bound.port())).await;
         if other.is_err() {
             return Ok(listener);
@@ -58,11 +59,11 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
         .map_err(|source| Fatal::Listen { address, source })
 }
 
-/// What is served.
+/// The pages that are served.
 pub(crate) struct Pages {
     pub health: Arc<Health>,
     pub probes: Probes,
-    /// `None` if the metrics are not for everybody.
+    /// `None` if the metrics are served only to clients with a permission.
     pub metrics: Option<Arc<Metrics>>,
 }
 
@@ -84,12 +85,12 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
                 Ok::<_, Infallible>(respond(request.method(), answer))
             }
         });
-        // Who closes a connection has read enough.
+        // errors are ignored: usually, the client has closed the connection
         connections.spawn(http.serve_connection(TokioIo::new(stream), service));
     }
 }
 
-/// HTTP/1.1, which ends connections that are silent for this long.
+/// The HTTP/1.1 protocol; it closes a connection on which no request header arrives for this long.
 pub(crate) fn http(header_timeout: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -97,18 +98,19 @@ pub(crate) fn http(header_timeout: Duration) -> http1::Builder {
     http
 }
 
-/// The next connection.
+/// Accepts the next connection.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) if is_client_error(&error) => {}
-            // Too many files may be open: some will be closed.
+            // for example, too many files are open: waits until some are closed
             Err(_) => sleep(Duration::from_secs(1)).await,
         }
     }
 }
 
+/// Whether only one connection has failed, so that the next one can be accepted at once.
 fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
@@ -150,6 +152,7 @@ pub(crate) fn metrics_page(metrics: &Metrics) -> Answer {
     }
 }
 
+/// The answer of a probe: `ok`, or 503 with the problem.
 fn answer_of(problem: Option<String>) -> Answer {
     match problem {
         None => (StatusCode::OK, TEXT, "ok".into()),
@@ -169,6 +172,7 @@ pub(crate) fn respond(method: &Method, answer: Answer) -> Response<Full<Bytes>> 
     response
 }
 
+/// Writes the answer as a response.
 pub(crate) fn written((code, media, text): Answer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = code;

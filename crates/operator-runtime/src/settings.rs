@@ -180,7 +180,7 @@ pub struct Settings {
 /// The log messages of kube repeat the errors that the runtime reports, so most of them are off by default.
 const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=off,kube_runtime=error,kube_runtime::watcher=off";
 
-/// Certificates know only whole seconds, and the operator looks at them ten times in their life.
+/// The allowed lifetimes: a certificate has times in whole seconds, and the operator checks it ten times in its life.
 #[cfg(feature = "webhook")]
 const CERTIFICATE_LIFETIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(87_600 * 3600);
@@ -265,8 +265,8 @@ impl Settings {
         names
     }
 
-    /// Whether the cluster calls the webhooks of this process, if it has some, by their Service: it runs in a pod, as
-    /// [kube finds out](kube::Config::incluster_env), and does not serve them to itself alone.
+    /// Whether the cluster calls the webhooks of this process, if it has any, through their Service: it runs in a pod, which is detected as
+    /// [kube does](kube::Config::incluster_env), and neither a URL nor a loopback address is set for its webhooks.
     #[cfg(feature = "webhook")]
     pub(crate) fn has_webhook_service(&self) -> bool {
         let is_reachable = |it: SocketAddr| !it.ip().is_loopback();
@@ -282,7 +282,7 @@ impl Settings {
 
     /// The name of the lease of this operator.
     pub(crate) fn lease(&self, operator: &str) -> String {
-        // An environment variable may be set to nothing.
+        // an environment variable may be set to an empty string
         self.lease_name
             .clone()
             .filter(|name| !name.is_empty())
@@ -296,6 +296,7 @@ impl Settings {
         }
     }
 
+    /// Checks the values that clap cannot check.
     pub(crate) fn check(&self) -> Result<(), Fatal> {
         let (duration, deadline, period) =
             (self.lease_duration, self.renew_deadline, self.retry_period);
@@ -336,7 +337,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// From which level on log lines also become events of the object that the code is about.
+/// The level from which log lines also become events of the object for which the code runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum LogEvents {

@@ -18,7 +18,7 @@ use crate::{
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-/// The argument of a controller's setup function, which is called once, before the first reconciliation.
+/// The argument of setup functions, which are called once, before the first reconciliation, and of [hooks](crate::Hook).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -196,7 +196,8 @@ impl Watches {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
-    /// Declares a watched kind, which may also be an owned kind: [`Reconciler::parents`](crate::Reconciler::parents) returns the objects that a change reconciles.
+    /// Declares a watched kind, which may also be an owned kind: [`Reconciler::parents`](crate::Reconciler::parents) returns the objects
+    /// that a change reconciles.
     #[must_use]
     pub fn watches<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.and_watches(Kind::of::<K>())
@@ -236,6 +237,7 @@ impl Watches {
     }
 }
 
-pub(crate) fn value<T: Send + Sync + 'static>(values: &mut Values, value: T) {
+/// Inserts a value under its type.
+pub(crate) fn insert_value<T: Send + Sync + 'static>(values: &mut Values, value: T) {
     values.insert(TypeId::of::<T>(), Arc::new(value));
 }

@@ -1,4 +1,4 @@
-//! The beginning of a connection over TLS.
+//! The TLS handshake of a server.
 
 use std::{io, time::Duration};
 
@@ -8,6 +8,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 /// How long a client may take for its side of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Begins TLS on a connection that was accepted.
 pub(crate) async fn handshake(
     acceptor: &TlsAcceptor,
     stream: TcpStream,

@@ -33,16 +33,16 @@ use crate::{
     error::{Error, Fatal},
 };
 
-/// As the specification has it.
+/// The default timeout of OTLP exporters, according to the specification of OpenTelemetry.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// More than any collector answers.
+/// The maximum size of a collector's response, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
 /// The exporter of this process, if there is one.
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// The layer of the log that exports spans; `None` if no endpoint is set, or the environment turns the export off.
+/// The tracing layer that exports spans; `None` if no endpoint is set, or the environment turns the export off.
 pub(crate) fn layer<S>(operator: &str) -> Result<Option<impl Layer<S> + use<S>>, Fatal>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -59,7 +59,7 @@ where
         .with_http_client(Collector::default())
         .build()
         .map_err(|error| Fatal::Traces(error.to_string()))?;
-    // The environment may name the service otherwise.
+    // by default, the service has the name of the operator
     let named = variable("OTEL_SERVICE_NAME").is_some()
         || variable("OTEL_RESOURCE_ATTRIBUTES")
             .is_some_and(|attributes| attributes.contains("service.name="));
@@ -90,7 +90,7 @@ pub(crate) async fn flush() {
     let Some(provider) = PROVIDER.get() else {
         return;
     };
-    // It waits for an answer that a task of this runtime reads.
+    // `force_flush` blocks this thread until the response, which a task of this runtime reads
     let flushed = spawn_blocking(|| provider.force_flush()).await;
     if let Ok(Err(error)) = flushed {
         warn!("the last traces were not exported: {error}");
@@ -118,7 +118,7 @@ pub(crate) fn failed(error: &Error) {
     Span::current().set_status(Status::error(error.to_string()));
 }
 
-/// A span for a request, if a reconciliation, or another span, makes it.
+/// A span for a request that is made within another span, such as that of a reconciliation; otherwise none.
 pub(crate) fn request(request: &Request<Body>) -> Span {
     if Span::current().is_none() {
         return Span::none();
@@ -149,7 +149,7 @@ pub(crate) fn answered(span: &Span, code: Option<StatusCode>) {
     }
 }
 
-/// A variable of the environment that is set to something.
+/// An environment variable that is not empty.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -187,6 +187,7 @@ impl std::fmt::Debug for Collector {
 }
 
 impl Collector {
+    /// Sends the request with a client for its server, which the first request creates.
     async fn send(self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (mut parts, body) = request.into_parts();
         let client = match self.client.get() {

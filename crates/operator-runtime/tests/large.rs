@@ -1,5 +1,5 @@
-//! A kind with many pod templates in it, of tens of kilobytes in memory: a debug build has copies of it on the stack wherever it goes by
-//! value, and a thread of a test or of tokio has 2 MiB.
+//! A kind with many pod templates, which takes tens of kilobytes in memory. A debug build copies it on the stack wherever it is passed by
+//! value, and a thread of a test or of tokio has a stack of only 2 MiB.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use support::WidgetStatus;
 
 mod support;
 
-/// Two to three kilobytes each.
+/// Each field takes two to three kilobytes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Squadron {
     scout: Option<PodTemplateSpec>,
@@ -95,18 +95,18 @@ fn a_large_kind_fits_the_stack_of_a_test() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    on_a_test_thread(move || runtime.unwrap().block_on(lives_and_dies()));
+    on_a_test_thread(move || runtime.unwrap().block_on(create_change_and_delete()));
 }
 
-/// What the test itself reads is untyped: only the runtime's use of the stack counts.
-async fn lives_and_dies() {
+/// The life of an object. The test itself only uses untyped objects, so that the stack is used by the runtime.
+async fn create_change_and_delete() {
     let server = support::server().await;
     let operator = Operator::new(support::OPERATOR, Settings::for_tests(), server.client());
     server.run(operator.register(controllers()).run());
     server.install(SAMPLE).await.unwrap();
     let armadas = ApiResource::erase::<Armada>(&());
     let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &armadas);
-    is_ready(&server, &api).await;
+    until_ready(&server, &api).await;
     let children: Api<ConfigMap> = Api::default_namespaced(server.client());
     children
         .delete("a", &DeleteParams::default())
@@ -129,7 +129,7 @@ async fn lives_and_dies() {
         .await;
 }
 
-async fn is_ready(server: &Server, api: &Api<DynamicObject>) {
+async fn until_ready(server: &Server, api: &Api<DynamicObject>) {
     server
         .eventually("it is ready", async || {
             let armada = api.get("a").await.ok()?;

@@ -1,4 +1,4 @@
-//! Signals reach the whole process, so this is a binary with one test.
+//! Signals reach the whole process, so this binary has only one test.
 #![cfg(unix)]
 
 mod support;

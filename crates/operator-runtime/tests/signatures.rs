@@ -1,5 +1,5 @@
-//! What the compiler says of handlers with wrong signatures: each file of `tests/signatures/` beside its message. Those of another compiler
-//! than the one of the messages need not be equal, but must name the same line. `UPDATE=1` writes the messages.
+//! The compiler's messages about handlers with wrong signatures: for each file of `tests/signatures/`, the message is beside it. The
+//! messages of another version of the compiler may differ, but must name the same line. `UPDATE=1` writes the messages.
 //!
 //! The files are compiled against the libraries of this test's folder, because a project of their own, as `trybuild` makes, would compile
 //! all dependencies again.
@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-/// The compiler of the messages.
+/// The version of the compiler that wrote the messages.
 const COMPILER: &str = "rustc 1.95.";
 
 fn rustc() -> Command {
@@ -34,7 +34,7 @@ fn libraries(deps: &Path, name: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// What the compiler says of a file; `None` if it compiles.
+/// The compiler's message about a file; `None` if it compiles.
 fn message(file: &str, deps: &Path, [runtime, types]: [&Path; 2]) -> Option<String> {
     let out = tempfile::tempdir().unwrap();
     let library = |name: &str, path: &Path| format!("{name}={}", path.display());
@@ -57,7 +57,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/signatures")
 }
 
-/// Without the lines of other files and their numbers, which change with them, as does the width of the margin.
+/// The message without the lines and line numbers of other files, which change with those files, and without the margin, whose width
+/// changes too.
 fn masked(message: &str) -> String {
     let mut is_elsewhere = false;
     let mut kept = vec![];
@@ -94,7 +95,7 @@ fn a_wrong_signature_is_an_error_that_names_its_line() {
         libraries(deps, "operator_runtime"),
         libraries(deps, "k8s_openapi"),
     );
-    // a folder may have libraries of other features
+    // the folder may also have these libraries with other features
     let mut pairs = runtimes
         .iter()
         .flat_map(|runtime| types.iter().map(move |types| [&**runtime, &**types]));

@@ -1,4 +1,5 @@
-//! With the feature `otel`, spans arrive at a collector. The environment is that of the whole process, so this is a binary with one test.
+//! With the feature `otel`, spans arrive at a collector. The environment belongs to the whole process, so this binary has
+//! only one test.
 
 mod support;
 use support::*;
@@ -163,7 +164,7 @@ async fn collector() -> (String, Arc<Mutex<Vec<Bytes>>>) {
 
 #[tokio::test]
 async fn a_collector_gets_a_span_for_each_reconciliation_and_its_requests() {
-    // In memory, whatever the environment says: its requests are served over HTTP.
+    // Always in memory, even if the environment names another server: its requests are served over HTTP.
     let server = Server::in_memory();
     server
         .install(include_str!("support/crds.yaml"))
@@ -244,7 +245,7 @@ async fn a_collector_gets_a_span_for_each_reconciliation_and_its_requests() {
         assert_eq!((&*parent.name, parent.failed), ("reconcile", failed));
         assert_eq!(parent.trace, span.trace);
     }
-    // Neither leases nor lists nor watches.
+    // There are no spans for leases, lists and watches.
     let roots = spans.iter().filter(|span| span.parent.is_empty());
     for root in roots {
         assert_eq!(root.name, "reconcile", "{root:#?}");

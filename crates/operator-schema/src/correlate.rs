@@ -44,6 +44,7 @@ impl<'a> Old<'a> {
         self.below(items, new, old)
     }
 
+    /// The counterpart of a part of the value. An absent or null one counts as none.
     fn below(self, schema: &Schema, new: &Value, old: Option<&'a Value>) -> Self {
         match old.filter(|old| !old.is_null()) {
             Some(old) => Self::of(schema, new, old),

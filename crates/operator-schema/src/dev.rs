@@ -1,4 +1,4 @@
-//! What `cargo operator dev` and the API server of a session say to each other, as JSON lines.
+//! The protocol between `cargo operator dev` and the API server of a session: JSON lines.
 //!
 //! The server is a program of the project. It reads [`Instruction`]s from its standard input, [`Instruction::Start`] first, and ends when
 //! the input ends. It writes a [`Greeting`] and then [`Message`]s to its standard output.
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of these types. A change after which one side does not understand the other raises it.
+/// The version of the protocol, which is raised by an incompatible change.
 pub const VERSION: u32 = 1;
 
 /// The folder of the samples, each a file with one object.
@@ -19,14 +19,14 @@ pub const SAMPLES: &str = "manifests/samples";
 /// The folder of the objects that samples refer to.
 pub const FIXTURES: &str = "tests/fixtures";
 
-/// The first line of the server.
+/// The first line that the server writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// [`VERSION`] of the server.
     pub dev: u32,
 }
 
-/// What the server is to do.
+/// An instruction to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Instruction {
@@ -62,7 +62,7 @@ pub struct Project {
     pub crds: Vec<String>,
     /// The kinds to watch, starting with those of the project.
     pub kinds: Vec<Resource>,
-    /// The number of kinds of the project.
+    /// The number of the first of `kinds` that belong to the project.
     pub own: usize,
     /// The namespaces that the operator watches; empty for all namespaces.
     pub namespaces: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Project {
     pub conversion: Value,
     /// Whether the operator serves webhooks.
     pub has_webhooks: bool,
-    /// Whether their certificates are files that the operator does not make.
+    /// Whether the certificates of the webhooks are mounted files, which the operator does not create.
     pub mounts_certificates: bool,
 }
 
@@ -107,13 +107,13 @@ pub struct Options {
     pub apply: Vec<PathBuf>,
 }
 
-/// A line of the server after the first.
+/// A line that the server writes after the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Message {
     /// Something for the developer to see.
     Event(Event),
-    /// Everything that an instruction asked for has been done; the environment of the operator.
+    /// The server has carried out an instruction; this is the environment for the operator.
     Done(Environment),
     /// The server cannot start, and ends.
     Failed {
@@ -124,12 +124,12 @@ pub enum Message {
     },
 }
 
-/// The variables with which the operator uses the server.
+/// The environment variables with which the operator connects to the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The names of variables, and their values.
+    /// The names and values of the variables to set.
     pub set: Vec<(String, String)>,
-    /// The variables that would make it use another server.
+    /// The variables to remove, because they would make the operator connect to another server.
     pub unset: Vec<String>,
 }
 
@@ -154,10 +154,10 @@ pub enum Event {
     AlreadyDeployed {
         /// Its name.
         name: String,
-        /// Whether its operator is to pause.
+        /// Whether its operator pauses during the session.
         pauses: bool,
     },
-    /// Fixtures and samples are applied when the operator serves its webhooks.
+    /// Fixtures and samples are not applied before the operator serves its webhooks.
     SamplesWait,
     /// The user's cluster calls the webhooks of the operator at this URL, or cannot call them.
     ForeignWebhooks(Option<String>),
@@ -168,7 +168,7 @@ pub enum Event {
         /// The CRDs of the objects.
         crds: Vec<String>,
     },
-    /// A file of the session can't be written, with the reason.
+    /// A file of the session cannot be written, with the reason.
     Invalid(String),
     /// A request of the operator.
     Request(Request),
@@ -179,11 +179,11 @@ pub enum Event {
         /// Its change.
         change: Change,
     },
-    /// The objects of a kind can't be watched: the kind, and the reason.
+    /// The objects of a kind cannot be watched: the kind, and the reason.
     WatchFailed(String, String),
     /// A Kubernetes event.
     Event {
-        /// What it is about, as `Deployment default/web`.
+        /// The object that it is about, as `Deployment default/web`.
         object: String,
         /// Its type, `Normal` or `Warning`.
         kind: String,
@@ -197,7 +197,7 @@ pub enum Event {
 pub struct Request {
     /// The request, as `patch memcacheds/status default/sample`.
     pub text: String,
-    /// Its verb in rules of RBAC.
+    /// Its verb in RBAC rules.
     pub verb: String,
     /// The HTTP status code of the response.
     pub code: u16,
@@ -228,6 +228,6 @@ pub enum Change {
     },
     /// The object is being deleted, and waits for these finalizers.
     Deleting(Vec<String>),
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }

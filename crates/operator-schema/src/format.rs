@@ -69,7 +69,7 @@ const FORMATS: [(&str, Check); 26] = [
 
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
-/// Whether the API server accepts the name of an object of most kinds.
+/// Whether a text is a DNS-1123 subdomain, as the names of objects of most kinds are.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(|part| matches(NAME, part))
 }

@@ -73,7 +73,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, violations: &mut Vec
     };
     duplicates(items, path, violations, |item| {
         let keys = keys(item);
-        // A single key is compared by itself, in which 1 and 1.0 differ; within an object they do not.
+        // A single key is compared by itself, so 1 and 1.0 differ. Several keys are compared as an object, in which they do not differ.
         let identity = match keys.values().next() {
             Some(key) if schema.list_map_keys.len() == 1 => identity(key),
             _ => String::new(),
@@ -83,7 +83,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, violations: &mut Vec
     });
 }
 
-/// Reports the second of each group of equal items. An item has an identity and a text to show.
+/// Reports the second of the items with the same identity. `identified` returns the identity of an item, and its text in the message.
 fn duplicates(
     items: &[Value],
     path: &str,

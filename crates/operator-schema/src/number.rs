@@ -1,7 +1,7 @@
 //! Checks the bounds, multiples and format ranges of numbers.
 //!
-//! The API server stores bounds as floats, and compares whole numbers with their whole part. Since Kubernetes 1.36, it checks that values
-//! fit the format, and rejects every value of a field whose bound does not fit it (for example an int64 with `maximum:
+//! The API server stores bounds as floats, and compares integers with the integer part of a bound. Since Kubernetes 1.36, it checks that
+//! values fit the format, and rejects every value of a field whose bound does not fit it (for example an int64 with `maximum:
 //! 9223372036854775807`, which rounds up).
 
 use crate::go::Num;
@@ -44,7 +44,7 @@ pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Ve
     }
 }
 
-/// The bounds with which the API server rejects every number.
+/// The keywords of the bounds with which the API server rejects every number.
 pub(crate) fn unusable(schema: &Schema) -> impl Iterator<Item = &'static str> {
     let range = Range::of(schema);
     let bounds = [
@@ -65,13 +65,14 @@ pub(crate) fn is_whole(number: f64) -> bool {
     if !(-LARGEST..=LARGEST).contains(&number) {
         return false;
     }
-    // The server converts to unsigned first, where a negative fraction wraps to a large number and is not near.
+    // The server converts to `uint64` first. A negative number wraps to a large one there, so only positive numbers have a tolerance.
     let rounded = number.trunc();
     number == rounded
         || (number > 0.0 && rounded != 0.0 && (number - rounded) / (number + rounded) < 1e-9)
 }
 
-/// Converts a value and a bound for the comparison: to whole numbers if the bound is one of the schema's type, otherwise to floats.
+/// Converts a value and a bound for the comparison: to integers if the value is one and the bound is `native`, which means within the range
+/// of the schema; otherwise to floats.
 fn comparable(value: Num, bound: f64, native: bool) -> (Num, Num) {
     match value {
         Num::Int(_) if native => (value, Num::Int(bound as i64)),
@@ -145,6 +146,7 @@ impl Range {
         }
     }
 
+    /// The violation if a value or a bound (`what`) is outside of the range.
     fn excludes(&self, what: &str, number: Num, path: &str) -> Option<Violation> {
         let integer = match number {
             Num::Int(int) => Some(int),

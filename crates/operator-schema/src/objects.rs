@@ -25,9 +25,9 @@ use serde_json::Value;
 
 /// An endless series of valid objects, which first covers what can be covered of the schema and then continues at random.
 ///
-/// Each object has no [`violations`](crate::violations) after defaulting, and [`prune`] drops nothing of it. The first one is that of
-/// [`sample`](crate::sample); as there, `apiVersion`, `kind` and `metadata` of the root are left to the caller. The series is empty if no
-/// valid object was found.
+/// Each object has no [`violations`](crate::violations) after defaulting, and [`prune`] drops nothing of it. The first object is the result
+/// of [`sample`](crate::sample). As there, `apiVersion`, `kind` and `metadata` of the root are left to the caller. The series is empty if
+/// no valid object was found.
 ///
 /// ```
 /// let schema = serde_json::from_str(r#"{"type": "object", "properties": {"mode": {"type": "string", "enum": ["On", "Off"]}}}"#)?;
@@ -61,6 +61,7 @@ enum Stage {
     Random,
 }
 
+/// The goal that an object is built for alone.
 struct Focus {
     node: Id,
     goal: usize,
@@ -74,7 +75,7 @@ const MAX_UNPRODUCTIVE: usize = 3;
 /// The budget of an object; one that costs more is abandoned.
 const BUDGET: usize = 200_000;
 
-/// After so many abandoned objects, the series returns only the sample.
+/// After this number of abandoned objects, the series returns only the sample.
 const MAX_ABANDONED: usize = 4;
 
 impl<'s> Objects<'s> {
@@ -181,6 +182,7 @@ impl<'s> Objects<'s> {
         is_valid.then(|| named(schema, object))
     }
 
+    /// An object without a goal of its own, or else the sample.
     fn random(&mut self) -> Option<Value> {
         const TRIES: usize = 4;
         let object = (0..TRIES)

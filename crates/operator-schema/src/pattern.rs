@@ -37,9 +37,9 @@ pub(crate) enum PatternError {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// The fewest bytes of a text that matches.
+    /// The minimum length of a text that matches, in bytes.
     shortest: usize,
-    /// Texts that were tried with a long pattern: a match takes the product of both lengths.
+    /// The results for a long pattern. They are cached, because the time of a match grows with the product of both lengths.
     tried: Mutex<HashMap<String, bool>>,
     is_long: bool,
 }
@@ -61,7 +61,7 @@ impl Pattern {
         is_match
     }
 
-    /// Takes note of a text that matches because it was made from the pattern.
+    /// Records that a text matches, because it was generated from the pattern.
     pub(crate) fn matched_by(&self, text: &str) {
         if self.is_long {
             self.remember(text, true);
@@ -78,7 +78,7 @@ impl Pattern {
     }
 }
 
-/// Compiles a pattern; the result is cached, because few patterns are used repeatedly.
+/// Compiles a pattern. The result is cached, because the same few patterns are used again and again.
 ///
 /// The `Regex` is shared, because a clone begins with an empty match cache, which costs more than most matches.
 pub(crate) fn compiled(pattern: &str) -> Result<Arc<Pattern>, PatternError> {
@@ -107,7 +107,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     /// The length of a long pattern.
     const LONG: usize = 256;
-    // the last line says why; those before it repeat the pattern
+    // the last line has the reason; those before it repeat the pattern
     let refused = |error: regex::Error| {
         let message = error.to_string();
         let why = message.lines().last().unwrap_or_default();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Drops the fields of the object `value` that its schema does not specify. Returns their paths, sorted.
 ///
-/// `schema` is the root of a version: `apiVersion`, `kind` and `metadata` are not changed, as in embedded resources.
+/// `schema` is the root of a version: `apiVersion`, `kind` and `metadata` of the root, and of embedded resources, are not changed.
 /// `x-kubernetes-preserve-unknown-fields` keeps the unknown fields of its own level; specified fields below are pruned again. The API
 /// server rejects a request with `fieldValidation: Strict` with `unknown field "PATH"` for each path.
 ///
@@ -53,6 +53,7 @@ struct Pruning {
 }
 
 impl Pruning {
+    /// Prunes a value by its schema. A `resource` keeps its `apiVersion`, `kind` and `metadata`.
     fn known(&mut self, schema: &Schema, value: &mut Value, resource: bool) {
         if schema.preserve_unknown_fields == Some(true) {
             return self.preserved(schema, value, resource);
@@ -64,7 +65,7 @@ impl Pruning {
                 }
                 let keep = self.specified(schema, key, value);
                 if !keep {
-                    self.drop(key);
+                    self.record(key);
                 }
                 keep
             }),
@@ -128,7 +129,7 @@ impl Pruning {
                 Value::Object(map) => {
                     self.path = path;
                     for (key, _) in std::mem::take(map) {
-                        self.drop(&key);
+                        self.record(&key);
                     }
                 }
                 Value::Array(items) => open.extend(
@@ -142,6 +143,7 @@ impl Pruning {
         }
     }
 
+    /// Calls `act` for each item, with its index in the path.
     fn each(&mut self, items: &mut [Value], mut act: impl FnMut(&mut Self, &mut Value)) {
         let length = self.path.len();
         for (index, item) in items.iter_mut().enumerate() {
@@ -158,7 +160,8 @@ impl Pruning {
         self.path.push_str(key);
     }
 
-    fn drop(&mut self, key: &str) {
+    /// Records that a field was dropped.
+    fn record(&mut self, key: &str) {
         let length = self.path.len();
         self.push(key);
         self.dropped.push(self.path.clone());

@@ -66,7 +66,7 @@ impl Schema {
     }
 
     /// The reasons why the API server would reject the update of `old` to `new`: [`update_violations`], and the rules, with `old` as
-    /// `oldSelf`. Violations by unchanged values are accepted, also of rules that do not use `oldSelf`.
+    /// `oldSelf`. A violation by an unchanged value is accepted, unless its rule uses `oldSelf`.
     pub fn validate_update(&self, old: &Value, new: &Value) -> Judgement {
         with_rules(self, update_violations(self, old, new), new, Some(old))
     }
@@ -78,12 +78,14 @@ impl Schema {
     }
 }
 
+/// Adds the violations of rules to those of the schema, as far as these allow it.
 fn with_rules(
     schema: &Schema,
     mut violations: Vec<Violation>,
     new: &Value,
     old: Option<&Value>,
 ) -> Judgement {
+    // the API server evaluates no rules of an object with such a violation
     let blocks = |reason| {
         matches!(
             reason,
@@ -95,7 +97,7 @@ fn with_rules(
         )
     };
     if has_rules(schema) && violations.iter().any(|it| blocks(it.reason)) {
-        violations.push(Violation::new(Reason::Invalid, "", "null", NOT_ASKED));
+        violations.push(Violation::new(Reason::Invalid, "", "null", SKIPPED));
         return Judgement {
             violations,
             unsupported: Vec::new(),
@@ -106,7 +108,7 @@ fn with_rules(
     judgement
 }
 
-const NOT_ASKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+const SKIPPED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 /// Evaluates the CEL rules of a schema for a new object, or with `old` for an update.
 ///
@@ -118,6 +120,7 @@ pub fn rule_violations(schema: &Schema, object: &Value, old: Option<&Value>) -> 
     evaluate_rules(schema, object, old, true)
 }
 
+/// Evaluates the rules of a schema; those of a root see `apiVersion`, `kind` and `metadata`.
 fn evaluate_rules(
     schema: &Schema,
     object: &Value,
@@ -139,7 +142,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// `pointer` is the JSON pointer of the schema.
+    /// Evaluates the rules of the schema, which is at `pointer`, and of the schemas below it.
     fn at(&mut self, schema: &Schema, pointer: &str, value: &Value, old: Old<'_>, is_root: bool) {
         if !has_rules(schema) {
             return;

@@ -1,8 +1,8 @@
 //! Finds a small valid value for a schema.
 //!
 //! The value is built from the required fields and one branch of each union. Each part is checked when it is complete; if it is invalid,
-//! the next branch, the next candidate or another optional field is tried, within a budget. If rules still refuse the whole, `rules::solve`
-//! edits it. The same schema gives the same sample.
+//! the next branch, the next candidate or another optional field is tried, within a budget. If rules still reject the whole value,
+//! `rules::solve` edits it. The same schema gives the same sample.
 
 pub(crate) mod scalar;
 pub(crate) mod text;
@@ -39,7 +39,7 @@ pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     prune(schema, &mut closest);
     let mut defaulted = closest.clone();
     apply_defaults(schema, &mut defaulted);
-    let violations = against(schema, &defaulted);
+    let violations = all_violations(schema, &defaulted);
     if violations.is_empty() {
         return Ok(named(schema, closest));
     }
@@ -57,8 +57,8 @@ pub(crate) fn named(schema: &Schema, mut object: Value) -> Value {
     object
 }
 
-/// The violations of a value.
-fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
+/// The violations of a value by the schema, or else by its rules.
+fn all_violations(schema: &Schema, value: &Value) -> Vec<Violation> {
     let mut violations = violations(schema, value);
     if violations.is_empty() && !rules::permits(schema, value) {
         violations = rules::broken(schema, value);
@@ -66,7 +66,7 @@ fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
     violations
 }
 
-/// The most values that are built, including invalid ones.
+/// The maximum number of values that are built, including invalid ones.
 const BUDGET: usize = 5_000;
 
 /// How many optional fields are tried one by one if the required fields are not sufficient.
@@ -85,7 +85,7 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     (solved.filter(|it| accepts(facets, it)), BUDGET)
 }
 
-/// A small value of a schema, the `nth` of those that differ; the best attempt if no valid one is found.
+/// A small value of a schema: the `nth` of its different values; the best attempt if no valid one is found.
 #[cfg(feature = "cel")]
 pub(crate) fn nth(schema: &Schema, name: &str, nth: usize) -> Value {
     let context = ValueContext {
@@ -163,8 +163,8 @@ impl Sampler {
         None
     }
 
-    /// Builds the value with the required fields; if that is invalid, with all fields that a branch mentions; then with another optional
-    /// field.
+    /// Builds the value with the required fields; if that is invalid, with all fields that a branch mentions; then with one optional field,
+    /// those that rules mention first; then with two of the fields that rules mention, and with all of them.
     fn complete<'a>(
         &mut self,
         checked: &[&'a Schema],
@@ -212,7 +212,7 @@ impl Sampler {
         None
     }
 
-    /// `None` if the budget is used up.
+    /// Builds a value, which may be invalid; `None` if the budget is used up.
     fn make<'a>(
         &mut self,
         checked: &[&'a Schema],

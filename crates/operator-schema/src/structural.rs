@@ -289,7 +289,7 @@ impl Problems {
             }
             Level::Item | Level::Field => schema,
         };
-        let unless = |unchecked| {
+        let effect = |unchecked| {
             if unchecked {
                 Effect::Contradiction
             } else {
@@ -298,13 +298,13 @@ impl Problems {
         };
         if let Some(unknown) = prune::prune_part(schema, &mut default.clone()).first() {
             let message = format!("must not have unknown fields, such as {unknown}");
-            self.push("default", message, unless(context.in_additional));
+            self.push("default", message, effect(context.in_additional));
         }
         for violation in violations(schema, default) {
             // The server does not look for duplicates in defaults.
             let unchecked = context.in_additional || violation.reason == Reason::Duplicate;
             let message = format!("is not valid: {violation}");
-            self.push("default", message, unless(unchecked));
+            self.push("default", message, effect(unchecked));
         }
     }
 }

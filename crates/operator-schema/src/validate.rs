@@ -32,6 +32,7 @@ pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting>
 pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
+    // if the old object has duplicates in its lists, those of the new one are accepted
     let mut duplicates = Vec::new();
     list::check(schema, old, &mut String::new(), &mut duplicates);
     checked(
@@ -50,6 +51,7 @@ pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
     update_violations(schema, old, new)
         .into_iter()
         .filter(|it| it.path.trim_start_matches('.').starts_with("status"))
+        // the messages, but not the paths, start at the status
         .map(|violation| Violation {
             detail: violation
                 .detail
@@ -60,6 +62,7 @@ pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
         .collect()
 }
 
+/// All violations, each once. Duplicates in lists are only reported `with_lists`.
 fn checked(schema: &Schema, value: &Value, old: Old<'_>, with_lists: bool) -> Vec<Violation> {
     let mut violations = Validator::default().check(schema, value, old).violations;
     embedded::check(schema, value, &mut String::new(), &mut violations);
@@ -80,6 +83,7 @@ pub(crate) fn is_valid(schema: &Schema, value: &Value) -> bool {
 #[derive(Default)]
 struct Verdict {
     violations: Vec<Violation>,
+    /// The number of matches, as the API server's validator counts them.
     matches: usize,
 }
 

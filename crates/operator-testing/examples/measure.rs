@@ -22,7 +22,7 @@ async fn main() -> Result<()> {
         .nth(1)
         .and_then(|count| count.parse().ok())
         .ok_or("usage: measure OBJECTS")?;
-    let server = started().await?;
+    let server = start().await?;
     server.install(DEFINITION).await?;
     let before = if server.is_real() { 0.0 } else { resident()? };
     let widgets = widgets(server.client());
@@ -58,13 +58,13 @@ async fn main() -> Result<()> {
     println!("read-list {:.1} ms", milliseconds(times));
     println!(
         "watch {:.2} ms",
-        milliseconds(delivered(&widgets, count).await?)
+        milliseconds(delivery_times(&widgets, count).await?)
     );
     Ok(())
 }
 
-/// The server; of one in memory, how long it takes to start, and to be served.
-async fn started() -> Result<Server> {
+/// Starts the server. For one in memory, prints how long it takes to start, and to be served.
+async fn start() -> Result<Server> {
     let (mut starts, mut serves) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let began = Instant::now();
@@ -85,8 +85,8 @@ async fn started() -> Result<Server> {
     Ok(server)
 }
 
-/// How long after the answer to a creation a watch of all has it.
-async fn delivered(widgets: &Api<DynamicObject>, count: usize) -> Result<Vec<Duration>> {
+/// How long after the request to create an object a watch of all objects reports it.
+async fn delivery_times(widgets: &Api<DynamicObject>, count: usize) -> Result<Vec<Duration>> {
     let version = widgets
         .list(&ListParams::default().limit(1))
         .await?

@@ -1,8 +1,8 @@
 //! Writes `data/builtin.json`, the kinds and types of a real API server, from its discovery and its `/openapi/v3`, and
 //! `data/columns.json`, the columns of its tables.
 //!
-//! `cargo run -p operator-testing --example record -- data` against the current context of `KUBECONFIG`. Descriptions of types and whatever
-//! else the server in memory does not look at are left out; the results have one kind or type a line, in a stable order.
+//! `cargo run -p operator-testing --example record -- data` against the current context of `KUBECONFIG`. Descriptions of types and
+//! everything else that the server in memory does not use are left out; the results have one kind or type per line, in a stable order.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -64,7 +64,7 @@ async fn fetch_as(client: &Client, path: &str, media: &str) -> Result<Value> {
     Ok(client.request(request.body(Vec::new())?).await?)
 }
 
-/// The kinds whose rows `src/transport/table/` of operator-apiserver knows to print.
+/// The kinds for whose rows `src/kinds/cells/` of operator-apiserver has the cells.
 const PRINTED: &[(&str, &[&str])] = &[
     (
         "api/v1",
@@ -191,11 +191,13 @@ fn recorded_kinds(
     kinds
 }
 
-/// What a schema says about shape: types, references, defaults, lists' and maps' kinds, and the keys of strategic merges.
+/// The parts of a schema that the server uses: types, references, defaults, the types of lists and maps, and the keys of strategic merge
+/// patches.
 fn slim(schema: &Value) -> Value {
     let Some(schema) = schema.as_object() else {
         return schema.clone();
     };
+    // a reference with a default or a description is the only item of `allOf`
     if let Some([part]) = schema
         .get("allOf")
         .and_then(Value::as_array)
@@ -224,7 +226,7 @@ fn slim(schema: &Value) -> Value {
             | "x-kubernetes-map-type"
             | "x-kubernetes-patch-merge-key"
             | "x-kubernetes-patch-strategy" => value.clone(),
-            // That of Go's zero value says that the field is always there.
+            // a default that is Go's zero value means that the field is always written
             "default" => value.clone(),
             "format" if ["int-or-string", "int64", "byte"].contains(&text(value).as_str()) => {
                 value.clone()

@@ -1,7 +1,7 @@
 //! Serves the API server in memory on the loopback interface, for `kubectl` and for operators' binaries.
 //!
 //! `cargo run -p operator-testing --features http --example serve -- KUBECONFIG`, then `kubectl --kubeconfig KUBECONFIG get namespaces`.
-//! With the feature `workloads` and `--workloads` after the file, Deployments and the like make pods, which become ready. With
+//! With the feature `workloads` and `--workloads` after the file, Deployments and other workloads create pods, which become ready. With
 //! `--webhooks HOST=ADDRESS`, the webhooks of a Service, such as `NAME.NAMESPACE.svc`, are called at an address. Ctrl-C ends it.
 
 use operator_testing::ApiServer;

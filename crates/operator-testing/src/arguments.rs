@@ -10,10 +10,10 @@ use std::{
 };
 
 /// How long a program may take to print its help.
-const LONGEST: Duration = Duration::from_secs(60);
+const HELP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Checks that a program accepts arguments. It gets them before `--help`, so that it ends, and no cluster, so that it changes nothing if it
-/// starts to work instead.
+/// Checks that a program accepts arguments. They are followed by `--help`, so that the program ends. It finds no cluster, so that it
+/// changes nothing if it starts to work instead.
 ///
 /// # Panics
 ///
@@ -23,7 +23,7 @@ pub fn assert_accepts_arguments(program: impl AsRef<OsStr>, arguments: &[&str]) 
     let program = program.as_ref();
     let mut command = Command::new(program);
     without_cluster(command.args(arguments).arg("--help"));
-    let ended = run(&mut command, LONGEST);
+    let ended = run(&mut command, HELP_TIMEOUT);
     let (is_success, error) =
         ended.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     assert!(
@@ -32,14 +32,14 @@ pub fn assert_accepts_arguments(program: impl AsRef<OsStr>, arguments: &[&str]) 
     );
 }
 
-/// Lets a program find neither a kubeconfig nor the cluster of its pod. Without the variable, it would look into the user's home.
+/// Hides the kubeconfig and the in-cluster configuration from a program. Without `KUBECONFIG`, it would read the one in the user's home.
 fn without_cluster(command: &mut Command) {
     command.env("KUBECONFIG", "/dev/null/none");
     command.env_remove("KUBERNETES_SERVICE_HOST");
 }
 
 /// Whether a program succeeds, and its standard error. It is killed if it does not end in time.
-fn run(command: &mut Command, longest: Duration) -> Result<(bool, String), String> {
+fn run(command: &mut Command, timeout: Duration) -> Result<(bool, String), String> {
     let text = |error: std::io::Error| error.to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(text)?;
@@ -47,16 +47,16 @@ fn run(command: &mut Command, longest: Duration) -> Result<(bool, String), Strin
     let (sender, receiver) = mpsc::channel();
     spawn(move || {
         let mut bytes = vec![];
-        // what came before an error is shown, too
+        // after an error, what was read before it is still shown
         let _incomplete = pipe.read_to_end(&mut bytes);
         sender.send(String::from_utf8_lossy(&bytes).into_owned())
     });
-    // a process that the program has started may keep the pipe open
+    // a process that the program has started may keep the pipe open, so do not wait for its end
     let written = || {
         let text = receiver.recv_timeout(Duration::from_secs(1));
         text.unwrap_or_default()
     };
-    let end = Instant::now() + longest;
+    let end = Instant::now() + timeout;
     loop {
         if let Some(status) = child.try_wait().map_err(text)? {
             return Ok((status.success(), written()));
@@ -66,7 +66,7 @@ fn run(command: &mut Command, longest: Duration) -> Result<(bool, String), Strin
             child.wait().map_err(text)?;
             return Err(format!(
                 "with `--help`, it still runs after {} s: {}",
-                longest.as_secs(),
+                timeout.as_secs(),
                 written()
             ));
         }
@@ -90,14 +90,15 @@ mod tests {
             error.unwrap_err(),
             "with `--help`, it still runs after 2 s: working\n"
         );
-        // it ended before it would have by itself
+        // it ended before `sleep` would have
         assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
     fn a_program_that_writes_more_than_a_pipe_holds_ends() {
         let script = "head -c 1000000 /dev/zero >&2; exit 1";
-        let (is_success, error) = run(Command::new("sh").args(["-c", script]), LONGEST).unwrap();
+        let (is_success, error) =
+            run(Command::new("sh").args(["-c", script]), HELP_TIMEOUT).unwrap();
         assert_eq!((is_success, error.len()), (false, 1_000_000));
     }
 
@@ -106,7 +107,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo \"$KUBECONFIG$KUBERNETES_SERVICE_HOST\" >&2"]);
         without_cluster(command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1"));
-        let (_, variables) = run(&mut command, LONGEST).unwrap();
+        let (_, variables) = run(&mut command, HELP_TIMEOUT).unwrap();
         // a path that no file can have
         assert_eq!(variables, "/dev/null/none\n");
     }

@@ -1,4 +1,4 @@
-//! A private API server, started from its binaries.
+//! A control plane for one process: etcd, kube-apiserver and kube-controller-manager, started from their binaries.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use serde_json::json;
 use crate::{Error, Result};
 
 /// The running processes, in the order of their start, and their files. Dropping it terminates them.
-pub(crate) struct Own {
+pub(crate) struct ControlPlane {
     children: Vec<Child>,
     folder: PathBuf,
 }
 
-/// How often the programs are started, if a port is taken.
+/// How many times the programs are started, if a port is already in use.
 const ATTEMPTS: usize = 3;
 
-/// What the programs log about such a port.
-const TAKEN: &str = "address already in use";
+/// What the programs log if their port is in use.
+const PORT_IN_USE: &str = "address already in use";
 
-impl Own {
+impl ControlPlane {
     /// Starts the binaries in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
     pub async fn start_from_environment(plugins: &str) -> Result<(Self, Config)> {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").ok_or(Error::NoAssets)?;
@@ -35,16 +35,18 @@ impl Own {
         }
         let mut attempts = 1;
         loop {
-            let mut own = Own {
+            let mut control_plane = ControlPlane {
                 children: Vec::new(),
                 folder: fresh_folder()?,
             };
-            match own.start(&assets, plugins).await {
-                // Meanwhile, another process has taken a port that was free.
-                Err(Error::Program { log, .. }) if attempts < ATTEMPTS && log.contains(TAKEN) => {
+            match control_plane.start(&assets, plugins).await {
+                // Another process has taken a port since `free_port` returned it.
+                Err(Error::Program { log, .. })
+                    if attempts < ATTEMPTS && log.contains(PORT_IN_USE) =>
+                {
                     attempts += 1;
                 }
-                started => return Ok((own, started?)),
+                started => return Ok((control_plane, started?)),
             }
         }
     }
@@ -122,13 +124,14 @@ impl Own {
                 ("controllers", &controllers),
             ],
         )?;
+        // the controller manager creates it, so its controllers work
         let account = "/api/v1/namespaces/default/serviceaccounts/default";
         self.await_answer(&client, account, "kube-controller-manager")
             .await?;
         Ok(config)
     }
 
-    /// Starts a program behind a shell that terminates it when this process has ended, even if it was killed.
+    /// Starts a program behind a shell that terminates it when this process has ended, even if this process was killed.
     fn spawn(&mut self, assets: &Path, name: &'static str, flags: &[(&str, &str)]) -> Result<()> {
         const WATCHDOG: &str = r#""$@" & child=$!; read -r _; kill -9 "$child"; wait "$child""#;
         let log = self.folder.join(format!("{name}.log"));
@@ -155,6 +158,7 @@ impl Own {
         Ok(())
     }
 
+    /// Waits up to a minute until the API server has this path. The error has the end of the log of `program`.
     async fn await_answer(
         &mut self,
         client: &Client,
@@ -180,10 +184,10 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for ControlPlane {
     fn drop(&mut self) {
         for child in self.children.iter_mut().rev() {
-            // The shell ends its program when its input closes; failing that, there is nothing left to do.
+            // The shell kills its program when its standard input closes.
             drop(child.stdin.take());
             let _ended = child.wait();
         }
@@ -240,7 +244,7 @@ fn fresh_folder() -> Result<PathBuf> {
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path =
         std::env::temp_dir().join(format!("operator-testing-{}-{count}", std::process::id()));
-    // Files of an earlier process with the same id.
+    // An earlier process may have had the same id.
     let _removed = std::fs::remove_dir_all(&path);
     match std::fs::create_dir_all(&path) {
         Ok(()) => Ok(path),

@@ -23,7 +23,7 @@ pub(crate) struct Declared {
     verbs: Vec<String>,
 }
 
-/// A table of `operator.toml`, by the name that the user knows.
+/// A table of `operator.toml`, with the name by which it is shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Table {
@@ -48,7 +48,7 @@ impl Declared {
         permission.is_on(&self.group, &self.resource)
     }
 
-    /// Whether it is a kind of children with an update strategy that is not `apply`.
+    /// Whether it is an `owns` entry of children that are not written with server-side apply, which needs `patch`.
     pub fn is_not_applied(&self) -> bool {
         self.key == "owns" && !self.verbs.iter().any(|verb| verb == "patch")
     }
@@ -56,16 +56,16 @@ impl Declared {
 
 /// The edits of `operator.toml` that remove unused permissions, each as a line.
 pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec<String> {
-    let of_resource = |it: &&Declared| unused.iter().any(|right| it.is_about(right));
+    let of_resource = |it: &&Declared| unused.iter().any(|permission| it.is_about(permission));
     let mut edits = vec![];
     for entry in declared.iter().filter(of_resource) {
-        let is_unseen = |verb: &str| {
+        let is_unused = |verb: &str| {
             unused
                 .iter()
-                .any(|right| entry.is_about(right) && right.verb() == verb)
+                .any(|permission| entry.is_about(permission) && permission.verb() == verb)
         };
         let (unneeded, needed): (Vec<&String>, Vec<&String>) =
-            entry.verbs.iter().partition(|verb| is_unseen(verb));
+            entry.verbs.iter().partition(|verb| is_unused(verb));
         let Declared {
             table, key, entry, ..
         } = entry;

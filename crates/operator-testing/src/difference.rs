@@ -7,8 +7,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use operator_schema::pointer;
 use serde_json::{Value, json};
 
-/// Returns a line for each difference between `crd` and the CustomResourceDefinition `definition` in this version: in names, scope, subresources,
-/// printer columns, selectable fields or the schema.
+/// Returns a line for each difference between `crd` and the CustomResourceDefinition `definition` in this version: in names, group, scope,
+/// `served`, `storage`, deprecation, subresources, printer columns, selectable fields or the schema.
 ///
 /// # Panics
 ///
@@ -35,7 +35,7 @@ pub fn crd_differences(definition: &Value, crd: &Value, version: &str) -> Vec<St
         "additionalPrinterColumns",
         "selectableFields",
     ] {
-        let (theirs, ours) = (without_nothing(&theirs[part]), without_nothing(&ours[part]));
+        let (theirs, ours) = (without_empty(&theirs[part]), without_empty(&ours[part]));
         differences(&format!("/{part}"), &theirs, &ours, &mut lines);
     }
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
@@ -67,17 +67,17 @@ fn names(definition: &Value) -> Value {
         "plural": names["plural"],
         "singular": or(&names["singular"], kind.to_lowercase()),
         "listKind": or(&names["listKind"], format!("{kind}List")),
-        "shortNames": without_nothing(&names["shortNames"]),
-        "categories": without_nothing(&names["categories"]),
+        "shortNames": without_empty(&names["shortNames"]),
+        "categories": without_empty(&names["categories"]),
     })
 }
 
 /// Removes `false` and empty values that the API server treats as absent; a subresource `status: {}` is kept.
-fn without_nothing(value: &Value) -> Value {
+fn without_empty(value: &Value) -> Value {
     match value {
         Value::Bool(false) => Value::Null,
         Value::Array(items) if items.is_empty() => Value::Null,
-        Value::Array(items) => items.iter().map(without_nothing).collect(),
+        Value::Array(items) => items.iter().map(without_empty).collect(),
         Value::Object(fields) => {
             let kept =
                 |(_, value): &(&String, &Value)| !value.is_null() && **value != 0 && **value != "";
@@ -151,6 +151,7 @@ fn drop_empty(schema: &mut Value) {
     }
 }
 
+/// Removes the root's title, and `apiVersion`, `kind` and `metadata` if they have no restrictions.
 fn without_envelope(mut schema: Value) -> Value {
     let Some(root) = schema.as_object_mut() else {
         return schema;

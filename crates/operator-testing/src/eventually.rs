@@ -164,7 +164,7 @@ impl Server {
 /// The last rejected requests, each once.
 fn refused(requests: &[Request]) -> Vec<String> {
     let is_refused = |request: &&Request| request.code >= 400;
-    // failed requests of the test itself, which polls, are omitted
+    // the test itself polls, so its failed requests are shown only if there are no others
     let by_others = |request: &&Request| is_refused(request) && !request.user.is_empty();
     let has_others = requests.iter().any(|request| by_others(&request));
     let mut distinct: Vec<(&Request, usize)> = Vec::new();

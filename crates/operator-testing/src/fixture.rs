@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::install::documents;
 use crate::kustomization::read;
-use crate::project::schema_faults;
+use crate::project::schema_problems;
 use crate::{Error, Result, Server, sample};
 
 /// Reads the object in a YAML file, for example a sample of `manifests/samples/`.
@@ -60,7 +60,7 @@ impl Server {
     ) -> Result<()> {
         let mut objects = objects(folder.as_ref())?;
         for (_, object) in &mut objects {
-            // that of a cluster-scoped object is taken off again
+            // `path_of` removes the namespace of a cluster-scoped object again
             if object["metadata"]["namespace"].is_null() && object["metadata"].is_object() {
                 object["metadata"]["namespace"] = namespace.into();
             }
@@ -148,5 +148,5 @@ fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
     };
     let schema = Schema::deserialize(&version_entry["schema"]["openAPIV3Schema"]);
     let schema = schema.map_err(|error| format!("its schema: {error}"))?;
-    Ok(schema_faults(&schema, object))
+    Ok(schema_problems(&schema, object))
 }

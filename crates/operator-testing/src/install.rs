@@ -24,7 +24,7 @@ impl Server {
     /// Applies the objects of a YAML file, like [`install`](Self::install).
     ///
     /// # Errors
-    /// If the file cannot be read, and those of [`install`](Self::install), with the path of the file.
+    /// If the file cannot be read; and the errors of [`install`](Self::install), with the path of the file.
     pub async fn install_file(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let objects = documents(&read(path)?).map_err(|error| error.in_file(path))?;
@@ -33,8 +33,8 @@ impl Server {
     }
 
     /// Applies the files and kustomizations that a kustomization lists under `resources`, with its inline JSON `patches`, in the namespace
-    /// that its key `namespace` sets.
-    /// The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
+    /// that its key `namespace` sets. The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests.
+    /// Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
         let objects = kustomization(path)?.into_iter().map(|(_, object)| object);
         self.apply_all(objects.collect()).await
@@ -150,6 +150,7 @@ impl Server {
         Ok(())
     }
 
+    /// Waits up to 15 seconds until a CRD is established and discovery lists its resource.
     async fn await_established(&self, path: &str, definition: &Value) -> Result<()> {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let version = definition["spec"]["versions"]

@@ -16,7 +16,7 @@ pub(crate) fn kustomization(path: impl AsRef<Path>) -> Result<Vec<(PathBuf, Valu
 }
 
 fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Result<()> {
-    const PASSED_OVER: [&str; 6] = [
+    const IGNORED: [&str; 6] = [
         "apiVersion",
         "kind",
         "metadata",
@@ -55,7 +55,7 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
                 }
             }
             "namespace" | "patches" => {}
-            key if PASSED_OVER.contains(&key) => {}
+            key if IGNORED.contains(&key) => {}
             key => {
                 return Err(Error::Kustomization {
                     path,

@@ -27,7 +27,7 @@
 //!   Namespaces, Nodes, volumes and their claims, PriorityClasses, NetworkPolicies and role bindings. The most common validation rules are
 //!   implemented for workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. The server
 //!   does not check that Services have different addresses.
-//! - Pod Security admits Pods, without exemptions, and their ServiceAccount, PriorityClass and RuntimeClass must exist, as on a real
+//! - Pod Security admission checks Pods, without exemptions; their ServiceAccount, PriorityClass and RuntimeClass must exist, as on a real
 //!   server. The token of the account is not mounted into a Pod. A TokenRequest returns a token with the real claims, which a TokenReview
 //!   knows, but which does not authenticate requests.
 //! - PodDisruptionBudgets limit evictions; their status is updated with the feature `workloads`, otherwise only by clients.
@@ -44,7 +44,7 @@
 //! - The server keeps the last 20,000 changes, up to 64 MiB; a watch from an older resource version gets `410`.
 //! - OpenAPI documents have no descriptions for built-in kinds, and only the parameters that clients use; `/openapi/v2` is empty.
 //! - Responses are JSON. Request bodies may be protobuf, for the kinds of Go's `client-go`.
-//! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens are answered with `501`.
+//! - `exec`, `log`, `binding`, `ephemeralcontainers` and SelfSubjectRulesReviews are answered with `501`.
 
 #![warn(missing_docs)]
 
@@ -76,8 +76,8 @@ mod served;
 mod server;
 mod trial;
 mod watchdog;
-mod webhook_calls;
 mod webhook_fault;
+mod webhook_registration;
 
 pub use arguments::assert_accepts_arguments;
 pub use conversion::ConversionProof;
@@ -95,9 +95,9 @@ pub use provider::ProviderFaults;
 pub use request_log::Request;
 pub use server::Server;
 pub use trial::{Start, StartWithProvider, Trial};
-pub use webhook_calls::WebhookCalls;
+pub use webhook_registration::WebhookRegistration;
 
-/// Locks a value, also after its holder has panicked.
+/// Locks a mutex, even if a thread has panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -28,13 +28,13 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    /// Whether a request that the server has executed needed this permission.
+    /// Whether a request has used this permission. A forbidden request has not.
     fn is_used_by(&self, request: &Request) -> bool {
         let resource = match request.subresource.as_str() {
             "" => request.resource.clone(),
             subresource => format!("{}/{subresource}", request.resource),
         };
-        // an apply that makes its object is a creation, too
+        // server-side apply also needs `create` if it creates the object
         let creates = self.verb == "create" && request.verb == "patch" && request.code == 201;
         (self.verb == request.verb || creates)
             && self.group == request.group
@@ -64,14 +64,14 @@ impl Permission {
         &self.verb
     }
 
-    /// The rule in this table of `operator.toml` that allows this permission, and those of `others` on the same resource.
-    pub fn as_toml<'a>(&self, table: &str, others: impl Iterator<Item = &'a Self>) -> String {
+    /// A rule for the table `table` of `operator.toml`, which allows all verbs that `permissions` have on the resource of this one.
+    pub fn as_toml<'a>(&self, table: &str, permissions: impl Iterator<Item = &'a Self>) -> String {
         let Self {
             group, resource, ..
         } = self;
-        let verbs: BTreeSet<&str> = others
-            .filter(|other| (&other.group, &other.resource) == (group, resource))
-            .map(|other| other.verb.as_str())
+        let verbs: BTreeSet<&str> = permissions
+            .filter(|permission| (&permission.group, &permission.resource) == (group, resource))
+            .map(|permission| permission.verb.as_str())
             .collect();
         format!(
             "[[{table}.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = {:?}",
@@ -117,7 +117,7 @@ impl UnusedPermissions {
                 .into_iter()
                 .any(|subject| is_subject(subject, user))
         });
-        let given: BTreeSet<String> = bindings
+        let bound: BTreeSet<String> = bindings
             .map(|(_, binding)| {
                 format!(
                     "{} {}",
@@ -128,21 +128,24 @@ impl UnusedPermissions {
             .collect();
         let roles = manifests
             .iter()
-            .filter(|(_, role)| given.contains(&role_name(role)));
+            .filter(|(_, role)| bound.contains(&role_name(role)));
         Self(roles.flat_map(permissions_of).collect())
     }
 
     /// Removes the permissions that requests have used.
     pub fn record(&mut self, requests: &[Request]) {
-        self.0
-            .retain(|right| !requests.iter().any(|request| right.is_used_by(request)));
+        self.0.retain(|permission| {
+            !requests
+                .iter()
+                .any(|request| permission.is_used_by(request))
+        });
     }
 
     /// Removes and returns the permissions that the user's own rules grant.
     pub fn take_allowed(&mut self, rules: &[Value]) -> BTreeSet<Permission> {
         let (allowed, unused) = std::mem::take(&mut self.0)
             .into_iter()
-            .partition(|right| rules.iter().any(|rule| right.is_granted_by(rule)));
+            .partition(|permission| rules.iter().any(|rule| permission.is_granted_by(rule)));
         self.0 = unused;
         allowed
     }

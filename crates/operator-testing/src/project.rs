@@ -23,11 +23,11 @@ use crate::fixture::sample_text;
 /// # Ok::<_, operator_testing::Error>(())
 /// ```
 pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
-    // serde_json's reader of values holds half as many copies of a large object on the stack as the reader of YAML
+    // reading a `Value` puts half as many copies of a large object on the stack as reading YAML
     let object: Value = serde_yaml::from_str(yaml)?;
     match K::deserialize(object) {
         Ok(object) => Ok(object),
-        // this error has the line
+        // this error has the line and the column
         Err(_) => Ok(serde_yaml::from_str(yaml)?),
     }
 }
@@ -111,11 +111,11 @@ pub fn assert_is_valid<K>(crd: &str, sample: &str)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
-    let faults = faults::<K>(crd, sample);
+    let problems = problems::<K>(crd, sample);
     assert!(
-        faults.is_empty(),
+        problems.is_empty(),
         "the sample is not valid:\n{}",
-        faults.join("\n")
+        problems.join("\n")
     );
 }
 
@@ -130,15 +130,15 @@ where
 {
     let path = path.as_ref();
     let sample = sample_text(path).unwrap_or_else(|error| panic!("{error}"));
-    let faults: Vec<String> = faults::<K>(crd, &sample)
+    let problems: Vec<String> = problems::<K>(crd, &sample)
         .into_iter()
-        .map(|fault| format!("{}: {fault}", path.display()))
+        .map(|problem| format!("{}: {problem}", path.display()))
         .collect();
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 /// The problems of a sample.
-fn faults<K>(crd: &str, sample: &str) -> Vec<String>
+fn problems<K>(crd: &str, sample: &str) -> Vec<String>
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
@@ -147,18 +147,18 @@ where
         Err(error) => return vec![format!("it is not valid YAML: {error}")],
     };
     let expected = [("apiVersion", K::api_version(&())), ("kind", K::kind(&()))];
-    let mut faults = vec![];
+    let mut problems = vec![];
     for (field, expected) in expected {
         if value[field] != *expected {
-            faults.push(format!("{field} is {}, not {expected:?}", value[field]));
+            problems.push(format!("{field} is {}, not {expected:?}", value[field]));
         }
     }
     let definition = definition(crd, &K::kind(&()));
     let schema = &of_version(&definition, &K::version(&()))["schema"]["openAPIV3Schema"];
     let schema = Schema::deserialize(schema).expect("the CRD has a schema");
-    faults.extend(schema_faults(&schema, &value));
-    if !faults.is_empty() {
-        return faults;
+    problems.extend(schema_problems(&schema, &value));
+    if !problems.is_empty() {
+        return problems;
     }
     match K::deserialize(&value) {
         Err(error) => vec![format!("it can't be read: {error}")],
@@ -176,7 +176,7 @@ where
 }
 
 /// The problems of an object by its schema: violations, also of rules with the feature `cel`, and fields that the API server would drop.
-pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
+pub(crate) fn schema_problems(schema: &Schema, object: &Value) -> Vec<String> {
     let mut created = object.clone();
     let unknown = operator_schema::prune(schema, &mut created).into_iter();
     operator_schema::apply_defaults(schema, &mut created);
@@ -248,7 +248,7 @@ spec:
 
     #[test]
     fn each_problem_of_a_sample_has_its_path() {
-        let of = |sample: &str| faults::<Garden>(CRD, sample);
+        let of = |sample: &str| problems::<Garden>(CRD, sample);
         let garden = |rest: &str| {
             format!("{{apiVersion: example.com/v1, kind: Garden, metadata: {{name: a}}, {rest}}}")
         };

@@ -1,4 +1,4 @@
-//! Injects faults into the calls of a provider, which manages things outside of the cluster, and keeps account of these things.
+//! Injects faults into the calls of a provider, which manages external resources, and records which of these exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -63,12 +63,12 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// The calls so far, as `create of Bucket.example.com default/a`.
+    /// The calls so far, such as `create of Bucket.example.com default/a`.
     calls: Vec<String>,
-    /// The ids of the things that exist, by their objects.
-    things: BTreeMap<String, BTreeSet<String>>,
-    /// The ids of things that existed at once for one object.
-    doubles: Option<String>,
+    /// The ids of the external resources that exist, by their objects.
+    external_resources: BTreeMap<String, BTreeSet<String>>,
+    /// The first object for which two external resources existed at once, with their ids.
+    duplicates: Option<String>,
 }
 
 impl ProviderFaults {
@@ -79,8 +79,9 @@ impl ProviderFaults {
         }))
     }
 
-    /// Makes a call, or fails it. `object` is the kind, the namespace and the name of the object; `method` is `create`, `delete` or another
-    /// one; `effect` is the call, which returns the id of the thing that it is about; `failure` creates the error of a fault.
+    /// Makes a call, with the fault that the schedule has for it. `object` is the kind, the namespace and the name of the object; `method`
+    /// is `create`, `delete` or another one; `effect` is the call, which returns the id of its external resource; `failure` creates the
+    /// error of a fault.
     pub fn around<'a, E: Send + 'a>(
         &self,
         object: String,
@@ -128,16 +129,22 @@ impl ProviderFaults {
             return;
         };
         let mut state = self.state();
-        let things = state.things.entry(object.to_owned()).or_default();
+        let ids = state
+            .external_resources
+            .entry(object.to_owned())
+            .or_default();
         match method {
-            "create" => drop(things.insert(id.to_owned())),
-            "delete" => drop(things.remove(id)),
+            "create" => drop(ids.insert(id.to_owned())),
+            "delete" => drop(ids.remove(id)),
             _ => {}
         }
-        if things.len() > 1 {
-            let ids: Vec<_> = things.iter().map(String::as_str).collect();
-            let doubles = format!("{object} has two things at once: {}", ids.join(", "));
-            state.doubles.get_or_insert(doubles);
+        if ids.len() > 1 {
+            let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+            let duplicates = format!(
+                "{object} has two external resources at once: {}",
+                ids.join(", ")
+            );
+            state.duplicates.get_or_insert(duplicates);
         }
     }
 
@@ -156,18 +163,15 @@ impl ProviderFaults {
         self.state().calls.clone()
     }
 
-    /// The things that exist, by their objects.
-    pub(crate) fn things(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let things = self.state().things.clone();
-        things
-            .into_iter()
-            .filter(|(_, ids)| !ids.is_empty())
-            .collect()
+    /// The ids of the external resources that exist, by their objects.
+    pub(crate) fn external_resources(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let all = self.state().external_resources.clone();
+        all.into_iter().filter(|(_, ids)| !ids.is_empty()).collect()
     }
 
-    /// Describes two things that existed at once for one object.
-    pub(crate) fn doubles(&self) -> Option<String> {
-        self.state().doubles.clone()
+    /// Describes two external resources that existed at once for one object.
+    pub(crate) fn duplicates(&self) -> Option<String> {
+        self.state().duplicates.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

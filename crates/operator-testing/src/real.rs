@@ -10,7 +10,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-use crate::assets::Own;
+use crate::assets::ControlPlane;
 use crate::request_log::RecordLayer;
 use crate::{Error, Result, lock};
 
@@ -19,7 +19,7 @@ pub(crate) struct Real {
     config: Config,
     namespace: String,
     /// The processes of a private server.
-    own: Option<Own>,
+    control_plane: Option<ControlPlane>,
     /// On a shared cluster: the objects that `install` created outside the namespace.
     claimed: Mutex<BTreeSet<String>>,
 }
@@ -27,15 +27,16 @@ pub(crate) struct Real {
 impl Real {
     /// Starts a private server with these additional admission plugins, separated by commas.
     pub async fn from_assets(plugins: &str) -> Result<Self> {
-        let (own, config) = Own::start_from_environment(plugins).await?;
+        let (control_plane, config) = ControlPlane::start_from_environment(plugins).await?;
         Ok(Self {
             config,
             namespace: "default".into(),
-            own: Some(own),
+            control_plane: Some(control_plane),
             claimed: Mutex::default(),
         })
     }
 
+    /// Uses the cluster of the current context, with a new namespace.
     pub async fn from_kubeconfig() -> Result<Self> {
         let unusable = |error: kube::config::KubeconfigError| Error::Kubeconfig(error.to_string());
         let kubeconfig = Kubeconfig::read().map_err(unusable)?;
@@ -60,7 +61,7 @@ impl Real {
         Ok(Self {
             config,
             namespace,
-            own: None,
+            control_plane: None,
             claimed: Mutex::default(),
         })
     }
@@ -72,7 +73,7 @@ impl Real {
     pub fn client(&self, layer: &RecordLayer, namespace: &str) -> Client {
         let mut config = self.config.clone();
         namespace.clone_into(&mut config.default_namespace);
-        // Each response is recorded, as in memory.
+        // kube must not retry by itself: each response is recorded, as in memory.
         config.default_retry = false;
         ClientBuilder::try_from(config)
             .expect("this configuration made a client before")
@@ -84,13 +85,15 @@ impl Real {
         Client::try_from(self.config.clone()).expect("this configuration made a client before")
     }
 
-    /// Registers an object that is about to be applied. Fails if the object exists and no test created it.
+    /// Registers an object that is about to be applied. Fails if the object exists and no test of this process created it.
     pub async fn claim(
         &self,
         path: &str,
         existing: impl Future<Output = Result<Option<Value>>>,
     ) -> Result<()> {
-        if self.own.is_some() || path.contains(&format!("/namespaces/{}/", self.namespace)) {
+        if self.control_plane.is_some()
+            || path.contains(&format!("/namespaces/{}/", self.namespace))
+        {
             return Ok(());
         }
         let mut claims = CLAIMS.lock().await;
@@ -108,7 +111,7 @@ impl Real {
     fn clean_up(&self) {
         let mine = std::mem::take(&mut *lock(&self.claimed));
         let (config, namespace) = (self.config.clone(), self.namespace.clone());
-        // A test's runtime may be ending; this one is our own.
+        // The runtime of the test may be shutting down, so this thread has its own.
         let worker = std::thread::spawn(move || {
             tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -126,9 +129,9 @@ impl Real {
                             unused.push(path);
                         }
                     }
-                    end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
+                    delete_object(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
                     for path in unused {
-                        end(&client, &path, true).await;
+                        delete_object(&client, &path, true).await;
                     }
                     Ok::<_, std::io::Error>(())
                 })
@@ -147,7 +150,7 @@ static CLAIMS: tokio::sync::Mutex<BTreeMap<String, usize>> =
     tokio::sync::Mutex::const_new(BTreeMap::new());
 
 /// Deletes an object; with `wait`, waits until it is deleted, because it would disturb the next test.
-async fn end(client: &Client, path: &str, wait: bool) {
+async fn delete_object(client: &Client, path: &str, wait: bool) {
     let request = |method: &str| {
         http::Request::builder()
             .method(method)
@@ -176,7 +179,7 @@ async fn end(client: &Client, path: &str, wait: bool) {
 
 impl Drop for Real {
     fn drop(&mut self) {
-        if self.own.is_none() {
+        if self.control_plane.is_none() {
             self.clean_up();
         }
     }

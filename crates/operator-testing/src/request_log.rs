@@ -12,8 +12,8 @@ use tower::{Layer, Service};
 use crate::lock;
 use operator_apiserver::target;
 
-/// The resources of events and leases, which an operator writes besides its actual work.
-pub(crate) const MESSAGES: [&str; 2] = ["events", "leases"];
+/// The resources that an operator also writes when it has nothing to reconcile.
+pub(crate) const EVENTS_AND_LEASES: [&str; 2] = ["events", "leases"];
 
 /// A recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Describes an HTTP request, for programs that put their own layer before a server. Its code is 0, because there is no response yet.
+    /// Describes an HTTP request, for programs that put their own layer in front of a server. Its code is 0, because there is no response
+    /// yet.
     pub fn of<B>(request: &http::Request<B>) -> Self {
         let header = |name: &str| {
             request
@@ -90,7 +91,7 @@ impl Request {
 
     /// Whether it is a write of something other than events and leases.
     pub(crate) fn is_work(&self) -> bool {
-        self.is_write() && !MESSAGES.contains(&self.resource.as_str())
+        self.is_write() && !EVENTS_AND_LEASES.contains(&self.resource.as_str())
     }
 
     /// Whether it has the same verb on the same resource, for any object.
@@ -199,14 +200,14 @@ where
         {
             headers.insert("impersonate-user", user);
         }
-        let mut noted = Request::of(&request);
+        let mut recorded = Request::of(&request);
         let record = self.layer.record.clone();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
-            noted.code = response.status().as_u16();
+            recorded.code = response.status().as_u16();
             if let Some(record) = record {
-                record.push(noted);
+                record.push(recorded);
             }
             Ok(response)
         })

@@ -90,7 +90,7 @@ mod tests {
     use crate::provider::ProviderFault;
     use crate::webhook_fault::WebhookFault;
 
-    fn is_read_as_it_is_printed<F: NamedFault + fmt::Debug>() {
+    fn assert_is_read_as_printed<F: NamedFault + fmt::Debug>() {
         let faults = F::ALL.iter().enumerate();
         let schedule = Schedule(
             faults
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_schedule_is_read_as_it_is_printed() {
-        is_read_as_it_is_printed::<Fault>();
-        is_read_as_it_is_printed::<ProviderFault>();
-        is_read_as_it_is_printed::<WebhookFault>();
+        assert_is_read_as_printed::<Fault>();
+        assert_is_read_as_printed::<ProviderFault>();
+        assert_is_read_as_printed::<WebhookFault>();
         let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
         assert_eq!(schedule.to_string(), "3:504 17:cut");
     }

@@ -21,12 +21,12 @@ const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 impl Server {
-    /// Waits until all webhooks that are configured in the cluster are served: those of admission, and those of conversion. Call it after
+    /// Waits until all webhooks that are configured in the cluster are served, for admission and for conversion. Call it after
     /// [`run`](Self::run), before the test creates objects.
     ///
     /// # Panics
     ///
-    /// As [`eventually`](Self::eventually).
+    /// Like [`eventually`](Self::eventually).
     pub async fn webhooks_are_served(&self) {
         self.eventually("all webhooks are served", async || {
             self.unserved_webhook().await.is_none().then_some(())
@@ -35,8 +35,9 @@ impl Server {
         self.await_notice().await;
     }
 
-    /// As above, in a trial: it waits as long as the faults in the requests of the operator may take. Then the requests of the trial fail
-    /// with what is missing.
+    /// Like [`webhooks_are_served`](Self::webhooks_are_served), in a trial: waits up to [`PATIENCE`], for longer than faults in the
+    /// operator's requests last. It does not panic: if a webhook is still not served, the requests of the trial fail with the webhook's
+    /// error.
     pub(crate) async fn await_webhooks(&self) {
         let end = Instant::now() + PATIENCE;
         while self.unserved_webhook().await.is_some() && Instant::now() < end {
@@ -45,21 +46,22 @@ impl Server {
         self.await_notice().await;
     }
 
-    /// Installs objects, as a user does who tries again while a webhook cannot be called.
+    /// Installs objects. Like a user, tries again while a webhook cannot be called.
     pub(crate) async fn install_patiently(&self, yaml: &str) -> Result<()> {
         self.patiently(async || self.install(yaml).await).await
     }
 
-    /// Deletes objects, as a user does who tries again while a webhook cannot be called.
+    /// Deletes objects. Like a user, tries again while a webhook cannot be called.
     pub(crate) async fn uninstall_patiently(&self, yaml: &str) -> Result<()> {
         self.patiently(async || self.uninstall(yaml).await).await
     }
 
+    /// Repeats an action while it fails because of a webhook.
     async fn patiently(&self, act: impl AsyncFn() -> Result<()>) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         loop {
             match act().await {
-                Err(error) if is_of_webhook(&error) && Instant::now() < end => {
+                Err(error) if is_webhook_failure(&error) && Instant::now() < end => {
                     sleep(Duration::from_secs(1)).await;
                 }
                 done => return done,
@@ -67,6 +69,7 @@ impl Server {
         }
     }
 
+    /// Waits until a real API server has certainly noticed the configurations of the webhooks.
     async fn await_notice(&self) {
         if self.is_real() && !self.webhooks().await.is_empty() {
             sleep(NOTICE).await;
@@ -116,7 +119,7 @@ impl Server {
 }
 
 /// Whether a request failed because a webhook could not be called.
-fn is_of_webhook(error: &Error) -> bool {
+fn is_webhook_failure(error: &Error) -> bool {
     match error {
         Error::Kube(kube::Error::Api(status)) => {
             status.code == 500
@@ -124,12 +127,13 @@ fn is_of_webhook(error: &Error) -> bool {
                     .iter()
                     .any(|text| status.message.contains(text))
         }
-        Error::InFile { source, .. } => is_of_webhook(source),
+        Error::InFile { source, .. } => is_webhook_failure(source),
         _ => false,
     }
 }
 
-/// Whether the registered service of a webhook answers. It cannot answer an empty review, but says so only when it has started.
+/// Whether the registered service of a webhook has started. While it starts, it answers 503; afterwards it rejects the empty review with
+/// another code.
 async fn answers(server: &ApiServer, config: &Value) -> bool {
     let Some((url, endpoint)) = server.webhook(config) else {
         // not registered yet

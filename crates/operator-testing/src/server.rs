@@ -11,7 +11,7 @@ use kube::client::ClientBuilder;
 use crate::fault::Faults;
 use crate::real::Real;
 use crate::request_log::Record;
-use crate::{Error, Outcomes, Request, Result, WebhookCalls, lock, watchdog};
+use crate::{Error, Outcomes, Request, Result, WebhookRegistration, lock, watchdog};
 use operator_apiserver::ApiServer;
 
 /// A Kubernetes API server for one test.
@@ -64,22 +64,22 @@ enum Backend {
 impl Server {
     /// Starts the server that `OPERATOR_TEST_SERVER` selects. Fails if a real server cannot be started or reached.
     pub async fn start() -> Result<Self> {
-        Self::started().await
+        Self::start_selected_boxed().await
     }
 
     /// Boxed, so that the code for a real server is compiled in this crate and not in each test.
-    fn started() -> BoxFuture<'static, Result<Self>> {
-        Box::pin(Self::named())
+    fn start_selected_boxed() -> BoxFuture<'static, Result<Self>> {
+        Box::pin(Self::start_selected())
     }
 
-    async fn named() -> Result<Self> {
+    async fn start_selected() -> Result<Self> {
         match std::env::var("OPERATOR_TEST_SERVER")
             .unwrap_or_default()
             .as_str()
         {
             "" | "memory" => Ok(Self::in_memory()),
-            "assets" => Ok(Self::real_one(Real::from_assets("").await?)),
-            "kubeconfig" => Ok(Self::real_one(Real::from_kubeconfig().await?)),
+            "assets" => Ok(Self::from_real(Real::from_assets("").await?)),
+            "kubeconfig" => Ok(Self::from_real(Real::from_kubeconfig().await?)),
             other => Err(Error::Mode(other.to_owned())),
         }
     }
@@ -94,7 +94,7 @@ impl Server {
     #[must_use]
     pub fn with_workloads(self, workloads: crate::Workloads) -> Self {
         if let Some(server) = self.service() {
-            // A clone is the same server.
+            // Clones share the server, so the returned one is not needed.
             let _same = server.with_workloads(workloads);
         }
         self
@@ -104,8 +104,8 @@ impl Server {
     /// calls webhooks over the network.
     ///
     /// The host is that of the `url` of a `clientConfig`, with or without its port, or `NAME.NAMESPACE.svc` of its `service`. The service
-    /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview or a ConversionReview. An error of the service counts as a failed
-    /// connection. The service may send requests to this server.
+    /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview or a ConversionReview. An error of the service
+    /// counts as a failed connection. The service may send requests to this server.
     ///
     /// Configurations of webhooks are installed as on a cluster. A webhook at an address of this machine needs no registration; it is
     /// called over TLS. A request whose webhook has another unregistered host is answered with `501`.
@@ -164,9 +164,9 @@ impl Server {
         }
     }
 
-    /// Where the API server reaches the webhooks of the operator under test.
-    pub fn webhook_calls(&self) -> WebhookCalls {
-        WebhookCalls::new(self.service())
+    /// Returns the registration of the operator's webhooks with this server.
+    pub fn webhook_calls(&self) -> WebhookRegistration {
+        WebhookRegistration::new(self.service())
     }
 
     /// A server in memory, with its default namespace.
@@ -174,7 +174,7 @@ impl Server {
         Self::with(Backend::Memory(server), namespace)
     }
 
-    fn real_one(real: Real) -> Self {
+    fn from_real(real: Real) -> Self {
         let namespace = real.namespace().to_owned();
         Self::on(Arc::new(real), &namespace)
     }
@@ -271,7 +271,7 @@ impl Server {
         lock(&self.inner.ended)
     }
 
-    /// Takes the error with which an operator ended, because another replaces it.
+    /// Takes the error with which an operator ended, because another operator replaces it.
     pub(crate) fn forget_end(&self) -> Option<String> {
         self.ended().take()
     }

@@ -20,7 +20,7 @@ const FAILED: i32 = 101;
 
 /// Watches the current runtime until it ends.
 pub(crate) fn watch() {
-    // Asked from outside, as the runtime's clock may leap, or stand still while the operator writes without end.
+    // Asked from another thread, because a paused clock jumps while all tasks wait, and stands still while one is always busy.
     let (ask, mut asked) = tokio::sync::mpsc::unbounded_channel::<()>();
     let (answer, answers) = channel();
     tokio::spawn(async move { while asked.recv().await.is_some() && answer.send(()).is_ok() {} });
@@ -37,7 +37,7 @@ pub(crate) fn watch() {
                 Some(Err(_)) => return,
                 None => end(&test),
             }
-            // nothing is sent meanwhile, but the end of the runtime is noticed at once
+            // waits for the rest of the interval, but notices the end of the runtime at once
             if intervals.next() == Some(Err(RecvTimeoutError::Disconnected)) {
                 return;
             }
@@ -54,7 +54,7 @@ fn end(test: &str) -> ! {
         "\n{test}: its thread has been blocked for {PATIENCE} s, by the operator or by the test itself, and no other task can run\n\
          help: use an asynchronous call (tokio::time::sleep, an async client), or tokio::task::spawn_blocking\n"
     );
-    // not by `eprintln!`, which the test would capture, and whose end nobody sees
-    let _unheard = std::io::stderr().write_all(message.as_bytes());
+    // not `eprintln!`: the test harness captures it, and `exit` would lose it
+    let _unwritten = std::io::stderr().write_all(message.as_bytes());
     std::process::exit(FAILED);
 }

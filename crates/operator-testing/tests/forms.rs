@@ -1,4 +1,4 @@
-//! The forms of answers beside whole objects: tables, discovery in one answer, schemas. All hold on a real server as well.
+//! Responses other than objects: tables, aggregated discovery, OpenAPI schemas. The tests also pass on a real server.
 
 use std::time::Duration;
 
@@ -200,7 +200,7 @@ async fn aggregated_discovery_is_one_response() {
 async fn schemas_of_crds_are_published() {
     let server = server().await;
     let path = "/openapi/v3/apis/forms.example.com/v1";
-    // A real server publishes them after a while.
+    // A real server publishes the schemas after a while.
     let document = loop {
         let answer = ask(&server, path, "application/json").await;
         match answer["code"].as_u64() {

@@ -63,7 +63,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: the controller {name} added", open.config.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
-        // what `regenerate` does beside, for the kinds, is not done
+        // the warnings about CRDs are left to `regenerate`
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

@@ -74,7 +74,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         },
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
-        // what `regenerate` does beside, for the other kinds, is not done
+        // the warnings about other CRDs are left to `regenerate`
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

@@ -1,5 +1,7 @@
-//! `add-version`: adds a version to the CRD of a kind, and to its versions in `operator.toml`. The other files follow when the user has
-//! edited the version and runs `regenerate`, which therefore compares no state in which the version is a mere copy.
+//! `add-version`: adds a version to the CRD of a kind, and to its versions in `operator.toml`.
+//!
+//! It generates no other file: `regenerate` does, after the user has edited the version. So the copy is never recorded, and the edits do
+//! not count as changes of it.
 
 use crate::{
     cli::output::{
@@ -153,8 +155,7 @@ impl OpenProject {
     }
 }
 
-/// A name that Kubernetes accepts, but does not order by its number:
-/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>
+/// Warns that objects are stored in the new version from its first release on, which prevents a rollback.
 fn stored_at_once(version: &str, kind: &str) -> Report {
     Report {
         severity: Severity::Warning,
@@ -169,6 +170,8 @@ fn stored_at_once(version: &str, kind: &str) -> Report {
     }
 }
 
+/// Warns about a name that Kubernetes accepts, but does not order by its number:
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>
 fn unusual(version: &str, kind: &str) -> Option<Report> {
     let number = |text: &str| -> Option<usize> {
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

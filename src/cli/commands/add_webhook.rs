@@ -76,7 +76,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         ),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
-        // what `regenerate` does beside, for the kinds, is not done
+        // the warnings about CRDs are left to `regenerate`
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)
@@ -135,7 +135,7 @@ impl OpenProject {
         Ok(kind)
     }
 
-    /// The one kind of the project that a name means: KIND, KIND.GROUP or GROUP/VERSION/KIND.
+    /// The index of the kind of the project that a name means: KIND, KIND.GROUP or GROUP/VERSION/KIND. Fails if it means several kinds.
     pub fn own_kind(&self, name: &str) -> Result<Option<usize>, KindError> {
         let kinds = self.config.kinds.iter().enumerate();
         let is_meant = |kind: &Kind| match name.split('/').collect::<Vec<_>>().as_slice() {

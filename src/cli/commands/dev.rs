@@ -73,7 +73,7 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// API servers call webhooks only by HTTPS.
+/// Parses `--webhook-url`. API servers call webhooks only over HTTPS.
 fn webhook_url(url: &str) -> Result<String, &'static str> {
     let parsed: Option<http::Uri> = url.parse().ok();
     let is_usable = parsed.is_some_and(|parsed| {
@@ -88,7 +88,7 @@ fn webhook_url(url: &str) -> Result<String, &'static str> {
 }
 
 /// How many lines of a hidden log are printed when the operator exits by itself.
-const LAST_WORDS: usize = 10;
+const LAST_LOG_LINES: usize = 10;
 
 /// The categories of lines that a session prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,7 +115,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     let project = to_project(&open, terminal)?;
     terminal.end_progress();
-    // other commands are to work beside the session
+    // unlocks the project, so that other commands can run during the session
     drop(open);
     let options = Options {
         server: protocol::Options {
@@ -155,7 +155,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         if args.hide.iter().any(|category| category.contains(&event)) {
             if matches!(event, DevEvent::Log { .. }) {
                 hidden.extend(lines);
-                let old = hidden.len().saturating_sub(LAST_WORDS);
+                let old = hidden.len().saturating_sub(LAST_LOG_LINES);
                 hidden.drain(..old);
             }
             return;
@@ -185,8 +185,8 @@ struct Screen {
 impl Screen {
     /// How many lines may be queued.
     const CAPACITY: usize = 10_000;
-    /// How long printing the last of them may take.
-    const PATIENCE: Duration = Duration::from_secs(1);
+    /// How long `end` waits until the queued lines are printed.
+    const END_TIMEOUT: Duration = Duration::from_secs(1);
 
     fn new() -> Self {
         let (lines, waiting) = sync_channel::<String>(Self::CAPACITY);
@@ -194,7 +194,7 @@ impl Screen {
         std::thread::spawn(move || {
             let terminal = Terminal::default();
             waiting.iter().for_each(|line| terminal.show(&line));
-            // nobody waits if it took too long
+            // fails if `end` no longer waits
             let _late = done.send(());
         });
         Self {
@@ -224,7 +224,7 @@ impl Screen {
     /// Waits briefly for queued lines.
     fn end(self) {
         drop(self.lines);
-        let _late = self.shown.recv_timeout(Self::PATIENCE);
+        let _late = self.shown.recv_timeout(Self::END_TIMEOUT);
     }
 }
 
@@ -282,7 +282,7 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
     let mut crds: Vec<String> = config.kinds.iter().map(|kind| kind.crd.clone()).collect();
     crds.dedup();
     Ok(Project {
-        // the server has another folder, perhaps
+        // absolute, because the server may run in another folder
         root: std::path::absolute(open.root.path()).unwrap_or_else(|_| open.root.path().to_owned()),
         served: protocol::Project {
             name: config.name.clone(),

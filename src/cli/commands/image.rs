@@ -50,11 +50,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if let Some((_, diagnostic)) = local_runtime(&config) {
         terminal.report(&[Report::of(&config.name, diagnostic, None)]);
     }
-    // other commands are to work beside the compiler
+    // unlocks the project, so that other commands can run during the build
     drop(open);
     let name = match (&args.tag, &config.image) {
         (Some(tag), _) => Reference::read(tag)?,
-        (None, Some(image)) => Reference::of_state(image)?,
+        (None, Some(image)) => Reference::of_config(image)?,
         (None, None) => return Err(ReferenceError::Missing.into()),
     };
     let created = Created::of_environment()?;
@@ -122,7 +122,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// In the order of an image, each once.
+/// The platforms without duplicates, in the order in which an image lists them. By default, the platform of this machine.
 fn platforms(mut platforms: Vec<Platform>) -> Result<Vec<Platform>, BuildError> {
     if platforms.is_empty() {
         let host = Platform::of_host();

@@ -60,9 +60,10 @@ pub struct Args {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let guard = disk::guard(&disk::parent(&args.dir), || terminal.waiting())?;
+    // an interrupted `init` is rolled back, because this one writes its own files
     let mode = match args.view.recovery_mode() {
         RecoveryMode::Finish => RecoveryMode::RollBack,
-        looks => looks,
+        mode => mode,
     };
     let root = Root::open(&args.dir)?;
     recover(&root, mode, terminal)?;
@@ -127,7 +128,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         "test"
     };
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
-    reports.extend(left(&kept));
+    reports.extend(existing_files_note(&kept));
     let outcome = CommandResult {
         root: &open.root,
         evolution: Evolution::default(),
@@ -165,7 +166,7 @@ fn complete_lock(dir: &Path, runtime: &Runtime, terminal: &Terminal) {
     }
 }
 
-/// What the project is: the kinds that it defines or reconciles.
+/// Describes the project by the kinds that it defines or reconciles.
 fn described(open: &OpenProject) -> String {
     let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
     let mut kinds: Vec<&str> = kinds.collect();
@@ -183,7 +184,7 @@ fn described(open: &OpenProject) -> String {
 }
 
 /// The note about files that existed before the project.
-fn left(kept: &[String]) -> Option<Report> {
+fn existing_files_note(kept: &[String]) -> Option<Report> {
     let first = kept.first()?;
     let names = kinds::list(kept.iter().map(String::as_str));
     Some(Report {
@@ -197,7 +198,7 @@ fn left(kept: &[String]) -> Option<Report> {
     })
 }
 
-/// Rejects options that would be ignored, and controllers of which only one could have its name.
+/// Rejects options that would be ignored, and controllers that would have the same name.
 fn check(controllers: &[String], chosen: &KindArgs, is_empty: bool) -> Result<(), KindError> {
     let passed = chosen.passed();
     if controllers.is_empty() {

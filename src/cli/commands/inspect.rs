@@ -59,7 +59,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         named.retain(|(_, it)| it.name == *name);
         tables.retain(|table| table.kind == *name);
         if chosen.is_empty() && named.is_empty() && tables.is_empty() {
-            // those of a kind that the project does not define
+            // the named controllers of a kind that the project does not define
             named = all.clone();
             named.retain(|(it, _)| is_named(name, &it.resource.kind, &it.resource.group));
         }
@@ -72,7 +72,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             || named.iter().any(|(_, named)| *name == named.name)
             || tables.iter().any(|table| *name == table.kind)
     };
-    // a plan that changes nothing retypes nothing
+    // with an empty plan, the diagnostics of all kinds are in the second list
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
     reports.extend(bundle_limits::reports(&open));
     reports.extend(pending::reports(&open, &Plan::default())?);

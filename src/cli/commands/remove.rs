@@ -96,7 +96,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: {removed}", open.config.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
-        // updates for other kinds are left to `regenerate`
+        // the warnings about other CRDs are left to `regenerate`
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

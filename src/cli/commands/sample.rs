@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::{
-    advice::by_plan::placed,
+    advice::by_plan::located,
     crd::{Api, Version},
     diagnostic::{Exit, Failure},
     render::{self, NoSample},
@@ -75,7 +75,7 @@ fn objects(api: &Api, args: &Args, terminal: &Terminal) -> Result<Vec<Value>, Ki
     // Also called for arbitrary objects, because it explains why there is none.
     let sample = render::sample(api, version).map_err(|none| no_object(api, version, &none))?;
     let unchecked = render::unevaluated_rules(version, &sample);
-    terminal.report(&placed(api, unchecked));
+    terminal.report(&located(api, unchecked));
     Ok(match args.count {
         None => vec![sample],
         Some(count) => {

@@ -7,7 +7,7 @@ use std::{
 
 use super::resolve::Resolve;
 use crate::{
-    advice::by_plan::placed,
+    advice::by_plan::located,
     cli::output::{
         lines::FixCommand,
         view::{CommandResult, View},
@@ -58,7 +58,7 @@ struct TypesModule {
     name: String,
     group: String,
     text: String,
-    /// The files with its schemas that its text includes, by the ends of their names, which begin with that of the module.
+    /// The schema files that the text includes: the suffix of the name, which follows the name of the module, and the JSON.
     schema_files: Vec<(String, String)>,
     reports: Vec<Report>,
 }
@@ -79,14 +79,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         None => (None, None),
     };
-    let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
+    let modules = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
         Ok(module(&api, &args)?)
     })?;
-    let several = made.len() > 1;
-    let count = made.len();
+    let several = modules.len() > 1;
+    let count = modules.len();
     let mut names: HashMap<String, usize> = HashMap::new();
-    for made in &made {
-        *names.entry(made.name.clone()).or_default() += 1;
+    for module in &modules {
+        *names.entry(module.name.clone()).or_default() += 1;
     }
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
@@ -100,7 +100,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         mut text,
         schema_files,
         reports: more_reports,
-    } in made
+    } in modules
     {
         reports.extend(more_reports);
         let mut name = if names[&of_kind] > 1 {
@@ -135,7 +135,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         None => Lock::default(),
     };
     let ours = disk::read_tree(root, plan::paths(&tree, &lock))?;
-    // a file that was deleted is asked for by the very command
+    // without its entry in the lock, a file that the user deleted is generated again: the command asks for it
     (lock.files).retain(|path, _| !tree.0.contains_key(path) || ours.get(path).is_some());
     let resolution = Resolution::from(args.resolve);
     resolution.check(&lock, &ours, &tree)?;
@@ -143,7 +143,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let outcome = CommandResult {
         root,
         evolution: Evolution::default(),
-        // kinds of earlier calls stay
+        // modules from earlier calls stay
         plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
         reports,
         standing: vec![],
@@ -206,6 +206,6 @@ fn module(api: &Api, args: &Args) -> Result<TypesModule, KindError> {
         group: api.group.clone(),
         text: line + &texts.join("\n"),
         schema_files,
-        reports: placed(api, diagnostics),
+        reports: located(api, diagnostics),
     })
 }

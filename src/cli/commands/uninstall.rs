@@ -16,7 +16,8 @@ use crate::{
     workspace::open::{OpenProject, ProjectArgs},
 };
 
-/// The image of a project without one, so that its manifests have the Deployment that an earlier image may have installed.
+/// A placeholder for a project without an image. Without it, the manifests would have no Deployment, but an earlier image may have
+/// installed one.
 const ANY_IMAGE: &str = "none";
 
 /// Remove the operator from a cluster; without --yes, only show what would be deleted
@@ -74,7 +75,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let installation = open.installation(args.namespace.as_deref(), terminal)?;
     terminal.end_progress();
-    // other commands are to work beside this one
+    // unlocks the project, so that other commands can run meanwhile
     drop(open);
     check_crds(&args.crds, &installation)?;
     let choice = Choice {
@@ -135,7 +136,7 @@ impl Uninstallation {
         if is_refused {
             return output.refuse(self.deletes, terminal);
         }
-        // a package removes everything
+        // the package manager removes everything
         if !self.deletes && !output.deletes() {
             return output.done(terminal);
         }
@@ -179,7 +180,7 @@ impl Uninstallation {
 }
 
 impl OpenProject {
-    /// What the manifests of the project install, in this namespace or in their own.
+    /// The objects that the manifests of the project install, in this namespace or by default in the one of the manifests.
     fn installation(
         &self,
         namespace: Option<&str>,

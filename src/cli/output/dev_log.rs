@@ -1,4 +1,4 @@
-//! The log of `dev`: a line for each event, with its time, what it is, and its object.
+//! The log of `dev`: a line for each event, with its time, its category, and its object.
 
 use anstyle::{AnsiColor, Style};
 
@@ -18,7 +18,7 @@ pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
     texts.into_iter().map(line).collect()
 }
 
-/// Escapes a text for one line, so that no part of it is a command to the terminal.
+/// Replaces what cannot be printed, so that the text stays on one line and cannot control the terminal.
 fn plain(text: &str) -> String {
     text.trim_end().replace(is_unprintable, " ")
 }
@@ -56,10 +56,10 @@ type Parts = (&'static str, Style, Vec<String>);
 
 /// The category of an event, the style of its label, and the texts of the lines.
 fn describe(event: &DevEvent) -> Parts {
-    let colour = |colour: AnsiColor| colour.on_default();
+    let color = |color: AnsiColor| color.on_default();
     let bold = Style::new().bold();
-    let warned = colour(AnsiColor::Yellow).bold();
-    let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red).bold());
+    let warned = color(AnsiColor::Yellow).bold();
+    let (good, bad) = (color(AnsiColor::Green), color(AnsiColor::Red).bold());
     let one = |text: String| vec![text];
     match event {
         DevEvent::Cluster(event) => of_cluster(event),
@@ -156,12 +156,12 @@ fn describe(event: &DevEvent) -> Parts {
     }
 }
 
-/// As [`describe`], for an event of the API server.
+/// Describes an event of the API server, like [`describe`].
 fn of_cluster(event: &Event) -> Parts {
-    let colour = |colour: AnsiColor| colour.on_default();
+    let color = |color: AnsiColor| color.on_default();
     let bold = Style::new().bold();
-    let warned = colour(AnsiColor::Yellow).bold();
-    let bad = colour(AnsiColor::Red).bold();
+    let warned = color(AnsiColor::Yellow).bold();
+    let bad = color(AnsiColor::Red).bold();
     let one = |text: String| vec![text];
     match event {
         Event::Serving {
@@ -224,8 +224,8 @@ fn of_cluster(event: &Event) -> Parts {
                 None => format!("{text} {code}"),
             };
             let style = match request.code {
-                ..400 => colour(AnsiColor::Blue),
-                404 | 409 => colour(AnsiColor::Yellow),
+                ..400 => color(AnsiColor::Blue),
+                404 | 409 => color(AnsiColor::Yellow),
                 _ => bad,
             };
             ("request", style, one(text))
@@ -233,7 +233,7 @@ fn of_cluster(event: &Event) -> Parts {
         Event::Object { object, change } => changed(object, change),
         Event::Event { object, kind, text } => {
             let style = if kind == "Normal" {
-                colour(AnsiColor::Cyan)
+                color(AnsiColor::Cyan)
             } else {
                 warned
             };
@@ -266,6 +266,7 @@ fn of_foreign_webhooks(url: Option<&str>) -> Parts {
     }
 }
 
+/// Conversion webhooks in a cluster that this program did not start.
 fn of_foreign_conversions(url: Option<&str>, crds: &str) -> Parts {
     let bold = Style::new().bold();
     let warned = AnsiColor::Yellow.on_default().bold();

@@ -13,7 +13,7 @@ use crate::{
 /// A named controller, as resolved and as written.
 type Named<'a> = (&'a Controller, &'a NamedController);
 
-/// What is shown of an operator.
+/// The parts of an operator that `inspect` shows.
 pub struct Inspection<'a> {
     pub operator: &'a Operator<'a>,
     /// All named controllers.
@@ -21,7 +21,7 @@ pub struct Inspection<'a> {
     pub kinds: Vec<&'a DefinedKind<'a>>,
     pub controllers: Vec<Named<'a>>,
     pub webhooks: Vec<&'a WebhookTable>,
-    /// Whether that is all of it.
+    /// Whether all parts of the operator are shown.
     pub is_whole: bool,
 }
 
@@ -35,7 +35,7 @@ impl Inspection<'_> {
             .collect()
     }
 
-    /// Each with the reports about it.
+    /// Formats everything as JSON, each item with the reports about it.
     pub fn json(&self, reports: &[Report]) -> Value {
         let about = |subject: &str| -> Vec<Value> {
             reports

@@ -13,7 +13,7 @@ pub enum FixCommand {
     Regenerate,
     /// The same command, with the same arguments.
     SameCommand,
-    /// As `SameCommand`, for a command that works without a project and resolves conflicts itself.
+    /// The same `types` command, also after it has written files: without a project, `regenerate` cannot resolve conflicts.
     Types,
 }
 

@@ -1,5 +1,5 @@
-//! Refuses manifests for code that does not follow from `operator.toml` and the CRDs: paths of webhooks, RBAC rules and conversions are in
-//! both. Reads the project; writes nothing.
+//! Refuses to generate manifests for stale code. Both depend on `operator.toml` and the CRDs, and must agree on the paths of webhooks, on
+//! permissions and on conversions. Reads the project; writes nothing.
 
 use super::lines::{self, part};
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
     },
 };
 
-/// The most files that the error names.
-const MOST: usize = 5;
+/// The maximum number of files that the error lists.
+const MAX_LISTED: usize = 5;
 
 impl OpenProject {
-    /// Fails if `regenerate` would change the code. A breaking change has its own exit code, as there.
+    /// Fails if `regenerate` would change the code, with the exit code that `regenerate` would have.
     pub fn check_code(&self, tree: &Tree, is_state_stale: bool) -> Result<(), Failure> {
         let plan = self.code_plan(tree)?;
         let mut stale: Vec<String> = vec![];
@@ -25,7 +25,7 @@ impl OpenProject {
             stale.push(format!("stale {}: update {CONFIG}", part(CONFIG)));
         }
         stale.extend(lines::list(&plan, true).lines().map(str::to_owned));
-        // of a file that was edited, only what the tool would write counts
+        // an edited file is stale only if its generated text has changed
         let is_new = |path: &String| {
             let file = tree.0.get(path);
             file.is_none_or(|file| !self.lock.is_pristine(path, &file.text))
@@ -41,8 +41,8 @@ impl OpenProject {
         if let Some(last) = reports.last_mut() {
             last.help = None;
         }
-        let more = stale.len().saturating_sub(MOST);
-        stale.truncate(MOST);
+        let more = stale.len().saturating_sub(MAX_LISTED);
+        stale.truncate(MAX_LISTED);
         if more > 0 {
             stale.push(format!("and {more} more"));
         }
@@ -75,7 +75,7 @@ impl OpenProject {
         let tree = self.seeds_formatted(tree, &ours);
         let mut plan = plan::plan(&self.lock, &ours, tree, is_code, &Resolution::default());
         plan.changes.retain(|change| change.path != LOCK);
-        // the code first, which the user knows
+        // the code first: the user knows it better than the records
         plan.changes.sort_by_key(|change| change.is_bookkeeping());
         Ok(plan)
     }

@@ -9,8 +9,8 @@ use crate::{
     uninstall::{Choice, Claim, Cluster, Object, Stored, Survey, SurveyedKind, UninstallError},
 };
 
-/// The most objects that a report lists.
-const MOST: usize = 20;
+/// The maximum number of objects that a report lists.
+const MAX_LISTED: usize = 20;
 
 pub struct Output<'a> {
     name: &'a str,
@@ -23,7 +23,7 @@ pub struct Output<'a> {
     reports: Vec<Report>,
 }
 
-/// What happens to an object, and why.
+/// A line about what happens to an object, and why.
 struct Line {
     act: Act,
     object: String,
@@ -34,9 +34,9 @@ struct Line {
 enum Act {
     Delete,
     Keep,
-    /// It is not the operator's.
+    /// The object is not the operator's.
     Skip,
-    /// A package removes it.
+    /// A package manager removes the object.
     Leave,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Output<'a> {
                 "cluster {}, context {}\n",
                 self.cluster.server, self.cluster.context
             );
-            // once it deletes, a line for each deletion follows
+            // a command that deletes prints a line for each deletion later
             let shown = |line: &&Line| !deletes || line.act != Act::Delete;
             for Line {
                 act,
@@ -151,6 +151,7 @@ impl<'a> Output<'a> {
         self.planned.iter().any(|line| line.act == Act::Delete)
     }
 
+    /// The lines for a CRD and, if the user named it, for its objects.
     fn kind_lines(&self, kind: &SurveyedKind) -> Vec<Line> {
         let Some(crd) = kind.kind.crd.as_ref().filter(|_| kind.crd.is_some()) else {
             return vec![];
@@ -185,6 +186,7 @@ impl<'a> Output<'a> {
         lines
     }
 
+    /// Warns about objects whose finalizers nothing removes afterwards.
     fn abandoned(&self, kind: &SurveyedKind) -> Report {
         let held: Vec<&Stored> = kind.held().collect();
         let resource = kind.kind.resource.name();
@@ -271,7 +273,7 @@ impl<'a> Output<'a> {
         self.fail(report, terminal)
     }
 
-    /// Ends the command, because an operator might run without its roles.
+    /// Ends the command, because a Deployment that would stay may be the operator, which cannot run without its roles.
     pub fn unknown_deployment(
         mut self,
         object: &Object,
@@ -353,6 +355,7 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Warns about objects that nothing converts afterwards.
 fn unconverted(kind: &SurveyedKind) -> Report {
     let crd = kind.kind.resource.name();
     let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
@@ -371,10 +374,10 @@ fn unconverted(kind: &SurveyedKind) -> Report {
 }
 
 fn listed(objects: &[&Stored]) -> String {
-    let shown = objects.iter().take(MOST);
+    let shown = objects.iter().take(MAX_LISTED);
     let mut lines: Vec<String> = shown.map(|stored| stored.to_string()).collect();
-    if objects.len() > MOST {
-        lines.push(format!("and {} more", objects.len() - MOST));
+    if objects.len() > MAX_LISTED {
+        lines.push(format!("and {} more", objects.len() - MAX_LISTED));
     }
     lines.join("\n")
 }

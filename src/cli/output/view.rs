@@ -1,4 +1,4 @@
-//! The views of a plan: apply it, show it, compare with it, or print it as JSON.
+//! What a command does with a plan: it applies it, lists its files, prints a diff or checks that it is empty, as text or as JSON.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{
     workspace::evolve::Evolution,
 };
 
-/// What to do with a plan.
+/// The options that decide what is done with a plan.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Output")]
 pub struct View {
@@ -78,7 +78,7 @@ impl CommandResult<'_> {
 }
 
 impl View {
-    /// A command that only shows a plan must not write to recover, either.
+    /// What to do after an interrupted command. A command that only shows a plan must not write, not even to recover.
     pub fn recovery_mode(&self) -> RecoveryMode {
         if self.writes() {
             RecoveryMode::Finish
@@ -154,6 +154,7 @@ impl View {
         }
     }
 
+    /// Prints the plan and its reports as text.
     fn human(&self, outcome: &CommandResult<'_>, terminal: &Terminal) -> Result<(), Failure> {
         let plan = &outcome.plan;
         if self.diff {
@@ -169,7 +170,7 @@ impl View {
             terminal.print(&lines::list(plan, self.check))?;
         }
         terminal.status_lines(&outcome.evolution.lines());
-        // of a project that stays as it is, all else has been said before; `inspect` says it again
+        // if nothing changes, an earlier command has printed all other reports; `inspect` prints them again
         let is_new = |report: &&Report| !plan.is_empty() || report.code == Some(Code::LocalRuntime);
         let reports = outcome.reports.iter().filter(is_new);
         terminal.report(&reports.cloned().collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{DeploymentSettings, DisruptionBudget, IntOrPercent, LogFormat, Variable};
 use crate::config::place::Place;
 
-/// What is wrong with the settings.
+/// A mistake in the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeploymentProblem {
     #[error("`{name}` cannot be set here, because {reason}")]
@@ -111,7 +111,7 @@ const LEASE_HELP: &str = "remove it, or set it in an overlay, with a role for th
 const PORT: &str = "the Service, the NetworkPolicy and the container name the port";
 const PORT_HELP: &str = "remove it, or change all of them in an overlay";
 
-/// The settings of the runtime that can be set once.
+/// The settings of the runtime, each of which may be set only once.
 pub(super) const KNOWN: &[Known] = &[
     reserved(
         "--namespace",
@@ -183,6 +183,7 @@ fn flag(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(flag, _)| flag)
 }
 
+/// Finds an argument that is reserved, is given twice, or contradicts another setting.
 fn arguments(settings: &DeploymentSettings) -> Option<Found> {
     let args = &settings.args;
     let is_set = |variable: &str| settings.env.0.iter().any(|(name, _)| name == variable);
@@ -229,6 +230,7 @@ fn no_leader(settings: &DeploymentSettings, place: Place) -> Option<Found> {
     (replicas > 1).then_some((place, DeploymentProblem::NoLeader(replicas)))
 }
 
+/// Finds a variable that is reserved, or contradicts another setting.
 fn variables(settings: &DeploymentSettings) -> Option<Found> {
     for (name, variable) in &settings.env.0 {
         let place = at("env").then(name.as_str());
@@ -260,6 +262,7 @@ fn labels(settings: &DeploymentSettings) -> Option<Found> {
     is_set.then(|| (at("labels").then(name), DeploymentProblem::NameLabel))
 }
 
+/// Checks the fields of the disruption budget, and that it permits at least one eviction.
 fn budget(settings: &DeploymentSettings) -> Option<Found> {
     let DisruptionBudget {
         min_available,
@@ -291,7 +294,7 @@ fn budget(settings: &DeploymentSettings) -> Option<Found> {
     forbids.then_some((place, DeploymentProblem::BudgetForbids(Replicas(replicas))))
 }
 
-/// What the API server refuses.
+/// The first setting that the API server would refuse.
 fn refusal(settings: &DeploymentSettings) -> Option<Found> {
     objects(settings)
         .into_iter()
@@ -303,7 +306,8 @@ fn refusal(settings: &DeploymentSettings) -> Option<Found> {
         .next()
 }
 
-/// Objects that have nothing but the settings, each with its place if one key has the whole object.
+/// Objects with the settings and otherwise only required fields, for the checks of the API server. If all settings of an object are in one
+/// key, it has the place of this key.
 pub(super) fn objects(settings: &DeploymentSettings) -> Vec<(Value, Option<Place>)> {
     let name = "operator";
     let pod = json!({
@@ -389,7 +393,7 @@ fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) 
     let mut keys = KEYS.iter();
     let (prefix, key) = match keys.find(|(prefix, _)| field.starts_with(prefix)) {
         Some(found) => *found,
-        // the other values have their types, so only a quantity cannot be decoded
+        // all other values are typed, so an error of decoding is about a quantity
         None if field.is_empty() => ("", "resources"),
         None => ("", ""),
     };

@@ -228,7 +228,7 @@ fn the_settings_of_the_runtime_are_known() {
     // an operator with webhooks or protected metrics has these, too
     let is_optional = |flag: &&str| flag.starts_with("--webhook-") || *flag == "--metrics-address";
     let unknown = unknown.map(|it| it.flag).filter(|it| !is_optional(it));
-    // it is hidden
+    // clap hides this flag
     assert_eq!(
         unknown.collect::<Vec<_>>(),
         ["--parent-process"],

@@ -1,4 +1,4 @@
-//! The peer is yaml_serde: another reader with another parser, a port of the one in kubectl.
+//! Comparisons with a peer: yaml_serde, another reader, whose parser is a port of libyaml, like the one in kubectl.
 
 use proptest::{prelude::*, sample::select};
 use serde_json::json;
@@ -101,7 +101,7 @@ fn every_scalar_has_the_same_value_as_for_the_peer() {
             format!("a: !!int '{scalar}'\n"),
             format!("a: !own {scalar}\n"),
         ] {
-            // the peer alone takes a key that is null, and a bare `-` in brackets, and no `!!null`; only we, as kubectl, merge
+            // only the peer accepts a null key and a bare `-` in brackets, and refuses an empty `!!null`; only we merge `<<`, like kubectl
             let is_null = text.ends_with(": 1\n") && peer(scalar).is_none_or(|it| it.is_null());
             if is_null || matches!(text.as_str(), "[-]\n" | "a: !!null \n") || scalar == "<<" {
                 continue;
@@ -119,7 +119,7 @@ fn every_scalar_has_the_same_value_as_for_the_peer() {
         value("0x10000000000000000"),
         Some("0x10000000000000000".into())
     );
-    // and makes null of what is not a JSON number
+    // the peer reads null instead of what is not a JSON number
     for scalar in [".inf", "-.inf", "+.INF", ".nan"] {
         let (message, _) = refused(&format!("a: {scalar}\n"));
         assert!(message.ends_with("is not a JSON number"), "{message}");
@@ -179,7 +179,7 @@ proptest! {
         let text = format!("{start}{}\n", parts.concat());
         if let (Ok(ours), Some(peers), false) = (compose(&text), peer(&text), has_flow_scalar_with_colon(&text)) {
             prop_assert_eq!(ours.value, peers);
-            // which reads JSON, and so follows no alias
+            // `Positions::of` is for JSON, so it does not resolve aliases
             if !text.contains('*') {
                 prop_assert_eq!(ours.positions, Some(Positions::of(&text)));
             }
@@ -223,13 +223,13 @@ fn merge_keys_are_expanded() {
         ("y: {'<<': 1, a: <<}\n", json!({"<<": 1, "a": "<<"})),
     ] {
         let read = value(text).unwrap();
-        // with the order of the keys
+        // as texts, to compare the order of the keys, too
         assert_eq!(read["y"].to_string(), expected.to_string(), "{text}");
     }
 }
 
 #[test]
-fn what_is_merged_or_aliased_is_found_at_its_anchor() {
+fn merged_and_aliased_nodes_are_found_at_their_anchors() {
     let text = "a: &a {x: 1, s: [2]}\nb: {<<: [{y: 3}, *a], x: 4}\nc: *a\n";
     let positions = compose(text).unwrap().positions.unwrap();
     let pointers = ["/b/s/0", "/b/x", "/b/y", "/c/x", "/c", "/b/z"];
@@ -240,7 +240,7 @@ fn what_is_merged_or_aliased_is_found_at_its_anchor() {
 
 /// The peer accepts these; `tests/oracle` compares with kubectl's own reader.
 #[test]
-fn what_kubectl_refuses_or_reads_in_another_way_is_refused() {
+fn a_text_that_kubectl_refuses_or_reads_differently_is_refused() {
     for (text, message, place) in [
         ("{a: :x}\n", "no `?` and no `:`", ":x"),
         ("[a?b]\n", "no `?` and no `:`", "a?b"),
@@ -420,6 +420,6 @@ fn ambiguous_scalars_are_found_at_every_position() {
     }
     assert_eq!(
         compose(&"- on\n".repeat(100)).unwrap().ambiguous.len(),
-        MOST_TOLD
+        MOST_REPORTED
     );
 }

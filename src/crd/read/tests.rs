@@ -149,7 +149,7 @@ fn a_crd_has_a_size_limit_and_a_list_does_not() {
         &("type: object".to_owned() + &long(17 << 20)),
     );
     assert_eq!(problems(&large), expected);
-    // where the kind stands otherwise it is read first
+    // if the line of the kind is written in another way, the text is parsed before its size is checked
     assert_eq!(
         problems(&large.replace("kind: Custom", "kind:  Custom")),
         ["x.yaml:1: the CRD has more than 16 MiB"]
@@ -270,7 +270,7 @@ fn placeholders_that_are_filled_in_at_installation_are_accepted() {
 }
 
 #[test]
-fn what_concerns_no_types_leaves_a_crd_readable() {
+fn a_problem_that_does_not_concern_the_types_leaves_the_crd_readable() {
     for (old, new, count) in [
         ("metadata:\n", "metadata:\n  labels: {a: 1}\n", 1),
         (
@@ -290,10 +290,10 @@ fn what_concerns_no_types_leaves_a_crd_readable() {
         let apis = read("x.yaml", &text).unwrap();
         assert_eq!(apis[0].refused.len(), count, "{new}: {:?}", apis[0].refused);
     }
-    // where only what a cluster has set is wrong, there is nothing to tell
+    // a problem of a field that a cluster has set is not reported
     let text = WIDGET.replace("metadata:\n", "metadata:\n  resourceVersion: \"1\"\n");
     assert_eq!(read("x.yaml", &text).unwrap()[0].warnings(), []);
-    // what remains of the CRD is checked as ever
+    // the rest of the CRD is still checked
     let text = WIDGET.replace("metadata:\n", "metadata:\n  labels: {a: 1}\n");
     assert_eq!(problems(&text.replace("true", "false")).len(), 1);
     let text = text.replace("  group:", "  conversion: {strategy: Webhook}\n  group:");
@@ -384,7 +384,7 @@ fn unknown_fields_have_a_place_and_their_name_or_new_place() {
 }
 
 #[test]
-fn selectable_fields_are_shared_by_all_versions_as_their_schema_is() {
+fn versions_share_their_selectable_fields_if_and_only_if_they_share_their_schema() {
     let version = |name: &str, selectable: &str, extra: &str| {
         let schema = format!(
             "{{type: object, properties: {{a: {{type: string}}, b: {{type: string}}{extra}}}}}"
@@ -402,7 +402,7 @@ fn selectable_fields_are_shared_by_all_versions_as_their_schema_is() {
         ", c: {type: string}",
         "",
     ];
-    // what `ValidateCustomResourceDefinition` of 1.36 says
+    // the results of `ValidateCustomResourceDefinition` in Kubernetes 1.36
     for (v1, v2, extra, expected) in [
         (a, a, "", None),
         (a, a, other, Some("/spec/versions/0/selectableFields")),

@@ -24,14 +24,14 @@ pub type Row = (&'static str, Option<&'static str>, Option<&'static str>);
 pub struct Case {
     pub name: &'static str,
     pub rows: &'static [Row],
-    /// What else is there.
+    /// Creates what the project has besides the rows.
     pub setup: fn(&Path),
 }
 
 /// A folder of a test: `p` is the project's, and `p/mounted` stands for another file system.
 pub struct Place(TempDir);
 
-/// All that is below a folder: a line of each file, link and folder.
+/// The content of a folder: a line for each file, link and folder in it, by path.
 pub type Tree = BTreeMap<String, String>;
 
 impl Case {
@@ -75,13 +75,13 @@ impl Case {
         place.tree()
     }
 
-    /// How many acts a plan has with such a fault.
+    /// The number of operations that the plan makes with such a fault.
     pub fn acts(&self, fault: Fault) -> usize {
         self.place().apply(self, fault).1.acts()
     }
 }
 
-/// In memory where the system has a folder there, as thousands of projects take a disk minutes.
+/// A temporary folder: in memory if possible, because thousands of projects take minutes on a disk.
 pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -124,7 +124,7 @@ impl Place {
     pub fn tree(&self) -> Tree {
         let mut tree = Tree::new();
         walk(self.0.path(), self.0.path(), &mut tree);
-        // whether an empty folder is there for a project that is not, no one minds
+        // an empty folder without a project makes no difference
         if !tree.keys().any(|path| path.starts_with("p/")) {
             tree.remove("p");
         }
@@ -201,7 +201,7 @@ pub const UPDATE: Case = Case {
     },
 };
 
-/// Files that are links, and a folder that is one, to a file system that is mounted in the project and to the project's own.
+/// A project with links to files and to a folder, some of them on another file system that is mounted in the project.
 #[cfg(unix)]
 pub const LINKS: Case = Case {
     name: "links",

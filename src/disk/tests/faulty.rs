@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::disk::{Root, device::Device};
 
-/// What goes wrong, and after how many acts.
+/// What goes wrong, and at which operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// This act fails, and with `lasting` all after it.
+    /// This operation fails, and with `lasting` all after it.
     pub error: Option<(usize, io::ErrorKind)>,
     pub lasting: bool,
-    /// From this act on nothing happens.
+    /// The process is killed at this operation.
     pub kill: Option<usize>,
 }
 
@@ -26,18 +26,18 @@ pub struct Faulty {
     root: Root,
     fault: Cell<Fault>,
     acts: Cell<usize>,
-    /// Files whose text a power cut would take.
+    /// The files whose content would be lost in a power cut.
     unsynced: RefCell<BTreeSet<PathBuf>>,
-    /// What a power cut may undo, as the folder does not list it for good.
+    /// The changes of folders that were not synced, so that a power cut may undo them.
     unlisted: RefCell<Vec<Unlisted>>,
     /// A folder that stands for another file system.
     elsewhere: PathBuf,
-    /// Where folders are that were removed: what a power cut brings back is the same folder.
+    /// Contains the removed folders, because a power cut must bring back the same folder, with its identity.
     removed: TempDir,
 }
 
 struct Unlisted {
-    /// Either of them synced is enough, as a move is one act for a file system with a journal.
+    /// The changed folders. A sync of one of them is enough, because a rename is atomic on a file system with a journal.
     folders: Vec<PathBuf>,
     /// What was at these paths.
     was: Vec<(PathBuf, Was)>,
@@ -51,18 +51,18 @@ impl Unlisted {
 
 enum Was {
     Nothing,
-    /// With the place to which it is moved if it is removed.
+    /// A folder, with the path to which it is moved if it is removed.
     Folder(PathBuf),
     Link(PathBuf),
     File(Vec<u8>, Permissions),
 }
 
-/// Whether a power cut takes what folders list since they were synced. Some file systems keep it, and some do not.
+/// Whether a power cut undoes the changes of folders since their last sync, which depends on the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
     Kept,
     Lost,
-    /// But for what the folder of the journal lists.
+    /// Lost, except for changes of the journal's folder.
     LostElsewhere,
 }
 
@@ -77,7 +77,7 @@ impl Was {
     }
 
     fn restore(&self, path: &Path) {
-        // where the folder is gone for good, so is what it listed
+        // without its folder, nothing is restored
         if !path.parent().is_some_and(Path::exists) {
             return;
         }
@@ -116,12 +116,12 @@ impl Faulty {
         self.acts.get()
     }
 
-    /// From here on nothing goes wrong.
+    /// Ends the fault.
     pub fn heal(&self) {
         self.fault.take();
     }
 
-    /// The power goes: of files that were not synced, there are names alone.
+    /// Simulates a power cut: files that were not synced become empty, and changes of folders are undone as `listed` says.
     pub fn lose_power(&self, listed: Listed) {
         for unlisted in self.unlisted.borrow().iter().rev() {
             let is_lost = match listed {
@@ -141,7 +141,7 @@ impl Faulty {
         }
     }
 
-    /// Does what changes what folders list at these paths.
+    /// Performs an operation that changes the entries of folders at these paths.
     fn list(&self, paths: &[&Path], act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| self.root.join(path)).collect();
         let removed = || self.removed.path().join(self.acts().to_string());

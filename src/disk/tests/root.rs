@@ -76,7 +76,7 @@ fn only_relative_links_that_stay_inside_are_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_a_command_moved_is_no_obstacle_and_any_other_of_the_tool_is() {
+fn of_the_tools_files_only_one_that_a_command_moved_may_be_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let p = folder.path();
     let link = |path: &str| std::os::unix::fs::symlink("file", p.join(path));

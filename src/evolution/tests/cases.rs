@@ -82,7 +82,7 @@ pub const SPECS: &[Case] = &[
 
 /// Schemas of the root.
 pub const ROOTS: &[Case] = &[
-    // what every resource has
+    // fields that every resource has
     (
         "{type: object}",
         "{type: object, required: [metadata], properties: {metadata: {type: object}, kind: {type: string, description: A.}}}",
@@ -111,7 +111,7 @@ pub const OLDER: &str = "  - name: v0
     schema: {openAPIV3Schema: {type: object}}
 ";
 
-/// A text of the definition, and what stands in its place.
+/// A part of the text of the CRD, and its replacement.
 pub const DEFINITIONS: &[Case] = &[
     (
         "kind: Widget,",

@@ -115,7 +115,7 @@ pub const FIELDS: &[Case] = &[
             "bound-tightened spec.a: maxLength 5 is new",
         ],
     ),
-    // no text is shorter than nothing
+    // a minimum of 0 restricts nothing
     ("{type: string}", "{type: string, minLength: 0}", &[], &[]),
     (
         "{type: array, items: {type: string}, minItems: 1, maxItems: 9}",
@@ -159,7 +159,7 @@ pub const FIELDS: &[Case] = &[
         &["pattern-changed spec.a: format date -> ipv4"],
         &["pattern-changed spec.a: format ipv4 -> date"],
     ),
-    // the API server does not know it
+    // the API server ignores unknown formats
     ("{type: string}", "{type: string, format: own}", &[], &[]),
     (
         "{type: string, anyOf: [{pattern: a}, {pattern: b}]}",
@@ -257,7 +257,7 @@ pub const FIELDS: &[Case] = &[
         &["embedded-resource-added spec.a: it is an embedded resource"],
         &["embedded-resource-removed spec.a: it is no longer an embedded resource"],
     ),
-    // a format counts for texts only
+    // the API server checks this format only where a string is allowed
     (
         "{type: object, format: date}",
         "{x-kubernetes-preserve-unknown-fields: true, format: date}",

@@ -1,4 +1,4 @@
-//! Differences carry enough to be applied to objects: a field that was removed is dropped, one that is new gets its default.
+//! Applies differences to objects, to test that they contain enough for it: a removed field is dropped, and a new one gets its default.
 
 use operator_schema::{Schema, SchemaOrBool, violations};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn at<'a>(schema: &'a Schema, path: &[Segment]) -> Option<&'a Schema> {
     at(inside, rest)
 }
 
-/// The schemas of a difference are those at its path.
+/// Asserts that a difference has the schemas at its path.
 pub fn assert_schemas(difference: &Difference, before: &Api, after: &Api) {
     if difference.before.is_none() && difference.after.is_none() {
         return;

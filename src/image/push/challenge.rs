@@ -13,12 +13,12 @@ pub enum Challenge {
     Bearer {
         /// The URL of the service.
         realm: String,
-        /// How the service knows the registry.
+        /// The name of the registry in requests to the service.
         service: Option<String>,
     },
 }
 
-/// The challenge that is answered: a token is preferred. `None` if there is none that is known.
+/// The challenge to answer: one for a token is preferred. `None` if there is no supported challenge.
 pub fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     headers
         .get_all(WWW_AUTHENTICATE)

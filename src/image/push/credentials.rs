@@ -6,7 +6,7 @@ use docker_credential::{CredentialRetrievalError, DockerCredential};
 
 use crate::{diagnostic::Explain, image::Reference};
 
-/// The credentials of a user. They are in no message.
+/// The credentials of a user. They do not implement `Debug`, because no message may contain them.
 #[derive(Clone)]
 pub enum Credentials {
     Password {
@@ -19,10 +19,10 @@ pub enum Credentials {
 
 /// Why stored credentials could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the credentials for {registry} can't be read: {words}")]
+#[error("the credentials for {registry} can't be read: {message}")]
 pub struct CredentialsError {
     registry: String,
-    words: String,
+    message: String,
 }
 
 impl Explain for CredentialsError {
@@ -45,7 +45,7 @@ pub fn credentials(name: &Reference) -> Result<Option<Credentials>, CredentialsE
     let credential = match of_docker {
         Ok(None) => lookup(&name.registry, |key| {
             match docker_credential::get_podman_credential(key) {
-                // there is no file
+                // the file does not exist
                 Err(CredentialRetrievalError::ConfigReadError) => {
                     Err(CredentialRetrievalError::ConfigNotFound)
                 }
@@ -54,9 +54,9 @@ pub fn credentials(name: &Reference) -> Result<Option<Credentials>, CredentialsE
         }),
         of_docker => of_docker,
     };
-    let credential = credential.map_err(|words| CredentialsError {
+    let credential = credential.map_err(|message| CredentialsError {
         registry: name.registry.clone(),
-        words,
+        message,
     })?;
     Ok(credential.map(|credential| match credential {
         DockerCredential::UsernamePassword(user, password) => {
@@ -77,7 +77,7 @@ fn lookup(
         registry => &[registry],
     };
     for key in keys {
-        if let Some(credential) = found(of_key(key))? {
+        if let Some(credential) = none_if_missing(of_key(key))? {
             return Ok(Some(credential));
         }
     }
@@ -94,8 +94,8 @@ fn docker_config() -> Option<PathBuf> {
 /// The error that a helper prints if it has no credentials for a registry.
 const NOT_FOUND: &str = "credentials not found";
 
-/// Tells the absence of credentials from errors.
-fn found(
+/// Distinguishes missing credentials from errors.
+fn none_if_missing(
     credential: Result<DockerCredential, CredentialRetrievalError>,
 ) -> Result<Option<DockerCredential>, String> {
     use CredentialRetrievalError as E;

@@ -10,25 +10,25 @@ use crate::diagnostic::Explain;
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The registry, or the service that issues its tokens, refused a request.
-    #[error("{host} refused {act}: {status}{}{words}", if .words.is_empty() { "" } else { ": " })]
+    #[error("{host} refused {act}: {status}{}{message}", if .message.is_empty() { "" } else { ": " })]
     Refused {
         host: String,
         /// What was requested, such as `the upload of a blob to me/operator`.
         act: String,
         status: StatusCode,
         /// What the registry answered.
-        words: String,
+        message: String,
         /// Whether there were credentials.
         with_credentials: bool,
     },
     #[error("{0:?} is no host of a registry")]
     Host(String),
-    #[error("{host} can't be reached: {words}")]
-    Unreachable { host: String, words: String },
+    #[error("{host} can't be reached: {message}")]
+    Unreachable { host: String, message: String },
     #[error("{host} did not answer within {seconds} s")]
     Late { host: String, seconds: u64 },
-    #[error("there is no secure connection to {host}: {words}")]
-    Tls { host: String, words: String },
+    #[error("there is no secure connection to {host}: {message}")]
+    Tls { host: String, message: String },
     #[error("the certificates of this machine can't be read: {0}")]
     Roots(io::Error),
     #[error("{host} wants credentials in a way that is not supported: {challenge}")]
@@ -44,11 +44,11 @@ pub enum PushError {
     /// A registry with HTTPS named a URL without it for an upload.
     #[error("{host} wants a blob to be uploaded to {other}, which is not encrypted")]
     InsecureUpload { host: String, other: String },
-    #[error("{host} answered with something else than {expected}: {answer:?}")]
-    Answer {
+    #[error("{host} answered with something else than {expected}: {response:?}")]
+    Response {
         host: String,
         expected: &'static str,
-        answer: String,
+        response: String,
     },
     #[error("the tag {0} is not a list of referrers")]
     Referrers(String),
@@ -60,11 +60,11 @@ impl PushError {
     /// The error of a connection.
     pub fn connection(host: &str, error: &(dyn Error + 'static)) -> Self {
         let host = host.to_owned();
-        let words = words(error);
+        let message = message(error);
         if is_tls(error) {
-            Self::Tls { host, words }
+            Self::Tls { host, message }
         } else {
-            Self::Unreachable { host, words }
+            Self::Unreachable { host, message }
         }
     }
 }
@@ -105,7 +105,7 @@ impl Explain for PushError {
                 "add the certificate authority of the registry to those of this machine, or set SSL_CERT_FILE; only registries on localhost are used without TLS".into()
             }
             Self::Roots(_) => "install the package ca-certificates, or set SSL_CERT_FILE".into(),
-            Self::Challenge { .. } | Self::Foreign { .. } | Self::Answer { .. } => {
+            Self::Challenge { .. } | Self::Foreign { .. } | Self::Response { .. } => {
                 "write the image with --output, and push it with another program, such as skopeo".into()
             }
             Self::Insecure { .. } => "use a registry whose token service has HTTPS".into(),
@@ -121,18 +121,18 @@ impl Explain for PushError {
 const AGAIN: &str = "try again later; what was uploaded is not uploaded again";
 
 /// The messages of an error and its sources, without repetitions.
-fn words(error: &(dyn Error + 'static)) -> String {
-    let mut words = String::new();
+fn message(error: &(dyn Error + 'static)) -> String {
+    let mut message = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        if !words.contains(&text) {
-            let separator = if words.is_empty() { "" } else { ": " };
-            words = format!("{words}{separator}{text}");
+        if !message.contains(&text) {
+            let separator = if message.is_empty() { "" } else { ": " };
+            message = format!("{message}{separator}{text}");
         }
         next = error.source();
     }
-    words
+    message
 }
 
 /// Whether TLS failed. An I/O error may contain another one, which is not its source.

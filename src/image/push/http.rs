@@ -1,4 +1,4 @@
-//! One HTTP request and its answer, through the proxy of the environment if there is one.
+//! One HTTP request and its response, through the proxy of the environment if there is one.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ use rustls::ClientConfig;
 use super::PushError;
 
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a request may take, with its body.
-const REQUEST: Duration = Duration::from_secs(600);
-/// The largest answer in bytes; the answers that are needed are smaller.
-const ANSWER: usize = 4 << 20;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
+/// The largest response in bytes; the responses that are needed are smaller.
+const MAX_BODY: usize = 4 << 20;
 
 /// A client that verifies servers with the certificates of this machine.
 pub struct Http {
@@ -34,8 +34,8 @@ pub struct Http {
     direct: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
-/// A complete answer.
-pub struct Answer {
+/// A complete response.
+pub struct Response {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -57,9 +57,9 @@ impl Http {
         &self,
         host: &str,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, PushError> {
-        let answer = async {
-            let answer = match self.proxies.intercept(request.uri()) {
+    ) -> Result<Response, PushError> {
+        let response = async {
+            let response = match self.proxies.intercept(request.uri()) {
                 Some(proxy) => {
                     let mut tunnel = Tunnel::new(proxy.uri().clone(), connector());
                     if let Some(password) = proxy.basic_auth() {
@@ -69,12 +69,12 @@ impl Http {
                 }
                 None => self.direct.request(request).await,
             };
-            let (head, body) = answer
+            let (head, body) = response
                 .map_err(|error| PushError::connection(host, &error))?
                 .into_parts();
-            let body = Limited::new(body, ANSWER).collect().await;
+            let body = Limited::new(body, MAX_BODY).collect().await;
             let body = body.map_err(|error| PushError::connection(host, &*error))?;
-            Ok(Answer {
+            Ok(Response {
                 status: head.status,
                 headers: head.headers,
                 body: body.to_bytes(),
@@ -82,16 +82,18 @@ impl Http {
         };
         let late = |_| PushError::Late {
             host: host.to_owned(),
-            seconds: REQUEST.as_secs(),
+            seconds: REQUEST_TIMEOUT.as_secs(),
         };
-        tokio::time::timeout(REQUEST, answer).await.map_err(late)?
+        tokio::time::timeout(REQUEST_TIMEOUT, response)
+            .await
+            .map_err(late)?
     }
 }
 
 fn connector() -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
-    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector
 }
 

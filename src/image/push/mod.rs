@@ -1,7 +1,7 @@
 //! Uploads an image to a registry with the API of the
 //! [OCI distribution specification](https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md).
 //!
-//! A blob that is there is not uploaded again. The tag is written last, so that it never refers to a part of an image.
+//! A blob that the registry already has is not uploaded again. The tag is written last, so that it never refers to a part of an image.
 
 #![allow(clippy::disallowed_methods, reason = "a registry is on the network")]
 
@@ -60,6 +60,7 @@ impl Repository {
     }
 }
 
+/// Uploads blobs before the manifests that refer to them, because registries refuse a manifest with missing blobs.
 async fn upload(
     image: &Image,
     name: &Reference,
@@ -83,8 +84,8 @@ async fn upload(
         let manifest = &platform.manifest;
         registry.put_manifest(manifest, &digest(manifest)).await?;
         let sbom = &platform.sbom.manifest;
-        let answer = registry.put_manifest(sbom, &digest(sbom)).await?;
-        if !answer.headers.contains_key("oci-subject") {
+        let response = registry.put_manifest(sbom, &digest(sbom)).await?;
+        if !response.headers.contains_key("oci-subject") {
             referrer::add(registry, &digest(manifest), &sbom.descriptor).await?;
         }
     }

@@ -16,7 +16,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// `None` if it is no URL of HTTP or HTTPS.
+    /// The origin of a URL; `None` if the URL is not one of HTTP or HTTPS.
     pub fn of(url: &str) -> Option<Self> {
         let uri: Uri = url.parse().ok()?;
         let is_encrypted = match uri.scheme_str()? {

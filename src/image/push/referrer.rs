@@ -1,5 +1,5 @@
 //! The [referrers tag](https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema): the list of what is
-//! attached to a manifest, in a registry that does not keep it itself.
+//! attached to a manifest, for a registry without the referrers API.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ pub async fn add(
     referrer: &Descriptor,
 ) -> Result<(), PushError> {
     let tag = subject.replace(':', "-");
-    let answer = registry.manifest(&tag).await?;
-    let mut index = match answer.status {
+    let response = registry.manifest(&tag).await?;
+    let mut index = match response.status {
         StatusCode::NOT_FOUND => json!({
             "schemaVersion": 2,
             "mediaType": media_type::INDEX,
             "manifests": [],
         }),
-        _ => serde_json::from_slice(&answer.body).unwrap_or_default(),
+        _ => serde_json::from_slice(&response.body).unwrap_or_default(),
     };
     let Some(listed) = index.get_mut("manifests").and_then(Value::as_array_mut) else {
         return Err(PushError::Referrers(tag));

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{
     Credentials, PushError,
     challenge::{Challenge, challenge},
-    http::{Answer, Http},
+    http::{Http, Response},
     origin::Origin,
     retry,
 };
@@ -29,14 +29,14 @@ const CANCELLATION: Duration = Duration::from_secs(10);
 
 pub struct Registry {
     http: Http,
-    /// As the user names it.
+    /// The host as the user names it.
     host: String,
-    /// Such as `https://ghcr.io`.
+    /// The root of the API, such as `https://ghcr.io`.
     url: String,
     origin: Origin,
     repository: String,
     credentials: Option<Credentials>,
-    /// What the registry has asked for so far.
+    /// The header `Authorization`, once the registry has asked for it.
     authorization: Option<HeaderValue>,
 }
 
@@ -58,18 +58,19 @@ impl Registry {
     /// Begins an upload, and cancels it: only that shows whether the credentials may push.
     pub async fn check(&mut self) -> Result<(), PushError> {
         let url = self.begin_upload().await?;
-        // registries forget uploads that nobody ends; many demand a right to delete, for which the push needs no token
+        // this may fail, because many registries require the permission to delete, which a push does not need; they discard unfinished
+        // uploads anyway
         let _answer = tokio::time::timeout(CANCELLATION, self.cancel_upload(&url)).await;
         Ok(())
     }
 
-    /// Whether a blob is there. If the answer is an error, it is not: the upload is then refused with a reason, which the answer to HEAD
-    /// does not have.
+    /// Whether the registry has a blob. An error counts as no: the upload then fails with a message, which a response to HEAD does not
+    /// have.
     pub async fn has_blob(&mut self, blob: &Blob) -> Result<bool, PushError> {
         let url = self.url(&format!("blobs/{}", blob.descriptor.digest));
-        let answer = self.send(Method::HEAD, &url, &[], &[]).await?;
+        let response = self.send(Method::HEAD, &url, &[], &[]).await?;
         // some registries redirect to their storage
-        Ok(answer.status.is_success() || answer.status.is_redirection())
+        Ok(response.status.is_success() || response.status.is_redirection())
     }
 
     /// Uploads a blob in two requests: the first one returns the URL for the second.
@@ -94,24 +95,24 @@ impl Registry {
         self.upload_url(location)
     }
 
-    /// Sends one request, with the authorization that there is.
-    async fn cancel_upload(&self, url: &str) -> Result<Answer, PushError> {
+    /// Cancels an upload with one request, which is not repeated.
+    async fn cancel_upload(&self, url: &str) -> Result<Response, PushError> {
         let request = self.authorized(&Method::DELETE, url, &[]);
         let request = request.body(Full::default()).map_err(self.unusable())?;
         self.http.send(&self.host, request).await
     }
 
-    /// The URL in the answer to the start of an upload. It can be one of another host.
+    /// The URL in the response to the start of an upload. It can be one of another host.
     fn upload_url(&self, location: &str) -> Result<String, PushError> {
         let url = if location.starts_with('/') {
             format!("{}{location}", self.url)
         } else {
             location.to_owned()
         };
-        let origin = Origin::of(&url).ok_or_else(|| PushError::Answer {
+        let origin = Origin::of(&url).ok_or_else(|| PushError::Response {
             host: self.host.clone(),
             expected: "the URL of an upload",
-            answer: location.to_owned(),
+            response: location.to_owned(),
         })?;
         if self.origin.may_upload_to(&origin) {
             Ok(url)
@@ -123,39 +124,39 @@ impl Registry {
         }
     }
 
-    /// The answer to the request of a manifest, which may not exist.
-    pub async fn manifest(&mut self, name: &str) -> Result<Answer, PushError> {
+    /// The response to the request of a manifest, which may not exist.
+    pub async fn manifest(&mut self, name: &str) -> Result<Response, PushError> {
         let url = self.url(&format!("manifests/{name}"));
         let headers = [(ACCEPT, media_type::INDEX)];
-        let answer = self.send(Method::GET, &url, &headers, &[]).await?;
-        match answer.status {
-            StatusCode::NOT_FOUND => Ok(answer),
-            _ => self.accept("the request of a manifest", answer),
+        let response = self.send(Method::GET, &url, &headers, &[]).await?;
+        match response.status {
+            StatusCode::NOT_FOUND => Ok(response),
+            _ => self.accept("the request of a manifest", response),
         }
     }
 
     /// Uploads a manifest under a digest or a tag.
-    pub async fn put_manifest(&mut self, blob: &Blob, name: &str) -> Result<Answer, PushError> {
+    pub async fn put_manifest(&mut self, blob: &Blob, name: &str) -> Result<Response, PushError> {
         let url = self.url(&format!("manifests/{name}"));
         let headers = [(CONTENT_TYPE, blob.descriptor.media_type)];
-        let answer = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
-        self.accept("the upload of a manifest", answer)
+        let response = self.send(Method::PUT, &url, &headers, &blob.bytes).await?;
+        self.accept("the upload of a manifest", response)
     }
 
     fn url(&self, path: &str) -> String {
         format!("{}/v2/{}/{path}", self.url, self.repository)
     }
 
-    /// An answer that is no success is an error with the registry's words.
-    fn accept(&self, act: &str, answer: Answer) -> Result<Answer, PushError> {
-        if answer.status.is_success() {
-            Ok(answer)
+    /// Turns a response that is not a success into an error with the registry's message.
+    fn accept(&self, act: &str, response: Response) -> Result<Response, PushError> {
+        if response.status.is_success() {
+            Ok(response)
         } else {
             Err(PushError::Refused {
                 host: self.host.clone(),
                 act: format!("{act} to {}", self.repository),
-                status: answer.status,
-                words: words(&answer.body),
+                status: response.status,
+                message: message(&response.body),
                 with_credentials: self.credentials.is_some(),
             })
         }
@@ -168,10 +169,10 @@ impl Registry {
         url: &str,
         headers: &[(HeaderName, &'static str)],
         body: &[u8],
-    ) -> Result<Answer, PushError> {
-        let answer = self.send_once(&method, url, headers, body).await?;
-        if answer.status != StatusCode::UNAUTHORIZED {
-            return Ok(answer);
+    ) -> Result<Response, PushError> {
+        let response = self.send_once(&method, url, headers, body).await?;
+        if response.status != StatusCode::UNAUTHORIZED {
+            return Ok(response);
         }
         if let Some(other) = Origin::of(url).filter(|other| *other != self.origin) {
             return Err(PushError::Foreign {
@@ -179,8 +180,8 @@ impl Registry {
                 other: other.to_string(),
             });
         }
-        if !self.authorize(&answer).await? {
-            return Ok(answer);
+        if !self.authorize(&response).await? {
+            return Ok(response);
         }
         self.send_once(&method, url, headers, body).await
     }
@@ -191,12 +192,12 @@ impl Registry {
         url: &str,
         headers: &[(HeaderName, &'static str)],
         body: &[u8],
-    ) -> Result<Answer, PushError> {
+    ) -> Result<Response, PushError> {
         let request = self.authorized(method, url, headers);
         self.request(request, body.to_vec()).await
     }
 
-    /// A request with what the registry has asked for so far.
+    /// A request with the authorization that the registry has asked for, if it has.
     fn authorized(
         &self,
         method: &Method,
@@ -216,10 +217,10 @@ impl Registry {
     }
 
     fn unusable(&self) -> impl Fn(http::Error) -> PushError {
-        |error| PushError::Answer {
+        |error| PushError::Response {
             host: self.host.clone(),
             expected: "a usable URL",
-            answer: error.to_string(),
+            response: error.to_string(),
         }
     }
 
@@ -227,11 +228,11 @@ impl Registry {
         &self,
         request: http::request::Builder,
         body: Vec<u8>,
-    ) -> Result<Answer, PushError> {
+    ) -> Result<Response, PushError> {
         let has_body = !body.is_empty();
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.map_err(self.unusable())?;
-        // a POST with a body exchanges a refresh token, which the service may accept only once
+        // not repeated: a POST with a body exchanges a refresh token, which the service may accept only once
         if request.method() == Method::POST && has_body {
             self.http.send(&self.host, request).await
         } else {
@@ -239,10 +240,10 @@ impl Registry {
         }
     }
 
-    /// Prepares what a registry has asked for. Returns false if there are no credentials for that.
-    async fn authorize(&mut self, answer: &Answer) -> Result<bool, PushError> {
+    /// Sets the authorization that a registry has asked for. Returns false if there are no credentials for it, or if it was sent already.
+    async fn authorize(&mut self, response: &Response) -> Result<bool, PushError> {
         let unknown = || {
-            let text = answer.headers.get(WWW_AUTHENTICATE);
+            let text = response.headers.get(WWW_AUTHENTICATE);
             PushError::Challenge {
                 host: self.host.clone(),
                 challenge: text.map_or("no challenge".into(), |it| {
@@ -250,7 +251,7 @@ impl Registry {
                 }),
             }
         };
-        let value = match challenge(&answer.headers).ok_or_else(unknown)? {
+        let value = match challenge(&response.headers).ok_or_else(unknown)? {
             Challenge::Basic => match self.basic() {
                 Some(basic) => basic,
                 None => return Ok(false),
@@ -289,7 +290,7 @@ impl Registry {
         if let Some(service) = service {
             query.append_pair("service", service);
         }
-        let answer = match &self.credentials {
+        let response = match &self.credentials {
             Some(Credentials::IdentityToken(token)) => {
                 query.append_pair("grant_type", "refresh_token");
                 query.append_pair("client_id", "cargo-operator");
@@ -307,22 +308,22 @@ impl Registry {
                 self.request(request, vec![]).await?
             }
         };
-        let answer = self.accept("a token for pushing", answer)?;
-        let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let response = self.accept("a token for pushing", response)?;
+        let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         let token = json["token"].as_str().or(json["access_token"].as_str());
-        token.map(str::to_owned).ok_or_else(|| PushError::Answer {
+        token.map(str::to_owned).ok_or_else(|| PushError::Response {
             host: self.host.clone(),
             expected: "a token",
-            answer: "no `token` and no `access_token`".into(),
+            response: "no `token` and no `access_token`".into(),
         })
     }
 }
 
-/// The longest text of an answer that is shown, in characters.
-const MOST_WORDS: usize = 300;
+/// The maximum length of a message of the registry, in characters.
+const MAX_MESSAGE: usize = 300;
 
-/// The errors in an answer, as the specification defines them, or else its first line.
-fn words(body: &[u8]) -> String {
+/// The errors in a response, as the specification defines them, or else its first line.
+fn message(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let errors: Vec<String> = json["errors"]
         .as_array()
@@ -348,5 +349,5 @@ fn words(body: &[u8]) -> String {
     } else {
         errors.join("; ")
     };
-    text.chars().take(MOST_WORDS).collect()
+    text.chars().take(MAX_MESSAGE).collect()
 }

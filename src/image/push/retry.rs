@@ -1,4 +1,4 @@
-//! Repeats a request whose failure may be temporary: the connection, or an answer that says so.
+//! Repeats a request whose failure may be temporary: the connection, or a response that says so.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use http_body_util::Full;
 
 use super::{
     PushError,
-    http::{Answer, Http},
+    http::{Http, Response},
 };
 
 /// The waits before the second and the third attempt.
@@ -21,25 +21,25 @@ pub async fn send(
     http: &Http,
     host: &str,
     request: Request<Full<Bytes>>,
-) -> Result<Answer, PushError> {
+) -> Result<Response, PushError> {
     for wait in WAITS {
-        let answer = http.send(host, request.clone()).await;
-        match wait_after(&answer, wait) {
+        let response = http.send(host, request.clone()).await;
+        match wait_after(&response, wait) {
             Some(wait) => tokio::time::sleep(wait).await,
-            None => return answer,
+            None => return response,
         }
     }
     http.send(host, request).await
 }
 
 /// How long to wait before the next attempt. `None` if it would not help.
-fn wait_after(answer: &Result<Answer, PushError>, default: Duration) -> Option<Duration> {
-    let answer = match answer {
-        Ok(answer) if is_temporary(answer.status) => answer,
+fn wait_after(response: &Result<Response, PushError>, default: Duration) -> Option<Duration> {
+    let response = match response {
+        Ok(response) if is_temporary(response.status) => response,
         Err(PushError::Unreachable { .. }) => return Some(default),
         _ => return None,
     };
-    let seconds = answer.headers.get(RETRY_AFTER);
+    let seconds = response.headers.get(RETRY_AFTER);
     // a date instead of seconds is ignored
     let seconds: Option<u64> = seconds.and_then(|it| it.to_str().ok()?.parse().ok());
     match seconds {
@@ -80,26 +80,26 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.extend(header.map(|it| (RETRY_AFTER, it.parse().unwrap())));
-            let answer = Answer {
+            let response = Response {
                 status: StatusCode::from_u16(status).unwrap(),
                 headers,
                 body: Bytes::new(),
             };
-            let wait = wait_after(&Ok(answer), Duration::from_secs(3));
+            let wait = wait_after(&Ok(response), Duration::from_secs(3));
             assert_eq!(wait.map(|it| it.as_secs()), expected, "{status} {header:?}");
         }
     }
 
     #[test]
     fn a_failed_connection_is_tried_again_but_not_a_slow_or_unsafe_one() {
-        let (host, words) = (|| "a.b".to_owned(), || "reset".to_owned());
+        let (host, message) = (|| "a.b".to_owned(), || "reset".to_owned());
         let unreachable = PushError::Unreachable {
             host: host(),
-            words: words(),
+            message: message(),
         };
         let tls = PushError::Tls {
             host: host(),
-            words: words(),
+            message: message(),
         };
         let late = PushError::Late {
             host: host(),

@@ -11,33 +11,33 @@ const RUNBOOKS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/ru
 /// An alert of every operator, or of those with webhooks.
 struct Alert {
     name: &'static str,
-    /// With `JOB` in the place of the labels that select the operator, and `SECONDS` in that of the time before a certificate expires.
+    /// The PromQL expression. `JOB` stands for the matcher of the operator's job, and `SECONDS` for the time before a certificate expires.
     query: &'static str,
-    /// How long the query has had results.
+    /// How long the query must have results before the alert fires.
     after: &'static str,
     severity: &'static str,
     summary: &'static str,
-    of_webhooks: bool,
+    needs_webhooks: bool,
 }
 
 const ALERTS: [Alert; 7] = [
     Alert {
         name: "OperatorDown",
-        // that of a replica that crashes again and again is sometimes 1
+        // an average, because `up` of a replica that crashes again and again is 1 at times
         query: "(max(avg_over_time(up{JOB}[15m])) or vector(0)) < 0.5",
         after: "5m",
         severity: "critical",
         summary: "no replica of the operator answers",
-        of_webhooks: false,
+        needs_webhooks: false,
     },
     Alert {
         name: "OperatorWithoutLeader",
-        // a pause is meant, but not for hours
+        // a paused operator has no leader on purpose; if it was already paused an hour ago, the pause may have been forgotten
         query: "max(leader_election_master_status{JOB}) == 0 unless (max(operator_paused{JOB}) == 1 unless max(operator_paused{JOB} offset 1h) == 1)",
         after: "5m",
         severity: "critical",
         summary: "no replica of the operator works",
-        of_webhooks: false,
+        needs_webhooks: false,
     },
     Alert {
         name: "OperatorObjectsFail",
@@ -45,7 +45,7 @@ const ALERTS: [Alert; 7] = [
         after: "30m",
         severity: "warning",
         summary: "{{ $value }} objects of {{ $labels.controller }} fail",
-        of_webhooks: false,
+        needs_webhooks: false,
     },
     Alert {
         name: "OperatorReconciliationHangs",
@@ -53,7 +53,7 @@ const ALERTS: [Alert; 7] = [
         after: "5m",
         severity: "warning",
         summary: "a reconciliation of {{ $labels.controller }} has run for {{ $value | humanizeDuration }}",
-        of_webhooks: false,
+        needs_webhooks: false,
     },
     Alert {
         name: "OperatorCannotWatch",
@@ -61,16 +61,16 @@ const ALERTS: [Alert; 7] = [
         after: "15m",
         severity: "warning",
         summary: "{{ $labels.controller }} cannot watch {{ $labels.kind }}",
-        of_webhooks: false,
+        needs_webhooks: false,
     },
     Alert {
         name: "OperatorWebhookFails",
-        // the other part: no replica has a certificate, so that none serves
+        // the part after `or`: no replica has a certificate, so none serves webhooks
         query: "sum by (webhook) (rate(operator_webhook_failures_total{JOB}[5m])) > 0 or max(operator_webhook_certificate_expiry_seconds{JOB}) == 0",
         after: "10m",
         severity: "critical",
         summary: "the webhook {{ $labels.webhook }} fails",
-        of_webhooks: true,
+        needs_webhooks: true,
     },
     Alert {
         name: "OperatorCertificateExpires",
@@ -78,11 +78,11 @@ const ALERTS: [Alert; 7] = [
         after: "1h",
         severity: "critical",
         summary: "the certificate of the webhooks expires in {{ $value | humanizeDuration }}",
-        of_webhooks: true,
+        needs_webhooks: true,
     },
 ];
 
-/// A week before a certificate expires, or a quarter of its life if that is shorter: it is renewed when a third is left.
+/// A week, or a quarter of a certificate's lifetime if that is shorter. Both are later than the renewal, when a third of it is left.
 fn seconds_before_expiry(operator: &Operator<'_>) -> i64 {
     const WEEK: i64 = 7 * 86400;
     let lifetime = operator.config.deployment.duration(
@@ -99,7 +99,7 @@ pub fn rules(operator: &Operator<'_>) -> Vec<Value> {
     let has_webhooks = operator.has_webhooks();
     ALERTS
         .iter()
-        .filter(|it| has_webhooks || !it.of_webhooks)
+        .filter(|it| has_webhooks || !it.needs_webhooks)
         .map(|alert| {
             let section = alert.name.to_lowercase();
             json!({

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::job;
 use crate::operator::Operator;
 
-/// The version of the model of dashboards.
+/// The version of Grafana's JSON model.
 const SCHEMA: u32 = 39;
 
 /// The width of a dashboard, and the size of a panel.
@@ -13,7 +13,7 @@ const COLUMNS: usize = 24;
 const WIDTH: usize = 8;
 const HEIGHT: usize = 7;
 
-/// A panel: its title, its unit, and its queries with their legends. `JOB` in a query is in the place of the labels that select the operator.
+/// A panel: its title, its unit, and its queries with their legends. `JOB` in a query stands for the matcher of the operator's job.
 type Panel = (
     &'static str,
     &'static str,
@@ -142,7 +142,7 @@ const PANELS: [Panel; 12] = [
 ];
 
 /// The panels of operators with webhooks.
-const OF_WEBHOOKS: [Panel; 2] = [
+const WEBHOOK_PANELS: [Panel; 2] = [
     (
         "Requests to webhooks",
         "reqps",
@@ -164,7 +164,7 @@ const OF_WEBHOOKS: [Panel; 2] = [
 /// The dashboard of an operator.
 pub fn dashboard(operator: &Operator<'_>) -> Value {
     let job = job(operator);
-    let of_webhooks = OF_WEBHOOKS.iter().filter(|_| operator.has_webhooks());
+    let of_webhooks = WEBHOOK_PANELS.iter().filter(|_| operator.has_webhooks());
     let source = json!({"type": "prometheus", "uid": "${source}"});
     let panels = PANELS.iter().chain(of_webhooks).enumerate();
     let panels = panels.map(|(index, (title, unit, queries))| {

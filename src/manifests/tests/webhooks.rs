@@ -40,7 +40,7 @@ fn builtin(resource: ResourceType, webhooks: Vec<Webhook>) -> Admission {
     }
 }
 
-/// Whose objects are converted.
+/// An operator that converts the objects of its kind.
 fn converting(certificates: Certificates) -> Operator<'static> {
     let mut operator = with_webhooks(Namespaces::All, certificates, vec![]);
     let kind = &mut operator.kinds[0];
@@ -74,7 +74,7 @@ fn of_role(operator: &Operator<'_>, role: &Role) -> Vec<Value> {
         .collect()
 }
 
-/// The webhooks of an operator that validate.
+/// The validating webhooks of an operator.
 fn validating(operator: &Operator<'_>) -> Vec<Value> {
     let mut configurations = of_role(operator, &Role::ValidatingWebhooks);
     let webhooks = configurations.remove(0)["webhooks"].take();
@@ -86,7 +86,7 @@ fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
 }
 
 #[test]
-fn without_webhooks_there_is_nothing_of_them() {
+fn without_webhooks_no_file_mentions_them() {
     for (path, text) in files(&memcached()) {
         assert!(
             !path.contains("webhook") && !text.contains("webhook"),
@@ -271,7 +271,7 @@ fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
             .map(|it| it["matchConditions"].clone())
             .collect()
     };
-    // the selector of namespaces excludes them
+    // the namespace selector already excludes the objects of the operator
     for conditions in of(Namespaces::All, Certificates::Managed) {
         assert_eq!(conditions.as_array().unwrap().len(), 1);
     }
@@ -293,7 +293,7 @@ fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
         let conditions = &of(Namespaces::Own, certificates)[kind];
         assert_eq!(conditions[1]["name"], "not-of-the-operator");
         let expression = conditions[1]["expression"].as_str().unwrap();
-        // the API server leaves an empty name out
+        // the API server omits an empty name
         let texts = |key: &str, text: &str| match text {
             "" => json!({}),
             text => json!({key: text}),
@@ -314,7 +314,7 @@ fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
             assert_eq!(called, Ok(is_called), "{operation} {name}{generated}");
         }
     }
-    // those that delete all have no name
+    // a request that deletes all objects of a namespace has no name
     let of_all = json!({"operation": "DELETE"});
     for certificates in [managed, issued] {
         for conditions in &of(Namespaces::Own, certificates)[..2] {
@@ -337,7 +337,7 @@ fn the_operators_own_secrets_and_lease_need_no_webhook_of_it() {
 fn where_a_package_chooses_the_namespaces_the_operators_own_pods_are_excluded_by_their_label() {
     let admitted = vec![pods(vec![validate()]), own(vec![validate()])];
     let mut operator = with_webhooks(Namespaces::All, Certificates::Managed, admitted);
-    // which Pods of others may have, too
+    // labels that the pods of users may have too
     let labels = &mut operator.config.to_mut().deployment.labels;
     labels.insert("team".into(), "storage".into());
     operator.selection = NamespaceSelection::Package;

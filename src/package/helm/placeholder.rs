@@ -1,13 +1,13 @@
-//! The places of a template: a word in the YAML of an object, whose line is replaced.
+//! Placeholders: words in the YAML of an object, whose lines are replaced to get a template.
 
 use std::cell::RefCell;
 
-/// What takes the place of a placeholder.
+/// The part of a template that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Replacement {
     /// The namespace of the release.
     Namespace,
-    /// The namespace of the present iteration; in a list, all that are watched.
+    /// The namespace of the current iteration; in a list, all watched namespaces.
     WatchedNamespace,
     /// The labels of objects, or of pods, by the name of their template.
     Labels(&'static str),
@@ -23,7 +23,7 @@ pub enum Form {
     Scalar(&'static str),
     /// A value that is a map or a list.
     Block(&'static str),
-    /// The same; the field is absent if it is empty.
+    /// A value that is a map or a list; the field is absent if it is empty.
     Optional(&'static str),
     /// A text; the field is absent if it is empty.
     OptionalText(&'static str),
@@ -34,8 +34,8 @@ pub enum Form {
 /// The names of placeholders: words that are valid as the name of a namespace.
 pub struct Placeholders {
     prefix: String,
-    /// Those that have a name.
-    forms: RefCell<Vec<Form>>,
+    /// The replacements that have a name, which contains their index.
+    replacements: RefCell<Vec<Replacement>>,
 }
 
 impl Placeholders {
@@ -47,21 +47,21 @@ impl Placeholders {
         }
         Self {
             prefix,
-            forms: RefCell::default(),
+            replacements: RefCell::default(),
         }
     }
 
-    pub fn name(&self, form: Form) -> String {
-        let mut forms = self.forms.borrow_mut();
-        let index = forms.iter().position(|it| *it == form);
+    pub fn name(&self, replacement: Replacement) -> String {
+        let mut replacements = self.replacements.borrow_mut();
+        let index = replacements.iter().position(|it| *it == replacement);
         let index = index.unwrap_or_else(|| {
-            forms.push(form);
-            forms.len() - 1
+            replacements.push(replacement);
+            replacements.len() - 1
         });
         self.nth(index)
     }
 
-    /// Always as many digits, so that none is the beginning of another.
+    /// The name with this index. All have the same length, so that none is a prefix of another.
     fn nth(&self, index: usize) -> String {
         format!("{}-{index:03}", self.prefix)
     }
@@ -79,34 +79,34 @@ impl Placeholders {
 
     fn filled(&self, line: &str, operator: &str) -> String {
         let mut line = line.to_owned();
-        for (index, form) in self.forms.borrow().iter().enumerate() {
+        for (index, replacement) in self.replacements.borrow().iter().enumerate() {
             let name = self.nth(index);
             if line.contains(&name) {
-                line = replaced(&line, &name, *form, operator);
+                line = replaced(&line, &name, *replacement, operator);
             }
         }
         line
     }
 }
 
-/// The line or lines that take the place of one with a placeholder.
-fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
+/// The lines that replace a line with a placeholder.
+fn replaced(line: &str, name: &str, replacement: Replacement, operator: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let (space, inner) = (&line[..indent], indent + 2);
     let key = line.trim_start().split(':').next().unwrap_or_default();
     let of = |values: &str| format!("$.Values.{values}");
-    match form {
-        Form::Namespace => scalar(line, name, "$.Release.Namespace"),
-        Form::WatchedNamespace if line.trim_start() == format!("- {name}") => format!(
+    match replacement {
+        Replacement::Namespace => scalar(line, name, "$.Release.Namespace"),
+        Replacement::WatchedNamespace if line.trim_start() == format!("- {name}") => format!(
             "{space}{{{{- range $.Values.watchNamespaces }}}}\n{space}- {{{{ . | quote }}}}\n{space}{{{{- end }}}}"
         ),
-        Form::WatchedNamespace => scalar(line, name, "."),
-        Form::Image => scalar(line, name, &format!("include \"{operator}.image\" $")),
-        Form::Scalar(expression) => line.replace(name, &format!("{{{{ {expression} }}}}")),
-        Form::Labels(template) => format!(
+        Replacement::WatchedNamespace => scalar(line, name, "."),
+        Replacement::Image => scalar(line, name, &format!("include \"{operator}.image\" $")),
+        Replacement::Scalar(expression) => line.replace(name, &format!("{{{{ {expression} }}}}")),
+        Replacement::Labels(template) => format!(
             "{space}{key}:\n{space}  {{{{- include \"{operator}.{template}\" $ | nindent {inner} }}}}"
         ),
-        Form::FurtherLabels => {
+        Replacement::FurtherLabels => {
             let own = line.split_once(": ").map_or("", |(_, names)| names);
             let own = own.trim_matches(['"', '\'']).split(' ');
             let own: String = own.map(|name| format!(" \"{name}\"")).collect();
@@ -114,32 +114,32 @@ fn replaced(line: &str, name: &str, form: Form, operator: &str) -> String {
                 "{space}{{{{- omit (include \"{operator}.labels\" $ | fromYaml){own} | toYaml | nindent {indent} }}}}"
             )
         }
-        Form::Block(values) => format!(
+        Replacement::Block(values) => format!(
             "{space}{key}:\n{space}  {{{{- toYaml {} | nindent {inner} }}}}",
             of(values)
         ),
-        Form::Optional(values) => format!(
+        Replacement::Optional(values) => format!(
             "{space}{{{{- with {} }}}}\n{space}{key}:\n{space}  {{{{- toYaml . | nindent {inner} }}}}\n{space}{{{{- end }}}}",
             of(values)
         ),
-        Form::OptionalText(values) => format!(
+        Replacement::OptionalText(values) => format!(
             "{space}{{{{- with {} }}}}\n{space}{key}: {{{{ . | quote }}}}\n{space}{{{{- end }}}}",
             of(values)
         ),
-        Form::Items(values) => format!(
+        Replacement::Items(values) => format!(
             "{space}{{{{- with {} }}}}\n{space}{{{{- toYaml . | nindent {indent} }}}}\n{space}{{{{- end }}}}",
             of(values)
         ),
-        Form::Budget => {
+        Replacement::Budget => {
             format!("{space}{{{{- toYaml $.Values.podDisruptionBudget | nindent {indent} }}}}")
         }
-        Form::Keep => format!(
+        Replacement::Keep => format!(
             "{space}{{{{- if $.Values.crds.keep }}}}\n{space}helm.sh/resource-policy: keep\n{space}{{{{- end }}}}"
         ),
     }
 }
 
-/// A text of its own is quoted, as it might be read as a number; a part of one is not.
+/// Replaces a placeholder in a text. A whole value is quoted, because YAML might read it as a number; a part of a value is not.
 fn scalar(line: &str, name: &str, expression: &str) -> String {
     let is_whole = line.ends_with(&format!(": {name}")) || line.ends_with(&format!("- {name}"));
     let quote = if is_whole { " | quote" } else { "" };
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn placeholders_are_absent_from_the_users_text() {
         let marks = Placeholders::absent_from("a chart-value and chart-value-x");
-        assert_eq!(marks.name(Form::Namespace), "chart-value-x-x-000");
+        assert_eq!(marks.name(Replacement::Namespace), "chart-value-x-x-000");
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_list_has_all_watched_namespaces() {
         let marks = Placeholders::absent_from("");
-        let name = marks.name(Form::WatchedNamespace);
+        let name = marks.name(Replacement::WatchedNamespace);
         let text = marks.fill(&format!("values:\n  - {name}\nnamespace: {name}\n"), "a");
         let list = "  {{- range $.Values.watchNamespaces }}\n  - {{ . | quote }}\n  {{- end }}";
         let one = "namespace: {{ . | quote }}";
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn an_objects_own_labels_are_not_repeated() {
         let marks = Placeholders::absent_from("");
-        let name = marks.name(Form::FurtherLabels);
+        let name = marks.name(Replacement::FurtherLabels);
         let text = marks.fill(&format!("labels:\n  {name}: '1 b'\n"), "a");
         let include = "omit (include \"a.labels\" $ | fromYaml) \"1\" \"b\" | toYaml | nindent 2";
         assert_eq!(text, format!("labels:\n  {{{{- {include} }}}}\n"));
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_namespace_is_quoted_unless_it_is_a_part() {
         let marks = Placeholders::absent_from("");
-        let name = marks.name(Form::Namespace);
+        let name = marks.name(Replacement::Namespace);
         let text = marks.fill(&format!("namespace: {name}\nca: {name}/webhook\n"), "a");
         assert_eq!(
             text,

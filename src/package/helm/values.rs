@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{super::yaml::plain, placeholder::Form};
+use super::{super::yaml::plain, placeholder::Replacement};
 use crate::{
     config::{DeploymentSettings, DisruptionBudget, Image, IntOrPercent, Namespaces},
     manifests::{Role, manifests},
@@ -17,7 +17,7 @@ struct Entry {
     schema: Value,
 }
 
-/// `Chart.yaml`. The version of the app is the tag of the image.
+/// The text of `Chart.yaml`. The version of the app is the tag of the image.
 pub fn chart(operator: &Operator<'_>, image: &str) -> String {
     let tag = match Image::of(image).tag {
         "" => "latest",
@@ -36,7 +36,7 @@ pub fn chart(operator: &Operator<'_>, image: &str) -> String {
     )
 }
 
-/// `values.yaml`, with comments.
+/// The text of `values.yaml`, with comments.
 pub fn text(operator: &Operator<'_>, image: &str, has_crds: bool) -> String {
     let mut text = format!(
         "# The values of the chart {}. The defaults are those of operator.toml; your changes are kept. Further values of your own need an\n\
@@ -54,7 +54,7 @@ pub fn text(operator: &Operator<'_>, image: &str, has_crds: bool) -> String {
     text
 }
 
-/// `values.schema.json`: <https://helm.sh/docs/topics/charts/#schema-files>
+/// The text of `values.schema.json`: <https://helm.sh/docs/topics/charts/#schema-files>
 pub fn schema(operator: &Operator<'_>, has_crds: bool) -> String {
     let image = operator.config.image.as_deref().unwrap_or_default();
     let entries = entries(operator, image, has_crds);
@@ -86,7 +86,7 @@ pub struct PodField {
     schema: fn() -> Value,
 }
 
-/// What a value is without items.
+/// The type of a value, by which it is written if it is empty.
 enum Empty {
     Map,
     List,
@@ -94,11 +94,11 @@ enum Empty {
 }
 
 impl PodField {
-    /// What takes the place of the field in the template.
-    pub fn form(&self) -> Form {
+    /// The part of the template that replaces the field.
+    pub fn replacement(&self) -> Replacement {
         match self.empty {
-            Empty::Map | Empty::List => Form::Optional(self.name),
-            Empty::Text => Form::OptionalText(self.name),
+            Empty::Map | Empty::List => Replacement::Optional(self.name),
+            Empty::Text => Replacement::OptionalText(self.name),
         }
     }
 }
@@ -178,6 +178,7 @@ fn texts() -> Value {
     json!({"type": "object", "additionalProperties": {"type": "string"}})
 }
 
+/// All values of the chart, in the order of `values.yaml`.
 fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
     let settings = &operator.config.deployment;
     let deployment = manifests(operator)
@@ -196,7 +197,7 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
                     repository, digest, ..
                 } = Image::of(image);
                 let policy = &pod["containers"][0]["imagePullPolicy"];
-                let policy = or(policy, "IfNotPresent".into());
+                let policy = value_or(policy, "IfNotPresent".into());
                 json!({"repository": repository, "tag": "", "digest": digest, "pullPolicy": policy})
             },
             schema: closed(
@@ -235,7 +236,7 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
     entries.extend(POD.iter().map(|field| Entry {
         comment: field.comment,
         name: field.name,
-        value: or(
+        value: value_or(
             &pod[field.name],
             match field.empty {
                 Empty::Map => json!({}),
@@ -251,7 +252,7 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
 }
 
 /// A value, or another one if it is absent.
-fn or(value: &Value, empty: Value) -> Value {
+fn value_or(value: &Value, empty: Value) -> Value {
     match value {
         Value::Null => empty,
         value => value.clone(),
@@ -263,7 +264,7 @@ fn of_container(settings: &DeploymentSettings, container: &Value) -> [Entry; 4] 
         Entry {
             comment: "Arguments of the operator.",
             name: "args",
-            value: or(&container["args"], json!([])),
+            value: value_or(&container["args"], json!([])),
             schema: json!({"type": "array", "items": {"type": "string"}}),
         },
         Entry {
@@ -275,13 +276,13 @@ fn of_container(settings: &DeploymentSettings, container: &Value) -> [Entry; 4] 
         Entry {
             comment: "Secrets and ConfigMaps of which all keys are variables, as in a container.",
             name: "envFrom",
-            value: or(&container["envFrom"], json!([])),
+            value: value_or(&container["envFrom"], json!([])),
             schema: objects(&[]),
         },
         Entry {
             comment: "Requests and limits of the operator.",
             name: "resources",
-            value: or(&container["resources"], json!({})),
+            value: value_or(&container["resources"], json!({})),
             schema: {
                 let quantities = json!({
                     "type": "object",
@@ -303,7 +304,7 @@ fn of_metadata(settings: &DeploymentSettings) -> [Entry; 3] {
             comment: "Further labels of all objects and pods.",
             name: "labels",
             value: json!(settings.labels),
-            // it selects the pods
+            // this label selects the pods
             schema: json!({
                 "type": "object",
                 "propertyNames": {"not": {"const": "app.kubernetes.io/name"}},

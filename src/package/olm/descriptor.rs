@@ -8,10 +8,10 @@ use crate::crd::Version;
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 const KUBERNETES: &str = "urn:alm:descriptor:io.kubernetes";
 
-/// The most values of an enumeration that a console lists.
-const MOST_CHOICES: usize = 20;
+/// The maximum number of values of an enum that a console lists.
+const MAX_CHOICES: usize = 20;
 
-/// Descriptors of the fields of the spec and of the status; of their own fields, a console shows the schema.
+/// Descriptors of the direct fields of the spec and of the status; for nested fields, a console uses the schema.
 pub fn descriptors(version: &Version) -> [Vec<Value>; 2] {
     ["spec", "status"].map(|part| {
         let fields = version.schema.properties.get(part);
@@ -43,7 +43,7 @@ fn spec_forms(version: &Version, name: &str, schema: &Schema) -> Vec<String> {
     }
     let choices = schema.enum_.iter().flatten().filter_map(Value::as_str);
     let choices: Vec<String> = choices.map(|it| format!("{UI}:select:{it}")).collect();
-    if !choices.is_empty() && choices.len() <= MOST_CHOICES {
+    if !choices.is_empty() && choices.len() <= MAX_CHOICES {
         return choices;
     }
     let has = |field: &str| schema.properties.contains_key(field);

@@ -80,8 +80,8 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// How many namespaces the operator may watch. An operator with permissions in the whole cluster is installed once, for all namespaces; so is
-/// one that converts, because all namespaces share its CRDs: `resolve` refuses it other `namespaces`.
+/// Whether the operator may watch one, several or all namespaces. An operator with permissions in the whole cluster is installed once, for
+/// all namespaces; so is one that converts, because all namespaces share its CRDs: `resolve` refuses other `namespaces` for it.
 fn install_modes(operator: &Operator<'_>) -> Value {
     let supported = match &operator.config.namespaces {
         Namespaces::All => &["AllNamespaces"][..],
@@ -105,7 +105,7 @@ fn strategy(operator: &Operator<'_>, objects: &[Object]) -> Value {
         let roles = objects.iter().filter(|it| it.value["kind"] == *kind);
         for object in roles.filter(|it| it.role != Role::MetricsReader) {
             for rule in object.value["rules"].as_array().into_iter().flatten() {
-                // the same in each of several namespaces
+                // the roles of several namespaces have the same rules
                 if !rules.contains(&rule) {
                     rules.push(rule);
                 }
@@ -128,7 +128,7 @@ fn strategy(operator: &Operator<'_>, objects: &[Object]) -> Value {
     strategy.into()
 }
 
-/// OLM mounts the certificate itself, and annotates the pods with the namespaces that they watch.
+/// Adapts a pod to OLM, which mounts the certificate itself, and annotates pods with the namespaces to watch.
 fn for_olm(operator: &Operator<'_>, pod: &mut Value) {
     let is_other = |it: &Value| it["name"] != *CERTIFICATE_VOLUME;
     let container = &mut pod["containers"][0];

@@ -34,7 +34,7 @@ fn all(_: &str) -> bool {
     true
 }
 
-fn made(disk: &Ours, theirs: Tree) -> Plan {
+fn planned(disk: &Ours, theirs: Tree) -> Plan {
     resolved(disk, theirs, &Resolution::default())
 }
 
@@ -44,7 +44,7 @@ fn resolved(disk: &Ours, theirs: Tree, resolution: &Resolution) -> Plan {
 
 /// A project in which `base` was generated, with `ours` on disk now (`None`: removed).
 fn project(owner: Owner, base: &str, ours: Option<&str>) -> Ours {
-    let first = made(&Ours::default(), tree(owner, base));
+    let first = planned(&Ours::default(), tree(owner, base));
     let mut disk = applied(Ours::default(), &first);
     match ours {
         Some(text) => disk.0.insert(PATH.into(), text.into()),
@@ -61,7 +61,7 @@ fn each_owner_has_its_rule() {
     let (edited, moved) = (lines.replace('5', "five"), lines.replace('1', "one"));
     let both = moved.replace('5', "five");
     let clash = lines.replace('5', "fifth");
-    // owner, ours, theirs → on disk afterwards, conflict?
+    // owner, ours, theirs, on disk afterwards, whether there is a conflict
     let cases: [Case<'_>; 12] = [
         (Tool, Some(lines), &moved, Some(&moved), false),
         (Tool, Some(&edited), lines, Some(&edited), true),
@@ -78,7 +78,7 @@ fn each_owner_has_its_rule() {
     ];
     for (owner, ours, theirs, expected, conflict) in cases {
         let disk = project(owner, lines, ours);
-        let plan = made(&disk, tree(owner, theirs));
+        let plan = planned(&disk, tree(owner, theirs));
         let case = format!("{owner:?} {ours:?} {theirs:?}");
         assert_eq!(!plan.conflicts.is_empty(), conflict, "{case}");
         assert_eq!(applied(disk, &plan).get(PATH), expected, "{case}");
@@ -98,14 +98,14 @@ fn a_skeleton_is_replaced_until_it_is_edited() {
         (None, None),
     ] {
         let disk = project(Owner::User, "a\n", ours);
-        let plan = made(&disk, skeleton("c\n"));
+        let plan = planned(&disk, skeleton("c\n"));
         let disk = applied(disk, &plan);
         assert_eq!(disk.get(PATH), expected, "{ours:?}");
-        assert_eq!(made(&disk, skeleton("c\n")), Plan::default(), "{ours:?}");
+        assert_eq!(planned(&disk, skeleton("c\n")), Plan::default(), "{ours:?}");
     }
     let mut adopted = project(Owner::User, "a\n", Some("a\n"));
     adopted.0.remove(LOCK);
-    let plan = made(&adopted, skeleton("c\n"));
+    let plan = planned(&adopted, skeleton("c\n"));
     assert_eq!(applied(adopted, &plan).get(PATH), Some("a\n"));
 }
 
@@ -120,7 +120,7 @@ fn a_file_that_is_no_longer_generated_is_removed_unless_edited() {
         (Owner::User, "b\n", true, false),
     ] {
         let disk = project(owner, "a\n", Some(ours));
-        let plan = made(&disk, Tree::default());
+        let plan = planned(&disk, Tree::default());
         assert_eq!(!plan.conflicts.is_empty(), conflict, "{owner:?} {ours}");
         assert_eq!(
             applied(disk, &plan).get(PATH).is_some(),
@@ -134,21 +134,21 @@ fn a_file_that_is_no_longer_generated_is_removed_unless_edited() {
 fn a_file_that_is_deleted_while_it_is_not_generated_is_created_again() {
     for owner in [Owner::Merged, Owner::Keys] {
         let disk = project(owner, "a = 1\n", Some("a = 2\n"));
-        let mut disk = applied(disk.clone(), &made(&disk, Tree::default()));
+        let mut disk = applied(disk.clone(), &planned(&disk, Tree::default()));
         disk.0.remove(PATH);
-        let plan = made(&disk, tree(owner, "a = 3\n"));
+        let plan = planned(&disk, tree(owner, "a = 3\n"));
         assert_eq!((&plan.conflicts, &plan.notes), (&vec![], &vec![]));
         let disk = applied(disk, &plan);
         assert_eq!(disk.get(PATH), Some("a = 3\n"), "{owner:?}");
-        assert_eq!(made(&disk, tree(owner, "a = 3\n")), Plan::default());
+        assert_eq!(planned(&disk, tree(owner, "a = 3\n")), Plan::default());
     }
 }
 
 #[test]
-fn an_edited_file_that_is_no_longer_generated_is_taken_by_its_own_name_only() {
+fn an_edited_file_that_is_no_longer_generated_is_removed_only_if_its_path_is_reset() {
     for owner in [Owner::Merged, Owner::Keys] {
         let disk = project(owner, "a = 1\n", Some("a = 2\n"));
-        let orphan = applied(disk.clone(), &made(&disk, Tree::default()));
+        let orphan = applied(disk.clone(), &planned(&disk, Tree::default()));
         for (disk, case) in [(&disk, "edited"), (&orphan, "orphan")] {
             for (reset, kept) in [(".", true), ("some", true), (PATH, false)] {
                 let resolution = Resolution {
@@ -166,8 +166,8 @@ fn an_edited_file_that_is_no_longer_generated_is_taken_by_its_own_name_only() {
             assert_eq!(plan.notes, [Note::Orphan(PATH.into())], "{owner:?} {case}");
             let after = applied(disk.clone(), &plan);
             assert_eq!((after.get(PATH), after.base(PATH)), (Some("a = 2\n"), None));
-            assert_eq!(made(&after, Tree::default()), Plan::default());
-            let again = made(&after, tree(owner, "a = 3\n"));
+            assert_eq!(planned(&after, Tree::default()), Plan::default());
+            let again = planned(&after, tree(owner, "a = 3\n"));
             assert_eq!(again.conflicts, []);
             assert_eq!(again.notes, [Note::GeneratedChanged(PATH.into())]);
             let after = applied(after, &again);
@@ -185,11 +185,11 @@ fn an_adopted_file_stays_the_users_while_it_is_not_generated() {
             ..Resolution::default()
         };
         let adopted = resolved(&disk, tree(owner, "a = 1\n"), &adopt);
-        // also if it is adopted when it is no longer generated
+        // the same holds if it is adopted when it is no longer generated
         for plan in [adopted, resolved(&disk, Tree::default(), &adopt)] {
             let disk = applied(disk.clone(), &plan);
-            let away = applied(disk.clone(), &made(&disk, Tree::default()));
-            assert_eq!(made(&away, Tree::default()), Plan::default());
+            let away = applied(disk.clone(), &planned(&disk, Tree::default()));
+            assert_eq!(planned(&away, Tree::default()), Plan::default());
             let folder = Resolution {
                 reset: vec!["some".into()],
                 ..Resolution::default()
@@ -198,14 +198,14 @@ fn an_adopted_file_stays_the_users_while_it_is_not_generated() {
             assert_eq!(back.conflicts, [], "{owner:?}");
             let back = applied(away.clone(), &back);
             assert_eq!(back.get(PATH), Some("a = 2\n"), "{owner:?}");
-            assert_eq!(made(&back, tree(owner, "a = 1\n")), Plan::default());
-            // and if the user deletes it meanwhile, it is a new file
+            assert_eq!(planned(&back, tree(owner, "a = 1\n")), Plan::default());
+            // if the user deletes it meanwhile, it is generated again as a new file
             let mut deleted = away;
             deleted.0.remove(PATH);
-            let created = made(&deleted, tree(owner, "a = 1\n"));
+            let created = planned(&deleted, tree(owner, "a = 1\n"));
             let created = applied(deleted, &created);
             assert_eq!(created.get(PATH), Some("a = 1\n"), "{owner:?}");
-            assert_eq!(made(&created, tree(owner, "a = 1\n")), Plan::default());
+            assert_eq!(planned(&created, tree(owner, "a = 1\n")), Plan::default());
         }
     }
 }
@@ -213,15 +213,15 @@ fn an_adopted_file_stays_the_users_while_it_is_not_generated() {
 #[test]
 fn a_file_of_the_user_is_forgotten_when_it_is_no_longer_generated() {
     let written = project(Owner::User, "a\n", Some("b\n"));
-    // one that was there before
+    // a file that existed before it was generated
     let mut used = project(Owner::Tool, "a\n", Some("a\n"));
     used.0.insert("other".into(), "mine\n".into());
     let mut both = tree(Owner::Tool, "a\n");
     both.insert("other", Owner::User, "generated\n");
-    let used = applied(used.clone(), &made(&used, both));
+    let used = applied(used.clone(), &planned(&used, both));
     assert!(lock(&used).files.contains_key("other"));
     for (disk, theirs) in [(written, Tree::default()), (used, tree(Owner::Tool, "a\n"))] {
-        let after = applied(disk.clone(), &made(&disk, theirs));
+        let after = applied(disk.clone(), &planned(&disk, theirs));
         let owners: Vec<Owner> = lock(&after).files.values().map(|it| it.owner).collect();
         assert!(!owners.contains(&Owner::User), "{owners:?}");
     }
@@ -231,9 +231,9 @@ fn a_file_of_the_user_is_forgotten_when_it_is_no_longer_generated() {
 fn a_file_with_the_edits_of_its_base_is_not_removed() {
     for owner in [Owner::Merged, Owner::Keys] {
         let mut disk = project(owner, "a = 1\n", Some("a = 2\n"));
-        // a replacement in all files of the folder
+        // a search and replace in all files also edits the base
         disk.0.insert(format!("{BASE}{PATH}"), "a = 2\n".into());
-        let disk = applied(disk.clone(), &made(&disk, Tree::default()));
+        let disk = applied(disk.clone(), &planned(&disk, Tree::default()));
         assert_eq!(disk.get(PATH), Some("a = 2\n"), "{owner:?}");
     }
 }
@@ -247,19 +247,19 @@ fn a_file_that_existed_before_is_kept_and_noted_once() {
         theirs.insert("other", Owner::Merged, "generated\n");
         theirs
     };
-    let plan = made(&disk, theirs());
+    let plan = planned(&disk, theirs());
     assert_eq!(plan.conflicts, []);
     assert_eq!(plan.notes, [Note::Present("other".into())]);
     let disk = applied(disk, &plan);
     assert_eq!(disk.get("other"), Some("mine\n"));
-    assert_eq!(made(&disk, theirs()), Plan::default());
+    assert_eq!(planned(&disk, theirs()), Plan::default());
 }
 
 #[test]
 fn other_line_endings_are_not_an_edit() {
     let disk = project(Owner::Tool, "a\nb\n", Some("a\r\nb\r\n"));
-    assert_eq!(made(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
-    let plan = made(&disk, tree(Owner::Tool, "c\n"));
+    assert_eq!(planned(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
+    let plan = planned(&disk, tree(Owner::Tool, "c\n"));
     assert_eq!(
         (plan.conflicts.len(), plan.changes[0].action),
         (0, Action::Update)
@@ -270,17 +270,17 @@ fn other_line_endings_are_not_an_edit() {
 fn a_deleted_file_is_not_restored_without_reset() {
     for owner in [Owner::Tool, Owner::Merged, Owner::User] {
         let disk = project(owner, "a\n", None);
-        let plan = made(&disk, tree(owner, "b\n"));
+        let plan = planned(&disk, tree(owner, "b\n"));
         assert_eq!(plan.notes.len(), usize::from(owner != Owner::User));
         let disk = applied(disk, &plan);
-        assert_eq!(made(&disk, tree(owner, "b\n")), Plan::default());
+        assert_eq!(planned(&disk, tree(owner, "b\n")), Plan::default());
         let reset = Resolution {
             reset: vec!["some".into()],
             ..Resolution::default()
         };
         let disk = applied(disk.clone(), &resolved(&disk, tree(owner, "b\n"), &reset));
         assert_eq!(disk.get(PATH), Some("b\n"), "{owner:?}");
-        assert_eq!(made(&disk, tree(owner, "b\n")), Plan::default());
+        assert_eq!(planned(&disk, tree(owner, "b\n")), Plan::default());
     }
 }
 
@@ -301,13 +301,13 @@ fn an_adopted_file_belongs_to_the_user_until_reset() {
         let disk = applied(disk, &plan);
         assert_eq!(disk.get(PATH), Some("a = 2\n"));
         assert_eq!(disk.base(PATH), None);
-        assert_eq!(made(&disk, tree(owner, "a = 3\n")), Plan::default());
-        // what is generated becomes another text: it is told, and once
-        let behind = made(&disk, tree(owner, "a = 4\n"));
+        assert_eq!(planned(&disk, tree(owner, "a = 3\n")), Plan::default());
+        // a change of the generated text is reported once
+        let behind = planned(&disk, tree(owner, "a = 4\n"));
         assert_eq!(behind.notes, [Note::GeneratedChanged(PATH.into())]);
         let disk = applied(disk, &behind);
         assert_eq!(disk.get(PATH), Some("a = 2\n"));
-        assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
+        assert_eq!(planned(&disk, tree(owner, "a = 4\n")), Plan::default());
         let reset = Resolution {
             reset: vec![PATH.into()],
             ..Resolution::default()
@@ -317,7 +317,7 @@ fn an_adopted_file_belongs_to_the_user_until_reset() {
             &resolved(&disk, tree(owner, "a = 4\n"), &reset),
         );
         assert_eq!(disk.get(PATH), Some("a = 4\n"));
-        assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
+        assert_eq!(planned(&disk, tree(owner, "a = 4\n")), Plan::default());
     }
 }
 
@@ -341,7 +341,7 @@ fn conflict_markers_of_git_are_not_adopted() {
 fn a_missing_base_is_a_conflict_of_its_own() {
     let mut disk = project(Owner::Merged, "1\n2\n3\n", Some("1\n2\nthree\n"));
     disk.0.remove(&format!("{BASE}{PATH}"));
-    let plan = made(&disk, tree(Owner::Merged, "1\n2\n3\n"));
+    let plan = planned(&disk, tree(Owner::Merged, "1\n2\n3\n"));
     assert_eq!(plan.conflicts[0].cause, Cause::Baseless);
 }
 
@@ -349,7 +349,7 @@ fn a_missing_base_is_a_conflict_of_its_own() {
 fn a_failed_merge_writes_markers_only_on_request() {
     let disk = project(Owner::Merged, "1\n2\n3\n", Some("1\r\ntwo\r\n3\r\n"));
     let theirs = || tree(Owner::Merged, "1\nzwei\n3\n");
-    let plan = made(&disk, theirs());
+    let plan = planned(&disk, theirs());
     assert!(plan.changes.is_empty(), "{plan:?}");
     assert_eq!(plan.conflicts[0].cause, Cause::Both);
     let markers = Resolution {
@@ -359,10 +359,13 @@ fn a_failed_merge_writes_markers_only_on_request() {
     let disk = applied(disk.clone(), &resolved(&disk, theirs(), &markers));
     let expected = "1\r\n<<<<<<< ours\r\ntwo\r\n||||||| original\r\n2\r\n=======\r\nzwei\r\n>>>>>>> theirs\r\n3\r\n";
     assert_eq!(disk.get(PATH), Some(expected));
-    assert_eq!(made(&disk, theirs()).conflicts[0].cause, Cause::Unresolved);
+    assert_eq!(
+        planned(&disk, theirs()).conflicts[0].cause,
+        Cause::Unresolved
+    );
     let mut disk = disk;
     disk.0.insert(PATH.into(), "1\r\nboth\r\n3\r\n".into());
-    assert_eq!(made(&disk, theirs()), Plan::default());
+    assert_eq!(planned(&disk, theirs()), Plan::default());
 }
 
 #[test]
@@ -372,7 +375,7 @@ fn a_merge_keeps_the_users_line_endings_and_final_newline() {
         "1\n2\n3\n4\n5\n",
         Some("1\r\n2\r\n3\r\n4\r\nfive"),
     );
-    let plan = made(&disk, tree(Owner::Merged, "one\n2\n3\n4\n5\n"));
+    let plan = planned(&disk, tree(Owner::Merged, "one\n2\n3\n4\n5\n"));
     let disk = applied(disk, &plan);
     assert_eq!(disk.get(PATH), Some("one\r\n2\r\n3\r\n4\r\nfive"));
 }
@@ -382,8 +385,8 @@ fn files_outside_the_requested_part_are_not_changed() {
     let disk = project(Owner::Tool, "a\n", Some("a\n"));
     let only = |path: &str| path.starts_with("manifests/");
     let theirs = tree(Owner::Tool, "b\n");
-    let made = plan(&lock(&disk), &disk, theirs, only, &Resolution::default());
-    assert_eq!(made, Plan::default());
+    let planned = plan(&lock(&disk), &disk, theirs, only, &Resolution::default());
+    assert_eq!(planned, Plan::default());
 }
 
 fn owner() -> impl Strategy<Value = Owner> {
@@ -399,16 +402,16 @@ proptest! {
     #[test]
     fn a_plan_after_apply_is_empty(owner in owner(), base in text(), ours in prop::option::of(text()), theirs in text()) {
         let disk = project(owner, &base, ours.as_deref());
-        let plan = made(&disk, tree(owner, &theirs));
+        let plan = planned(&disk, tree(owner, &theirs));
         prop_assume!(plan.conflicts.is_empty());
         let disk = applied(disk, &plan);
-        prop_assert_eq!(made(&disk, tree(owner, &theirs)), Plan::default());
+        prop_assert_eq!(planned(&disk, tree(owner, &theirs)), Plan::default());
     }
 
     #[test]
     fn an_edit_is_never_overwritten(owner in owner(), base in text(), edit in "[xyz]", theirs in text()) {
         let disk = project(owner, &base, Some(&format!("{base}{edit}\n")));
-        let plan = made(&disk, tree(owner, &theirs));
+        let plan = planned(&disk, tree(owner, &theirs));
         let disk = applied(disk, &plan);
         let kept = disk.get(PATH).is_some_and(|text| text.lines().any(|line| line == edit));
         prop_assert!(kept);
@@ -417,11 +420,11 @@ proptest! {
     #[test]
     fn an_edit_is_merged_as_well_after_a_time_without_the_file(base in text(), edit in "[xyz]", theirs in text()) {
         let disk = project(Owner::Merged, &base, Some(&format!("{base}{edit}\n")));
-        let without = made(&disk, Tree::default());
+        let without = planned(&disk, Tree::default());
         prop_assert_eq!(&without.notes, &[Note::Orphan(PATH.into())]);
         let away = applied(disk.clone(), &without);
-        prop_assert_eq!(made(&away, Tree::default()), Plan::default());
-        let (direct, back) = (made(&disk, tree(Owner::Merged, &theirs)), made(&away, tree(Owner::Merged, &theirs)));
+        prop_assert_eq!(planned(&away, Tree::default()), Plan::default());
+        let (direct, back) = (planned(&disk, tree(Owner::Merged, &theirs)), planned(&away, tree(Owner::Merged, &theirs)));
         prop_assert_eq!(&back.conflicts, &direct.conflicts);
         prop_assert_eq!(&back.notes, &direct.notes);
         if back.conflicts.is_empty() {
@@ -450,7 +453,7 @@ proptest! {
         base in prop::collection::vec("[a-f]", 0..12),
         edits in prop::collection::vec((0..12_usize, any::<bool>(), any::<bool>()), 0..6),
     ) {
-        // each line is of one kind, so that where it is found says where it is from
+        // all lines are distinct, so that each line of a result has one origin
         let base: Vec<String> = base.iter().enumerate().map(|(i, line)| format!("{line}{i}")).collect();
         let (mut ours, mut theirs) = (base.clone(), base.clone());
         for (count, (at, is_ours, is_insert)) in edits.iter().enumerate() {

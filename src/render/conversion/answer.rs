@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
     pub ident: String,
-    /// What is asked, as a sentence.
+    /// The question as a sentence, for the documentation of the field.
     pub question: String,
     pub type_: String,
     /// The field with its value, which does not compile.
@@ -218,13 +218,13 @@ impl Versions<'_> {
         }
     }
 
-    /// ``v1 `spec.size` and v2 `spec.replicas` ``
+    /// Formats the paths of both versions: ``v1 `spec.size` and v2 `spec.replicas` ``.
     fn both(&self, place: &Place) -> String {
         let [spoke, hub] = [self.name(End::Spoke), self.name(End::Hub)];
         format!("{spoke} `{}` and {hub} `{}`", place.spoke, place.hub)
     }
 
-    /// Both places in the CRD, as a sentence.
+    /// Formats both places in the CRD as a sentence.
     fn at(&self, place: &Place) -> String {
         let (spoke, hub) = (
             self.place(End::Spoke, &place.spoke),
@@ -233,7 +233,7 @@ impl Versions<'_> {
         format!("{spoke}, {hub}.")
     }
 
-    /// ``v1 `spec.size` (crds/widgets.yaml:12)``
+    /// Formats a place in the CRD: ``v1 `spec.size` (crds/widgets.yaml:12)``.
     fn place(&self, end: End, path: &Path) -> String {
         let version = match end {
             End::Spoke => self.spoke,
@@ -249,7 +249,7 @@ impl Versions<'_> {
 /// The fields of every struct of answers.
 pub const FIXED: [&str; 2] = ["rules", "declared"];
 
-/// `Both` of function pointers: two types for the way to the hub, and two for the way back.
+/// The type `Both` of two function pointers: the argument and the result of `to_hub`, and then those of `to_spoke`.
 fn functions([a, b, c, d]: [&str; 4]) -> String {
     let functions = [
         format!("fn({a}) -> Result<{b}>"),
@@ -297,7 +297,7 @@ fn word(text: &str) -> String {
     word
 }
 
-/// `a string`, or `an integer`.
+/// Adds the indefinite article to a noun: `a string`, or `an integer`.
 fn article(noun: &str) -> String {
     let is_vowel = noun.starts_with(['a', 'e', 'i', 'o']);
     match noun.starts_with("any ") {

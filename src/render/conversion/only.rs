@@ -76,7 +76,7 @@ fn moved(end: End, derivation: &Derivation) -> Vec<&Path> {
     places.chain(joined).collect()
 }
 
-/// The field, or the fields in it that are not moved if some are.
+/// The field itself; if parts of it are moved, the other parts.
 fn unmoved(path: &Path, root: &Schema, moved: &[&Path]) -> Vec<Path> {
     if moved.contains(&path) {
         return vec![];
@@ -116,6 +116,7 @@ pub fn unplaced(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<FieldWi
     only(spoke).flat_map(of_field).collect()
 }
 
+/// The fields that only one version has, each with the end of that version.
 fn only<'a>(spoke: &'a Spoke<'_>) -> impl Iterator<Item = (End, &'a Path)> {
     spoke.derivation.rules.iter().filter_map(|rule| match rule {
         Rule::Only(end, path) => Some((*end, path)),

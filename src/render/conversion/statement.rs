@@ -92,7 +92,7 @@ pub fn uses_values(derivation: &Derivation) -> bool {
             .any(|it| matches!(it, Question::Values(..)))
 }
 
-/// `let spoke = spoke.method(arguments);`
+/// The statement `let spoke = spoke.method(arguments);`.
 fn call(method: &str, arguments: impl IntoIterator<Item = String>) -> String {
     let arguments: Vec<String> = arguments.into_iter().collect();
     let head = format!("let spoke = spoke.{method}");

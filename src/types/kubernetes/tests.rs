@@ -43,7 +43,7 @@ fn text(types: &BTreeMap<String, Known>) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// All types that kinds of Kubernetes have below them, but for those that differ between the features of k8s-openapi.
+/// All types inside of the built-in kinds, except for those that differ between the features of k8s-openapi.
 fn table() -> BTreeMap<String, Known> {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     generator.subschema_for::<ClusterRole>();
@@ -60,7 +60,7 @@ fn table() -> BTreeMap<String, Known> {
     generator.subschema_for::<RoleBinding>();
     generator.subschema_for::<Service>();
     generator.subschema_for::<StatefulSet>();
-    let unsteady = unsteady();
+    let varying = varying();
     let mut types = BTreeMap::new();
     for (name, node) in generator.definitions() {
         let fields = node["properties"].as_object();
@@ -69,7 +69,7 @@ fn table() -> BTreeMap<String, Known> {
                 .into_iter()
                 .all(|wire| fields.contains_key(wire))
         });
-        if let Some(fields) = fields.filter(|_| !is_kind && !unsteady.contains(name)) {
+        if let Some(fields) = fields.filter(|_| !is_kind && !varying.contains(name)) {
             let known = Known {
                 fields: fields
                     .iter()
@@ -110,8 +110,8 @@ fn expression(node: &Value) -> Expression {
     }
 }
 
-/// Types that another feature of k8s-openapi reads or writes in another way than the oldest one.
-fn unsteady() -> BTreeSet<String> {
+/// The types that k8s-openapi reads or writes differently with a feature other than the oldest one.
+fn varying() -> BTreeSet<String> {
     let sources = sources();
     let mut features: Vec<PathBuf> = fs::read_dir(sources)
         .unwrap()
@@ -124,7 +124,7 @@ fn unsteady() -> BTreeSet<String> {
         panic!("k8s-openapi has no features");
     };
     let first = structs(first);
-    let mut unsteady = BTreeSet::new();
+    let mut varying = BTreeSet::new();
     for feature in more {
         let structs = structs(feature);
         for (name, fields) in &first {
@@ -133,11 +133,11 @@ fn unsteady() -> BTreeSet<String> {
                 fields.is_subset(known) && new.all(|field| field.contains(": Option<"))
             });
             if !is_same {
-                unsteady.insert(name.clone());
+                varying.insert(name.clone());
             }
         }
     }
-    unsteady
+    varying
 }
 
 /// The fields of each type, as they are declared.
@@ -162,7 +162,8 @@ fn structs(folder: &std::path::Path) -> BTreeMap<String, BTreeSet<String>> {
     structs
 }
 
-/// Of k8s-openapi, as cargo has them. What only other platforms need may not be there.
+/// The source folder of k8s-openapi that cargo uses. The query is only for this platform, because packages for others may not be
+/// downloaded.
 fn sources() -> PathBuf {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
     let stdout = String::from_utf8(rustc.stdout).unwrap();
@@ -276,7 +277,7 @@ fn a_copy_from_an_older_release_is_the_type() {
     }});
     let resources =
         json!({"type": "object", "properties": {"limits": quantities, "requests": quantities}});
-    // `claims` is of 1.26, and VolumeResourceRequirements of 1.29
+    // `claims` was added in 1.26, and VolumeResourceRequirements in 1.29
     assert_eq!(
         find_name("resources", resources),
         Some("ResourceRequirements")

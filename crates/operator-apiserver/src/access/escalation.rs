@@ -88,6 +88,7 @@ pub(crate) fn check_escalation(
     Err(Failure::forbidden(request.kind, name, message))
 }
 
+/// Whether the user has a permission, in this namespace.
 fn has_permission(store: &Store, user: &User, permission: &Permission, namespace: &str) -> bool {
     let verb = permission.verb.as_str();
     if !permission.url.is_empty() {
@@ -163,7 +164,7 @@ fn permissions(rule: &Value) -> Vec<Permission> {
 
 /// Formats the permissions as the real server does: a line for each resource, with all its verbs.
 fn listed(permissions: &[Permission]) -> String {
-    let thing = |permission: &Permission| match (permission.url.as_str(), permission.name.as_str())
+    let target = |permission: &Permission| match (permission.url.as_str(), permission.name.as_str())
     {
         ("", "") => format!(
             "APIGroups:[{:?}], Resources:[{:?}]",
@@ -180,10 +181,10 @@ fn listed(permissions: &[Permission]) -> String {
         .map(|permission| {
             let verbs: Vec<String> = permissions
                 .iter()
-                .filter(|other| thing(other) == thing(permission))
+                .filter(|other| target(other) == target(permission))
                 .map(|other| format!("{:?}", other.verb))
                 .collect();
-            format!("{{{}, Verbs:[{}]}}", thing(permission), verbs.join(" "))
+            format!("{{{}, Verbs:[{}]}}", target(permission), verbs.join(" "))
         })
         .collect();
     lines.into_iter().collect::<Vec<_>>().join("\n")

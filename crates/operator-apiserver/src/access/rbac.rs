@@ -52,6 +52,7 @@ pub(crate) fn authorize(store: &Store, call: &Call, verb: &str, path: &ResourceP
     }
 }
 
+/// Rejects a request to a path that is not a resource, such as `/version`, if the caller is not permitted to make it.
 pub(crate) fn authorize_path(store: &Store, call: &Call) -> Result<()> {
     let Some(user) = &call.user else {
         return Ok(());
@@ -187,6 +188,7 @@ fn describe(binding: &Value, subject: &Value, namespace: &str) -> String {
     )
 }
 
+/// Whether a subject of a binding is the user. A ServiceAccount without a namespace is in that of the binding.
 fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {
     let name = subject["name"].as_str().unwrap_or_default();
     match subject["kind"].as_str() {
@@ -200,6 +202,7 @@ fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {
     }
 }
 
+/// Whether a rule permits a request.
 fn covers(rule: &Value, attempt: &Attempt<'_>) -> bool {
     let list =
         |field: &str| -> Vec<&str> { items(&rule[field]).filter_map(Value::as_str).collect() };

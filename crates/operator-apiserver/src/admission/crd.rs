@@ -7,11 +7,11 @@ use crate::store::Store;
 
 /// Rejects new objects of a custom kind while its CRD is being deleted.
 pub(crate) fn check_crd(store: &Store, kind: &Kind, name: &str) -> Result<(), Failure> {
-    let definition = kind
+    let crd = kind
         .custom
         .as_ref()
         .and_then(|_| store.find(&Key::new(CRDS, "", &kind.qualified())));
-    if !definition.is_some_and(|definition| is_deleting(&definition)) {
+    if !crd.is_some_and(|crd| is_deleting(&crd)) {
         return Ok(());
     }
     let text = format!(

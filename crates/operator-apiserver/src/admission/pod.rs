@@ -1,8 +1,8 @@
 //! Checks that the objects to which a new pod refers exist: its [ServiceAccount], its [PriorityClass] and its [RuntimeClass]. Each of them
 //! sets fields of the pod.
 //!
-//! In: a pod with its defaults. Out: the pod after the admission plugins ServiceAccount, Priority, DefaultTolerationSeconds and
-//! RuntimeClass, or a rejection with their messages. The token of the account is not mounted.
+//! In: a pod with its defaults. Out: the pod after the admission plugins ServiceAccount, Priority and RuntimeClass, or a rejection with
+//! their messages. The token of the account is not mounted.
 //!
 //! [ServiceAccount]: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#serviceaccount-admission-controller
 //! [PriorityClass]: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass
@@ -24,6 +24,7 @@ pub(crate) fn admit_pod(store: &Store, request: &Request<'_>, pod: &mut Value) -
     admit_runtime(store, request, pod)
 }
 
+/// Sets the service account of a pod, and its image pull secrets, unless the pod has some.
 fn admit_account(store: &Store, request: &Request<'_>, pod: &mut Value) -> Result<()> {
     let account = pod["spec"]["serviceAccountName"]
         .as_str()
@@ -56,6 +57,7 @@ fn admit_account(store: &Store, request: &Request<'_>, pod: &mut Value) -> Resul
     Ok(())
 }
 
+/// Sets the priority and the preemption policy of a pod's PriorityClass. Other values in the pod are rejected.
 fn admit_priority(store: &Store, request: &Request<'_>, pod: &mut Value) -> Result<()> {
     let spec = &pod["spec"];
     let class = match spec["priorityClassName"].as_str().unwrap_or_default() {

@@ -11,7 +11,7 @@ use crate::model::metadata::name;
 use crate::model::{Failure, Kind, Result};
 use crate::store::Store;
 
-/// The class of pods that name none.
+/// The class of pods that name none. If there are several defaults, the one with the lowest value applies.
 pub(crate) fn default_priority_class(store: &Store) -> Option<Arc<Value>> {
     store
         .of_kind(PRIORITY_CLASSES, "")

@@ -19,6 +19,7 @@ pub(crate) enum Atom {
     Null,
 }
 
+/// A number, as JSON distinguishes them in Go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Whole(i64),
@@ -89,6 +90,7 @@ impl Atom {
     }
 }
 
+/// Formats a map as Go encodes JSON, with sorted keys.
 pub(crate) fn map_in_json(fields: &BTreeMap<String, Atom>) -> String {
     let fields: Vec<String> = fields
         .iter()

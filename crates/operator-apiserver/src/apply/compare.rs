@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use serde_json::Value;
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
@@ -38,12 +38,13 @@ impl Comparison {
         self.modified.union(&self.added)
     }
 
+    /// Adds the differences between two values at a path. A missing value is `None`.
     fn compare(
         &mut self,
         old: Option<&Value>,
         new: Option<&Value>,
         node: Node<'_>,
-        path: &mut Vec<Step>,
+        path: &mut Vec<PathElement>,
     ) {
         let shaped = new.filter(|value| !value.is_null()).or(old).or(new);
         let shape = shaped.map_or(Shape::Leaf, |value| node.shape(value));
@@ -70,17 +71,17 @@ impl Comparison {
         old: Option<&Value>,
         new: Option<&Value>,
         node: Node<'_>,
-        path: &mut Vec<Step>,
+        path: &mut Vec<PathElement>,
     ) -> bool {
         match shape {
             Shape::Leaf => true,
             Shape::Fields => self.compare_fields(old, new, node, path),
             Shape::Items(items) => {
-                let indexed = |list: Option<&Value>| -> BTreeMap<Step, Vec<Value>> {
-                    let mut index: BTreeMap<Step, Vec<Value>> = BTreeMap::new();
+                let indexed = |list: Option<&Value>| -> BTreeMap<PathElement, Vec<Value>> {
+                    let mut index: BTreeMap<PathElement, Vec<Value>> = BTreeMap::new();
                     for item in list.and_then(Value::as_array).into_iter().flatten() {
-                        if let Ok(step) = items.step(item) {
-                            index.entry(step).or_default().push(item.clone());
+                        if let Ok(element) = items.path_element(item) {
+                            index.entry(element).or_default().push(item.clone());
                         }
                     }
                     index
@@ -90,13 +91,13 @@ impl Comparison {
         }
     }
 
-    /// Whether the two values must be compared as leaves.
+    /// Compares the fields of two objects. Returns whether both are empty, and so leaves.
     fn compare_fields(
         &mut self,
         old: Option<&Value>,
         new: Option<&Value>,
         node: Node<'_>,
-        path: &mut Vec<Step>,
+        path: &mut Vec<PathElement>,
     ) -> bool {
         let (old, new) = (
             old.and_then(Value::as_object),
@@ -112,30 +113,32 @@ impl Comparison {
                 old.and_then(|o| o.get(*name)),
                 new.and_then(|n| n.get(*name)),
             );
-            path.push(Step::field(name));
+            path.push(PathElement::field(name));
             self.compare(old, new, node.field(name), path);
             path.pop();
         }
         names.is_empty()
     }
 
+    /// Compares the items of two lists. Returns whether both are empty, and so leaves. An item that a list has several times is added,
+    /// modified or removed as a whole.
     fn compare_items(
         &mut self,
-        old: &BTreeMap<Step, Vec<Value>>,
-        new: &BTreeMap<Step, Vec<Value>>,
+        old: &BTreeMap<PathElement, Vec<Value>>,
+        new: &BTreeMap<PathElement, Vec<Value>>,
         node: Node<'_>,
-        path: &mut Vec<Step>,
+        path: &mut Vec<PathElement>,
     ) -> bool {
-        let steps: BTreeSet<&Step> = old.keys().chain(new.keys()).collect();
-        for step in &steps {
-            let (old, new) = (old.get(*step), new.get(*step));
-            path.push((*step).clone());
+        let elements: BTreeSet<&PathElement> = old.keys().chain(new.keys()).collect();
+        for element in &elements {
+            let (old, new) = (old.get(*element), new.get(*element));
+            path.push((*element).clone());
             match (
                 old.map_or(&[][..], Vec::as_slice),
                 new.map_or(&[][..], Vec::as_slice),
             ) {
                 (old @ ([] | [_]), new @ ([] | [_])) => {
-                    self.compare(old.first(), new.first(), node.at(step), path);
+                    self.compare(old.first(), new.first(), node.at(element), path);
                 }
                 (old @ [_, _, ..], new @ [_, _, ..]) => {
                     if old != new {
@@ -144,19 +147,19 @@ impl Comparison {
                 }
                 ([_, _, ..], new) => {
                     if let Some(new) = new.first() {
-                        self.compare(None, Some(new), node.at(step), path);
+                        self.compare(None, Some(new), node.at(element), path);
                     }
                     self.removed.insert(path);
                 }
                 (old, _) => {
                     if let Some(old) = old.first() {
-                        self.compare(Some(old), None, node.at(step), path);
+                        self.compare(Some(old), None, node.at(element), path);
                     }
                     self.added.insert(path);
                 }
             }
             path.pop();
         }
-        steps.is_empty()
+        elements.is_empty()
     }
 }

@@ -5,23 +5,24 @@ use std::fmt::{self, Display};
 
 use serde_json::Value;
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
-/// All fields of a value, including its leaves.
+/// The fields of a value that can be owned: leaves, empty objects, entries of maps, and items of lists.
 pub(crate) fn fields_of(value: &Value, node: Node<'_>) -> FieldSet {
     let mut set = FieldSet::default();
     walk(value, node, &mut Vec::new(), &mut set);
     set
 }
 
-fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
+/// Adds the fields of a value at a path to the set.
+fn walk(value: &Value, node: Node<'_>, path: &mut Vec<PathElement>, set: &mut FieldSet) {
     match (node.shape(value), value) {
         (Shape::Leaf, _) => set.insert(path),
         (Shape::Fields, Value::Object(fields)) => {
             for (name, field) in fields {
-                path.push(Step::field(name));
+                path.push(PathElement::field(name));
                 walk(field, node.field(name), path, set);
                 let empty = field.is_null() || field.as_object().is_some_and(|f| f.is_empty());
                 if empty || !node.declares(name) {
@@ -31,20 +32,22 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
             }
         }
         (Shape::Items(items), Value::Array(list)) => {
-            let steps: Vec<Step> = list
+            let elements: Vec<PathElement> = list
                 .iter()
-                .filter_map(|item| items.step(item).ok())
+                .filter_map(|item| items.path_element(item).ok())
                 .collect();
             let mut seen = BTreeSet::new();
-            let repeated: BTreeSet<&Step> =
-                steps.iter().filter(|step| !seen.insert(*step)).collect();
+            let repeated: BTreeSet<&PathElement> = elements
+                .iter()
+                .filter(|element| !seen.insert(*element))
+                .collect();
             for item in list {
-                let Ok(step) = items.step(item) else {
+                let Ok(element) = items.path_element(item) else {
                     continue;
                 };
-                let unique = !repeated.contains(&step);
-                let below = node.at(&step);
-                path.push(step);
+                let unique = !repeated.contains(&element);
+                let below = node.at(&element);
+                path.push(element);
                 if unique {
                     walk(item, below, path, set);
                 }
@@ -81,8 +84,9 @@ pub(crate) fn validate_typed(value: &Value, node: Node<'_>, repeats: Repeats) ->
     }
 }
 
+/// A violation of the schema.
 struct Wrong {
-    /// Whether duplicate items are the only problem.
+    /// Whether the problem is a repeated item, which `Repeats` may allow.
     is_repeated: bool,
     text: String,
 }
@@ -101,7 +105,7 @@ enum Trail<'a> {
     Root,
     Field(&'a Trail<'a>, &'a str),
     Index(&'a Trail<'a>, usize),
-    Step(&'a Trail<'a>, &'a Step),
+    Element(&'a Trail<'a>, &'a PathElement),
 }
 
 impl Display for Trail<'_> {
@@ -110,18 +114,19 @@ impl Display for Trail<'_> {
             Self::Root => Ok(()),
             Self::Field(parent, name) => write!(f, "{parent}.{name}"),
             Self::Index(parent, at) => write!(f, "{parent}[{at}]"),
-            Self::Step(parent, step) => write!(f, "{parent}{step}"),
+            Self::Element(parent, element) => write!(f, "{parent}{element}"),
         }
     }
 }
 
+/// Compares a value with its schema, and adds the errors.
 fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wrong>) {
     if let Some(expected) = node.mismatch(value) {
         wrong.push(Wrong::new(trail, format_args!("expected {expected}")));
         return;
     }
     match (node.shape(value), value) {
-        // Values that are owned as a whole have types, too.
+        // the parts of a value that is owned as a whole have types, too
         (Shape::Leaf, Value::Array(list)) => {
             for (at, item) in list.iter().enumerate() {
                 compare(item, node.item(), &Trail::Index(trail, at), wrong);
@@ -132,7 +137,7 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
                 let trail = Trail::Field(trail, name);
                 if !node.knows(name) {
                     wrong.push(Wrong::new(&trail, "field not declared in schema"));
-                    // The server looks no further, in an order of its own.
+                    // the server stops at the first such field, in Go's random order of maps
                     break;
                 }
                 compare(field, node.field(name), &trail, wrong);
@@ -141,17 +146,22 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
         (Shape::Items(items), Value::Array(list)) => {
             let mut seen = BTreeSet::new();
             for (at, item) in list.iter().enumerate() {
-                match items.step(item) {
+                match items.path_element(item) {
                     Err(why) => {
                         wrong.push(Wrong::new(trail, format_args!("element {at}: {why}")));
                     }
-                    Ok(step) if seen.contains(&step) => wrong.push(Wrong {
+                    Ok(element) if seen.contains(&element) => wrong.push(Wrong {
                         is_repeated: true,
-                        text: format!("{trail}: duplicate entries for key {step}"),
+                        text: format!("{trail}: duplicate entries for key {element}"),
                     }),
-                    Ok(step) => {
-                        compare(item, node.at(&step), &Trail::Step(trail, &step), wrong);
-                        seen.insert(step);
+                    Ok(element) => {
+                        compare(
+                            item,
+                            node.at(&element),
+                            &Trail::Element(trail, &element),
+                            wrong,
+                        );
+                        seen.insert(element);
                     }
                 }
             }

@@ -138,7 +138,7 @@ impl Managers {
         }
     }
 
-    /// The value of `managedFields`; absent if nobody owns a field.
+    /// The value of `managedFields`; null if nobody owns a field.
     pub fn write_or_null(&self) -> Value {
         if self.0.is_empty() {
             Value::Null

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::path::Step;
+use super::path::PathElement;
 use super::shape::{Items, Node, Shape};
 
 /// Merges the applied value into the live one. Items of the applied list keep their order; items of the live list keep their positions
@@ -60,64 +60,66 @@ pub(crate) fn merge(
     }
 }
 
+/// Merges two lists as `visitListItems` of structured-merge-diff does, including the order of the result.
 fn merge_items(left: &[Value], right: &[Value], items: Items<'_>, node: Node<'_>) -> Vec<Value> {
-    let steps = |list: &[Value]| -> Vec<(Step, Value)> {
+    let elements = |list: &[Value]| -> Vec<(PathElement, Value)> {
         list.iter()
-            .filter_map(|item| Some((items.step(item).ok()?, item.clone())))
+            .filter_map(|item| Some((items.path_element(item).ok()?, item.clone())))
             .collect()
     };
-    let (left, right) = (steps(left), steps(right));
-    // An item that the live list has twice is not merged with the applied one.
-    let mut once: BTreeMap<&Step, Option<&Value>> = BTreeMap::new();
-    for (step, item) in &left {
-        once.entry(step)
+    let (left, right) = (elements(left), elements(right));
+    // an item that the live list has twice is replaced by the applied one instead of being merged
+    let mut once: BTreeMap<&PathElement, Option<&Value>> = BTreeMap::new();
+    for (element, item) in &left {
+        once.entry(element)
             .and_modify(|found| *found = None)
             .or_insert(Some(item));
     }
-    let in_left = |step: &Step| once.get(step).copied().flatten();
-    let in_right: BTreeSet<&Step> = right.iter().map(|(step, _)| step).collect();
+    let in_left = |element: &PathElement| once.get(element).copied().flatten();
+    let in_right: BTreeSet<&PathElement> = right.iter().map(|(element, _)| element).collect();
     let mut shared = right
         .iter()
-        .map(|(step, _)| step)
-        .filter(|step| once.contains_key(step))
+        .map(|(element, _)| element)
+        .filter(|element| once.contains_key(element))
         .peekable();
     let mut merged = Vec::new();
-    let mut done: BTreeSet<&Step> = BTreeSet::new();
+    let mut done: BTreeSet<&PathElement> = BTreeSet::new();
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
-        if let (Some((left_step, left_item)), Some((right_step, right_item))) =
+        if let (Some((left_element, left_item)), Some((right_element, right_item))) =
             (left.get(l), right.get(r))
         {
-            if left_step == right_step {
-                done.insert(left_step);
-                let unique = in_left(left_step).map(|_| left_item);
-                merged.extend(merge(unique, Some(right_item), node.at(left_step)));
+            if left_element == right_element {
+                done.insert(left_element);
+                let unique = in_left(left_element).map(|_| left_item);
+                merged.extend(merge(unique, Some(right_item), node.at(left_element)));
                 l += 1;
                 r += 1;
                 shared.next();
                 continue;
             }
-            if in_right.contains(left_step) && shared.peek().is_some_and(|next| *next != left_step)
+            if in_right.contains(left_element)
+                && shared.peek().is_some_and(|next| *next != left_element)
             {
                 l += 1;
                 continue;
             }
         }
-        if let Some((step, item)) = left.get(l) {
-            if !in_right.contains(step) {
+        if let Some((element, item)) = left.get(l) {
+            if !in_right.contains(element) {
                 merged.push(item.clone());
                 l += 1;
                 continue;
             }
-            if done.contains(step) {
+            if done.contains(element) {
                 l += 1;
             }
         }
-        if let Some((step, item)) = right.get(r) {
-            done.insert(step);
-            merged.extend(merge(in_left(step), Some(item), node.at(step)));
+        if let Some((element, item)) = right.get(r) {
+            done.insert(element);
+            merged.extend(merge(in_left(element), Some(item), node.at(element)));
             r += 1;
-            if shared.peek() == Some(&step) {
+            if shared.peek() == Some(&element) {
                 shared.next();
             }
         }

@@ -22,7 +22,7 @@ pub(crate) use self::compare::Comparison;
 pub(crate) use self::fields::{Repeats, fields_of, validate_typed};
 pub(crate) use self::kind::node;
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned, without_managers};
-pub(crate) use self::path::Step;
+pub(crate) use self::path::PathElement;
 pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 pub(crate) use self::version::Versions;
@@ -62,7 +62,7 @@ pub(crate) trait Convert {
 /// A field that another manager owns and that an apply would change.
 pub(crate) struct Conflict {
     pub manager: ManagerId,
-    pub path: Vec<Step>,
+    pub path: Vec<PathElement>,
 }
 
 /// The reason why an apply fails.
@@ -81,10 +81,10 @@ impl From<String> for Refusal {
 /// An object in one version, with the schema of this version.
 type InVersion<'a> = (Cow<'a, Value>, Node<'a>);
 
-/// An object in the versions of its managers.
-struct Seen<'a>(BTreeMap<String, InVersion<'a>>);
+/// The live object in each version that has managers.
+struct LiveByVersion<'a>(BTreeMap<String, InVersion<'a>>);
 
-impl Seen<'_> {
+impl LiveByVersion<'_> {
     /// The managers, with their sets updated to the current schemas of their versions. Managers of versions that do not exist are removed.
     fn reconcile(&self, managers: &Managers) -> Managers {
         let managers = managers.0.iter().filter_map(|(id, owned)| {
@@ -99,10 +99,12 @@ impl Seen<'_> {
     }
 }
 
-/// The changes of a write, in the versions of managers.
+/// The changes of a write, in each version that has managers.
 struct Changes<'a> {
     version: &'a str,
+    /// The changes in this version.
     own: Comparison,
+    /// The changes in other versions, by `apiVersion`.
     elsewhere: BTreeMap<String, Comparison>,
 }
 
@@ -114,7 +116,7 @@ impl Writer<'_> {
                 return Err(what);
             }
         }
-        let seen = self.seen(live, before)?;
+        let seen = self.live_by_version(live, before)?;
         let mut managers = seen.reconcile(before);
         let changes = self.changes(live, new, &seen, managers.0.iter())?;
         changes.take_from(&mut managers, None);
@@ -144,7 +146,7 @@ impl Writer<'_> {
         before: &Managers,
         force: bool,
     ) -> Result<(Value, Managers), Refusal> {
-        let seen = self.seen(live, before)?;
+        let seen = self.live_by_version(live, before)?;
         let mut managers = seen.reconcile(before);
         let merged = merge(Some(live), Some(applied), self.node).unwrap_or_default();
         let last = managers.0.get(&self.id).cloned();
@@ -180,7 +182,7 @@ impl Writer<'_> {
         changes.take_from(&mut managers, Some(&self.id));
         if let Some(mine) = managers.0.get_mut(&self.id) {
             if new == *live {
-                // An apply without effect leaves no time.
+                // an apply that changes nothing keeps the previous time
                 mine.time = last.and_then(|last| last.time);
             }
             mine.fields = mine.fields.difference(&never_owned());
@@ -223,8 +225,12 @@ impl Writer<'_> {
         Ok(self.translate(&pruned, &self.api_version)?.into_owned())
     }
 
-    /// The live object in each version that has managers.
-    fn seen<'o>(&'o self, live: &'o Value, managers: &Managers) -> Result<Seen<'o>, String> {
+    /// Converts the live object to each version that has managers.
+    fn live_by_version<'o>(
+        &'o self,
+        live: &'o Value,
+        managers: &Managers,
+    ) -> Result<LiveByVersion<'o>, String> {
         let mut seen = BTreeMap::new();
         for owned in managers.0.values() {
             let version = &owned.api_version;
@@ -234,7 +240,7 @@ impl Writer<'_> {
                 seen.insert(version.clone(), object);
             }
         }
-        Ok(Seen(seen))
+        Ok(LiveByVersion(seen))
     }
 
     /// The differences between two objects, in the versions of managers.
@@ -242,7 +248,7 @@ impl Writer<'_> {
         &self,
         live: &Value,
         new: &Value,
-        seen: &Seen<'_>,
+        seen: &LiveByVersion<'_>,
         managers: impl Iterator<Item = (&'m ManagerId, &'m Owned)>,
     ) -> Result<Changes<'_>, String> {
         let own = Comparison::between(live, new, self.node).excluding(&self.ignored);
@@ -259,7 +265,7 @@ impl Writer<'_> {
                 continue;
             };
             let mut changes = Comparison::between(old, &new, *node);
-            if self.versions.leave_alone(&self.id.subresource, version) {
+            if self.versions.ignores_fields(&self.id.subresource, version) {
                 changes = changes.excluding(&self.ignored);
             }
             elsewhere.insert(version.clone(), changes);
@@ -271,7 +277,8 @@ impl Writer<'_> {
         })
     }
 
-    /// The object in a version, to whose schema it must conform; `None` for a version that does not exist.
+    /// Converts an object to a version. Validates it against the schema of this version, if it is not the version of the write. Returns
+    /// `None` for a version that does not exist. An error starts with `doing`.
     fn convert<'o>(
         &'o self,
         object: &'o Value,
@@ -292,7 +299,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The object in a version, whose schema is not checked.
+    /// Converts an object to a version, without a validation.
     fn translate<'o>(&self, object: &'o Value, version: &str) -> Result<Cow<'o, Value>, String> {
         match &self.converter {
             Some(converter) if object["apiVersion"] != version => {
@@ -304,7 +311,8 @@ impl Writer<'_> {
 }
 
 impl Changes<'_> {
-    fn seen_by(&self, owned: &Owned) -> Option<&Comparison> {
+    /// The changes in the version of an entry.
+    fn in_version_of(&self, owned: &Owned) -> Option<&Comparison> {
         if owned.api_version == self.version {
             Some(&self.own)
         } else {
@@ -312,19 +320,19 @@ impl Changes<'_> {
         }
     }
 
-    /// The fields that the manager of the write owns afterwards.
+    /// The fields that the write takes from another manager.
     fn taken(&self, from: &Owned) -> FieldSet {
-        self.seen_by(from)
+        self.in_version_of(from)
             .map_or_else(FieldSet::default, |changes| {
                 from.fields.intersection(&changes.written())
             })
     }
 
-    /// Removes the changed and removed fields from all other managers.
+    /// Takes the changed and removed fields from all managers `but` one.
     fn take_from(&self, managers: &mut Managers, but: Option<&ManagerId>) {
         for (id, owned) in &mut managers.0 {
             if Some(id) != but
-                && let Some(changes) = self.seen_by(owned)
+                && let Some(changes) = self.in_version_of(owned)
             {
                 let left = owned.fields.difference(&changes.written());
                 owned.fields = left.difference(&changes.removed);
@@ -338,11 +346,11 @@ fn declared_in(value: &Value, node: Node<'_>) -> FieldSet {
     fields_of(value, node).with_declared_parents(node)
 }
 
-/// The fields that only the server writes and that no manager owns.
+/// The fields that no manager owns: they identify the object, or only the server sets them.
 fn never_owned() -> FieldSet {
     let mut set = FieldSet::default();
     for field in ["apiVersion", "kind", "metadata"] {
-        set.insert(&[Step::field(field)]);
+        set.insert(&[PathElement::field(field)]);
     }
     for field in [
         "name",
@@ -355,7 +363,7 @@ fn never_owned() -> FieldSet {
         "managedFields",
         "resourceVersion",
     ] {
-        set.insert(&[Step::field("metadata"), Step::field(field)]);
+        set.insert(&[PathElement::field("metadata"), PathElement::field(field)]);
     }
     set
 }

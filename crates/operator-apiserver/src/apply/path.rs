@@ -1,13 +1,14 @@
-//! One step of a field path, in both notations of the API server: keys of `fieldsV1`, and messages.
+//! One element of a field path, in both notations of the API server: that of the keys in `fieldsV1`, and that of messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::atom::{Atom, map_in_json};
 
-/// A step from a value into one of its parts. The order is that of structured-merge-diff, in which messages list fields.
+/// The element of a field path that leads from a value to one of its parts. The order is that of structured-merge-diff, in which messages
+/// list fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Step {
+pub(crate) enum PathElement {
     /// A field of an object.
     Field(String),
     /// An item of a list by its key fields.
@@ -18,7 +19,7 @@ pub(crate) enum Step {
     Index(i64),
 }
 
-impl Step {
+impl PathElement {
     pub fn field(name: &str) -> Self {
         Self::Field(name.to_owned())
     }
@@ -26,9 +27,9 @@ impl Step {
     /// Parses a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`. Returns `None` if it is invalid, `Some(None)` if its type is
     /// unknown.
     pub fn parse(text: &str) -> Option<Option<Self>> {
-        let sort = *text.as_bytes().first()?;
+        let prefix = *text.as_bytes().first()?;
         let rest = text.get(1..)?.strip_prefix(':')?;
-        let step = match sort {
+        let element = match prefix {
             b'f' => Self::field(rest),
             b'k' => match Atom::read(rest)? {
                 Atom::Map(fields) => Self::Key(fields),
@@ -38,10 +39,10 @@ impl Step {
             b'i' => Self::Index(rest.parse().ok()?),
             _ => return Some(None),
         };
-        Some(Some(step))
+        Some(Some(element))
     }
 
-    /// Formats the step as a key of `fieldsV1`.
+    /// Formats the element as a key of `fieldsV1`.
     pub fn to_key(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -52,8 +53,8 @@ impl Step {
     }
 }
 
-/// Formats the step as in messages: `.spec`, `[name="x"]`, `[="x"]`, `[0]`.
-impl fmt::Display for Step {
+/// Formats the element as in messages: `.spec`, `[name="x"]`, `[="x"]`, `[0]`.
+impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field(name) => write!(f, ".{name}"),

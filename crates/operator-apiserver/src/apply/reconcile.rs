@@ -2,7 +2,7 @@
 //!
 //! If a value became granular, its field sets do not change: the owner of the whole value owns none of its parts.
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::FieldSet;
 use super::shape::{Node, Relation};
 
@@ -17,11 +17,12 @@ pub(crate) fn reconciled(set: &FieldSet, node: Node<'_>) -> FieldSet {
     }
 }
 
+/// Collects the atomic values of which the set contains parts. `is_whole`: the set contains the value itself, and nothing below.
 fn walk(
     set: Option<&FieldSet>,
     node: Node<'_>,
     is_whole: bool,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathElement>,
     whole: &mut FieldSet,
 ) {
     let (is_list, is_atomic) = match node.relation() {
@@ -36,11 +37,15 @@ fn walk(
     let Some(set) = set else {
         return;
     };
-    for step in set.steps() {
-        let below = set.below(step);
-        let node = if is_list { node.item() } else { node.at(step) };
-        let is_whole = set.has(step) && below.is_none();
-        path.push(step.clone());
+    for element in set.elements() {
+        let below = set.below(element);
+        let node = if is_list {
+            node.item()
+        } else {
+            node.at(element)
+        };
+        let is_whole = set.has(element) && below.is_none();
+        path.push(element.clone());
         walk(below, node, is_whole, path, whole);
         path.pop();
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
@@ -12,9 +12,9 @@ pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value 
         (Shape::Fields, Value::Object(object)) => {
             let mut left = Map::new();
             for (name, value) in object {
-                let step = Step::field(name);
-                if !fields.has(&step) {
-                    left.insert(name.clone(), below(value, fields, &step, node));
+                let element = PathElement::field(name);
+                if !fields.has(&element) {
+                    left.insert(name.clone(), below(value, fields, &element, node));
                 }
             }
             if left.is_empty() {
@@ -26,9 +26,9 @@ pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value 
         (Shape::Items(items), Value::Array(list)) => {
             let mut left = Vec::new();
             for item in list {
-                match items.step(item) {
-                    Ok(step) if fields.has(&step) => {}
-                    Ok(step) => left.push(below(item, fields, &step, node)),
+                match items.path_element(item) {
+                    Ok(element) if fields.has(&element) => {}
+                    Ok(element) => left.push(below(item, fields, &element, node)),
                     Err(_) => left.push(item.clone()),
                 }
             }
@@ -43,9 +43,10 @@ pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value 
     }
 }
 
-fn below(value: &Value, fields: &FieldSet, step: &Step, node: Node<'_>) -> Value {
-    match fields.below(step) {
-        Some(fields) => remove(value, fields, node.at(step)),
+/// A part of a value, without the fields of the set below the element.
+fn below(value: &Value, fields: &FieldSet, element: &PathElement, node: Node<'_>) -> Value {
+    match fields.below(element) {
+        Some(fields) => remove(value, fields, node.at(element)),
         None => value.clone(),
     }
 }

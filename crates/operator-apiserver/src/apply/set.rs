@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::path::Step;
+use super::path::PathElement;
 use super::shape::Node;
 
 /// A set of fields. A path may be a member without its children, and children may be members without their parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    members: BTreeSet<Step>,
-    children: BTreeMap<Step, FieldSet>,
+    members: BTreeSet<PathElement>,
+    children: BTreeMap<PathElement, FieldSet>,
 }
 
 impl FieldSet {
@@ -20,13 +20,13 @@ impl FieldSet {
     }
 
     /// The set of one field.
-    pub fn of(path: &[Step]) -> Self {
+    pub fn of(path: &[PathElement]) -> Self {
         let mut set = Self::default();
         set.insert(path);
         set
     }
 
-    pub fn insert(&mut self, path: &[Step]) {
+    pub fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
             [last] => {
@@ -36,13 +36,13 @@ impl FieldSet {
         }
     }
 
-    /// Whether the step leads to a member.
-    pub fn has(&self, step: &Step) -> bool {
-        self.members.contains(step)
+    /// Whether the element is a member.
+    pub fn has(&self, element: &PathElement) -> bool {
+        self.members.contains(element)
     }
 
-    /// Whether the path leads to a member.
-    pub fn has_path(&self, path: &[Step]) -> bool {
+    /// Whether the path is a member.
+    pub fn has_path(&self, path: &[PathElement]) -> bool {
         match path {
             [] => false,
             [last] => self.has(last),
@@ -50,20 +50,20 @@ impl FieldSet {
         }
     }
 
-    /// The members below a step, if there are any.
-    pub fn below(&self, step: &Step) -> Option<&FieldSet> {
-        self.children.get(step).filter(|set| !set.is_empty())
+    /// The members below an element, if there are any.
+    pub fn below(&self, element: &PathElement) -> Option<&FieldSet> {
+        self.children.get(element).filter(|set| !set.is_empty())
     }
 
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
         union.members.extend(other.members.iter().cloned());
-        for (step, set) in &other.children {
-            let merged = match union.children.get(step) {
+        for (element, set) in &other.children {
+            let merged = match union.children.get(element) {
                 Some(mine) => mine.union(set),
                 None => set.clone(),
             };
-            union.children.insert(step.clone(), merged);
+            union.children.insert(element.clone(), merged);
         }
         union
     }
@@ -74,9 +74,11 @@ impl FieldSet {
             children: self
                 .children
                 .iter()
-                .filter_map(|(step, set)| Some((step, set.intersection(other.children.get(step)?))))
+                .filter_map(|(element, set)| {
+                    Some((element, set.intersection(other.children.get(element)?)))
+                })
                 .filter(|(_, set)| !set.is_empty())
-                .map(|(step, set)| (step.clone(), set))
+                .map(|(element, set)| (element.clone(), set))
                 .collect(),
         }
     }
@@ -86,26 +88,27 @@ impl FieldSet {
         self.subtract(other, Reach::Exact)
     }
 
-    /// The members that the other set lacks, if each of its members also stands for everything below.
+    /// The members that the other set lacks, where each member of the other set also stands for everything below it.
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.subtract(other, Reach::Below)
     }
 
+    /// The members that the other set does not cover, depending on the reach of its members.
     fn subtract(&self, other: &Self, reach: Reach) -> Self {
         let mut left = Self {
             members: self.members.difference(&other.members).cloned().collect(),
             children: BTreeMap::new(),
         };
-        for (step, set) in &self.children {
-            if reach == Reach::Below && other.members.contains(step) {
+        for (element, set) in &self.children {
+            if reach == Reach::Below && other.members.contains(element) {
                 continue;
             }
-            let set = match other.children.get(step) {
+            let set = match other.children.get(element) {
                 Some(theirs) => set.subtract(theirs, reach),
                 None => set.clone(),
             };
             if !set.is_empty() {
-                left.children.insert(step.clone(), set);
+                left.children.insert(element.clone(), set);
             }
         }
         left
@@ -117,30 +120,35 @@ impl FieldSet {
             members: self.members.clone(),
             children: BTreeMap::new(),
         };
-        for (step, below) in &self.children {
-            if let Step::Field(name) = step
+        for (element, below) in &self.children {
+            if let PathElement::Field(name) = element
                 && node.declares(name)
             {
-                set.members.insert(step.clone());
+                set.members.insert(element.clone());
             }
-            set.children
-                .insert(step.clone(), below.with_declared_parents(node.at(step)));
+            set.children.insert(
+                element.clone(),
+                below.with_declared_parents(node.at(element)),
+            );
         }
         set
     }
 
-    /// The steps to members, and to fields with members below them.
-    pub fn steps(&self) -> BTreeSet<&Step> {
+    /// The elements that are members or have members below them.
+    pub fn elements(&self) -> BTreeSet<&PathElement> {
         self.members.iter().chain(self.children.keys()).collect()
     }
 
     /// All members, parents before children.
-    pub fn paths(&self) -> Vec<Vec<Step>> {
-        let mut paths: Vec<Vec<Step>> =
-            self.members.iter().map(|step| vec![step.clone()]).collect();
-        for (step, set) in &self.children {
+    pub fn paths(&self) -> Vec<Vec<PathElement>> {
+        let mut paths: Vec<Vec<PathElement>> = self
+            .members
+            .iter()
+            .map(|element| vec![element.clone()])
+            .collect();
+        for (element, set) in &self.children {
             for mut path in set.paths() {
-                path.insert(0, step.clone());
+                path.insert(0, element.clone());
                 paths.push(path);
             }
         }
@@ -154,7 +162,7 @@ impl FieldSet {
         Some(Self::read(fields)?.0)
     }
 
-    /// The set below a step, and whether the step itself is a member.
+    /// The set below an element, and whether the element itself is a member.
     fn read(fields: &Value) -> Option<(Self, bool)> {
         let mut set = Self::default();
         let mut is_member = false;
@@ -167,16 +175,16 @@ impl FieldSet {
                 is_member = true;
                 continue;
             }
-            // Entries that a future server may support are ignored.
-            let Some(step) = Step::parse(key)? else {
+            // a newer server may know more types of elements; they are ignored
+            let Some(element) = PathElement::parse(key)? else {
                 continue;
             };
             let (below, is_owned) = Self::read(value)?;
             if is_owned {
-                set.members.insert(step.clone());
+                set.members.insert(element.clone());
             }
             if !below.is_empty() {
-                set.children.insert(step, below);
+                set.children.insert(element, below);
             }
         }
         is_member |= set.is_empty();
@@ -186,25 +194,25 @@ impl FieldSet {
     /// Writes `fieldsV1`.
     pub fn to_fields(&self) -> Value {
         let mut fields = Map::new();
-        for step in self.steps() {
+        for element in self.elements() {
             let mut value = Map::new();
-            if let Some(below) = self.below(step) {
-                if self.has(step) {
+            if let Some(below) = self.below(element) {
+                if self.has(element) {
                     value.insert(".".into(), Map::new().into());
                 }
                 if let Value::Object(below) = below.to_fields() {
                     value.extend(below);
                 }
-            } else if !self.has(step) {
+            } else if !self.has(element) {
                 continue;
             }
-            fields.insert(step.to_key(), value.into());
+            fields.insert(element.to_key(), value.into());
         }
         fields.into()
     }
 }
 
-/// The meaning of a member in the set to be subtracted.
+/// What a member of the subtracted set stands for: only itself, or also everything below it.
 #[derive(Clone, Copy, PartialEq)]
 enum Reach {
     Exact,

@@ -9,7 +9,7 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
 use super::atom::Atom;
-use super::path::Step;
+use super::path::PathElement;
 use crate::go::{in_source, last_word, printed};
 use crate::model::builtin::resolve;
 
@@ -55,6 +55,7 @@ pub(crate) enum Relation {
 }
 
 impl<'a> Node<'a> {
+    /// The ownership of a value here, as the schema defines it.
     pub fn relation(self) -> Relation {
         let Self::Schema(schema) = self else {
             return Relation::Unknown;
@@ -122,10 +123,10 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The schema at the end of a step.
-    pub fn at(self, step: &Step) -> Node<'a> {
-        match step {
-            Step::Field(name) => self.field(name),
+    /// The schema of the part that an element leads to.
+    pub fn at(self, element: &PathElement) -> Node<'a> {
+        match element {
+            PathElement::Field(name) => self.field(name),
             _ => self.item(),
         }
     }
@@ -158,7 +159,7 @@ impl<'a> Node<'a> {
             (Some("string"), Some(format)) if format != "byte" => "scalar",
             (type_, _) => type_?,
         };
-        let sort = match value {
+        let go_type = match value {
             Value::String(_) => "string",
             Value::Bool(_) => "bool",
             Value::Array(_) => "[]interface {}",
@@ -179,7 +180,7 @@ impl<'a> Node<'a> {
                 Some(format!("boolean, got &{{{}}}", printed(value)))
             }
             ("integer" | "number", value) if !value.is_number() => {
-                Some(format!("numeric (int or float), got {sort}"))
+                Some(format!("numeric (int or float), got {go_type}"))
             }
             _ => None,
         }
@@ -214,9 +215,9 @@ impl<'a> Node<'a> {
 }
 
 impl Items<'_> {
-    /// The step to an item, or the error in the item.
-    pub fn step(self, item: &Value) -> Result<Step, String> {
-        let Self::Map(keys, element) = self else {
+    /// The path element that identifies an item, or the error in the item.
+    pub fn path_element(self, item: &Value) -> Result<PathElement, String> {
+        let Self::Map(keys, node) = self else {
             return match item {
                 Value::Object(_) => {
                     Err("associative list without keys has an element that's a map type".into())
@@ -227,7 +228,7 @@ impl Items<'_> {
                 Value::Null => Err(
                     "associative list without keys has an element that's an explicit null".into(),
                 ),
-                value => Ok(Step::Value(Atom::of(value))),
+                value => Ok(PathElement::Value(Atom::of(value))),
             };
         };
         if item.is_null() {
@@ -239,7 +240,7 @@ impl Items<'_> {
         let fields: BTreeMap<String, Atom> = keys
             .iter()
             .filter_map(|key| {
-                let value = item.get(key).or_else(|| element.default_of(key))?;
+                let value = item.get(key).or_else(|| node.default_of(key))?;
                 Some((key.clone(), Atom::of(value)))
             })
             .collect();
@@ -250,7 +251,7 @@ impl Items<'_> {
                 keys.join(" ")
             ));
         }
-        Ok(Step::Key(fields))
+        Ok(PathElement::Key(fields))
     }
 }
 
@@ -272,7 +273,7 @@ fn is_free(schema: &Schema) -> bool {
         }
 }
 
-/// Whether a schema is that of raw JSON in Go.
+/// Whether the Go type is RawExtension, which holds any JSON.
 fn is_raw(schema: &Schema) -> bool {
     let name = schema.unknown.get("$ref").and_then(Value::as_str);
     name.is_some_and(|name| name.ends_with("runtime.RawExtension"))

@@ -16,8 +16,8 @@ pub(crate) enum Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Whether the fields that writes through a path do not change are the same for managers of other versions.
-    pub fn leave_alone(self, subresource: &str, api_version: &str) -> bool {
+    /// Whether the fields that a write through a path cannot change are ignored in this other version, too.
+    pub fn ignores_fields(self, subresource: &str, api_version: &str) -> bool {
         match self {
             Self::Custom(versions) => {
                 subresource == "status" && versions.get(api_version).is_some_and(|it| it.has_status)
@@ -36,7 +36,7 @@ impl<'a> Versions<'a> {
                 )),
             },
             Self::BuiltIn(own, node) => {
-                // An event has another form in another group, which the server cannot convert here.
+                // another version of the same group: an Event of the other group has other fields, and is not converted here
                 let is_known = builtin()
                     .kinds
                     .iter()

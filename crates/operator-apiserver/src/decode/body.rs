@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::round;
-use crate::go::{go_type, syntax_error};
+use crate::go::{json_type, syntax_error};
 use crate::model::{Failure, Kind, Result};
 
 /// Parses the options of a deletion.
@@ -66,14 +66,15 @@ fn is_too_deep(body: &[u8]) -> bool {
     })
 }
 
+/// How Go prints the type into which it decodes the kind of a body.
 const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// The error for a value whose kind and version, which may be absent, are decoded first.
+/// The error in the `apiVersion` and `kind` of a body, which are decoded first. Both may be absent.
 pub(crate) fn kind_error(value: &Value) -> Option<String> {
     let Some(fields) = value.as_object() else {
         return Some(format!(
             "json: cannot unmarshal {} into Go value of type {TYPE_META}",
-            go_type(value)
+            json_type(value)
         ));
     };
     let (name, found) = fields.iter().find(|(name, value)| {
@@ -81,7 +82,7 @@ pub(crate) fn kind_error(value: &Value) -> Option<String> {
     })?;
     Some(format!(
         "json: cannot unmarshal {} into Go struct field .{name} of type string",
-        go_type(found)
+        json_type(found)
     ))
 }
 

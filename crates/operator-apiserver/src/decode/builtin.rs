@@ -14,9 +14,9 @@ use crate::model::builtin::{OBJECT_META, resolve};
 /// The place of a value, as Go's decoder names it.
 #[derive(Clone, Copy)]
 pub(super) struct Location<'a> {
-    /// The struct of which the value is a field.
+    /// The name of the struct of which the value is a field.
     owner: &'a str,
-    /// Its full name.
+    /// The full name of the struct.
     type_name: &'a str,
     trail: Trail<'a>,
 }
@@ -33,7 +33,7 @@ enum Trail<'a> {
 }
 
 impl Trail<'_> {
-    /// The field names only, those of a nested struct after its name.
+    /// The path without keys and indices. A field of an embedded struct follows the name of that struct: `VolumeSource.emptyDir`.
     fn fields(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -44,6 +44,7 @@ impl Trail<'_> {
         }
     }
 
+    /// The complete path, with keys and indices.
     fn whole(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -69,7 +70,7 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// Decodes the metadata of a custom object.
+    /// The location of the metadata of a custom object.
     pub fn metadata() -> Location<'static> {
         Location {
             trail: Trail::Key(&Trail::Root, "metadata"),
@@ -106,7 +107,7 @@ pub(super) fn normalize_builtin(
         return Ok(());
     }
     if last_word(schema) == Some("FieldsV1") {
-        // It is decoded when it is needed.
+        // `fieldsV1` is decoded when it is needed
         return Ok(());
     }
     let type_ = target.type_.as_deref().unwrap_or_default();
@@ -163,7 +164,7 @@ pub(super) fn normalize_builtin(
                 Err(Undecodable { decoded, converted })
             }
             None => {
-                // Go passes over the ends of lines.
+                // Go's base64 decoder ignores line ends
                 text.retain(|letter| !matches!(letter, '\n' | '\r'));
                 Ok(())
             }
@@ -180,7 +181,7 @@ pub(super) fn normalize_builtin(
     }
 }
 
-/// Go also decodes bytes from a list of numbers.
+/// Decodes bytes from a list of numbers, which Go accepts besides base64.
 fn bytes(items: &[Value], location: &Location<'_>) -> Result<Vec<u8>, Undecodable> {
     let byte = |item: &Value| {
         item.as_u64().and_then(|number| u8::try_from(number).ok()).ok_or_else(|| {
@@ -220,7 +221,7 @@ fn bad_base64(text: &str) -> Option<usize> {
             b'+' | b'/' => count += 1,
             _ if byte.is_ascii_alphanumeric() => count += 1,
             b'=' if count % 4 >= 2 => {
-                // After two letters, two of these are due, and nothing is after them.
+                // after two characters, the padding has a second `=`; nothing may follow the padding
                 if count % 4 == 2 {
                     match letters.next() {
                         None => return Some(text.len()),
@@ -236,6 +237,7 @@ fn bad_base64(text: &str) -> Option<usize> {
     (count % 4 != 0).then(|| text.len() - count % 4)
 }
 
+/// Decodes the fields of a struct, or the entries of a map. All are decoded before the first error is returned.
 fn normalize_fields(
     fields: &mut Map<String, Value>,
     schema: &Schema,
@@ -246,7 +248,7 @@ fn normalize_fields(
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
         _ => None,
     };
-    // the other types without fields hold any object
+    // this type is an empty struct; other object types without properties, such as RawExtension, accept any field
     let is_empty = location
         .type_name
         .ends_with(".CustomResourceSubresourceStatus");
@@ -265,7 +267,7 @@ fn normalize_fields(
             return is_open;
         };
         if element.is_none() && value.is_null() {
-            normalized.is_tidied = true;
+            normalized.omits_empty = true;
             return false;
         }
         if let Some(element) = element.map(resolve)
@@ -278,7 +280,8 @@ fn normalize_fields(
             failure.get_or_insert(found);
         }
         if let Some(element) = element {
-            // Maps of quantities are of resources, but for a few kinds, and those are not counted in less than thousandths.
+            // The API server rounds a ResourceList up to thousandths. Nearly all maps of quantities are ResourceLists; the others have no
+            // smaller fractions.
             if last_word(element) == Some("Quantity")
                 && let Some(rounded) = value.as_str().and_then(quantity::in_thousandths)
             {
@@ -289,8 +292,8 @@ fn normalize_fields(
         if schema.required.contains(name) || !is_left_out(name, property, value) {
             return !omits(location.type_name, name, value);
         }
-        normalized.is_tidied = true;
-        normalized.is_less = true;
+        normalized.omits_empty = true;
+        normalized.is_reduced = true;
         false
     });
     failure.map_or(Ok(()), Err)

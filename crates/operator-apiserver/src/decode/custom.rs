@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::go::Undecodable;
 
-/// In an embedded object, `apiVersion` and `kind` must be strings.
+/// Checks that `apiVersion` and `kind` of embedded objects are strings.
 pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undecodable> {
     let Some((path, found)) = misnamed(schema, value) else {
         return Ok(());
@@ -55,10 +55,11 @@ pub(crate) fn round(value: &mut Value) -> bool {
             .values_mut()
             .fold(false, |any, value| round(value) | any),
         Value::Number(number) => {
-            const PAST: f64 = 9_223_372_036_854_775_808.0;
+            // 2^63, which no longer fits an `i64`
+            const LIMIT: f64 = 9_223_372_036_854_775_808.0;
             let whole = number
                 .as_f64()
-                .filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < PAST);
+                .filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < LIMIT);
             if let Some(whole) = whole {
                 *value = (whole as i64).into();
             }
@@ -93,7 +94,7 @@ pub(super) fn restore_points(value: &mut Value, sent: &Value) {
     }
 }
 
-/// Restores the nulls of an applied custom object, which only a decoder drops.
+/// Restores the nulls of an applied custom object: the real server does not decode it before it is stored, and only decoding drops nulls.
 pub(crate) fn keep_nulls(sent: &Value, object: &mut Value) {
     match (sent, object) {
         (Value::Object(sent), Value::Object(object)) => {

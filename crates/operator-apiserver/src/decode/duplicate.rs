@@ -6,18 +6,19 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The paths of duplicate fields, in their order.
+/// The paths of duplicate fields, in the order of the body.
 pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
     let found = RefCell::default();
     let walk = Walk {
         path: String::new(),
         found: &found,
     };
-    // Invalid JSON is rejected elsewhere.
+    // invalid JSON is rejected when the body is parsed
     let _whole = walk.deserialize(&mut serde_json::Deserializer::from_slice(body));
     found.into_inner()
 }
 
+/// Visits a JSON value and collects the paths of its duplicate fields.
 struct Walk<'a> {
     path: String,
     found: &'a RefCell<Vec<String>>,

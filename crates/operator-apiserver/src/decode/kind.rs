@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::model::builtin::builtin;
 use crate::model::{Cause, Failure, Kind, Result, group_version, metadata};
 
-/// An object of a different kind than the expected built-in one.
+/// The actual kind of a body, and the decoder's error about it.
 pub(crate) struct KindMismatch {
     kind: String,
     version: String,
@@ -13,7 +13,7 @@ pub(crate) struct KindMismatch {
     pub why: String,
 }
 
-/// The kind of a body that should be of a built-in kind. An absent field does not differ.
+/// The mismatch if a body is not of the expected built-in kind. An absent `apiVersion` or `kind` counts as the expected one.
 pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch> {
     let part = |name: &str, expected: String| match object[name].as_str().unwrap_or_default() {
         "" => expected,
@@ -48,7 +48,7 @@ pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch>
 }
 
 /// Sets the `apiVersion` and `kind` of an object.
-pub(crate) fn name(kind: &Kind, object: &mut Value) {
+pub(crate) fn set_type_meta(kind: &Kind, object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         for (field, value) in [
             ("kind", kind.kind.clone()),
@@ -60,7 +60,7 @@ pub(crate) fn name(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Checks that a body is of the kind in the path, and sets absent fields to that kind.
+/// Checks that a body is of the kind in the path. Sets `apiVersion` and `kind` of a built-in one if they are absent.
 pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     if let Some(KindMismatch {
         kind: found,
@@ -76,7 +76,7 @@ pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     if kind.custom.is_some() {
         return identify_custom(kind, object);
     }
-    name(kind, object);
+    set_type_meta(kind, object);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod duplicate;
 mod kind;
 
 pub(crate) use self::custom::{keep_nulls, round};
-pub(crate) use self::kind::{go_package, identify, kind_mismatch, name};
+pub(crate) use self::kind::{go_package, identify, kind_mismatch, set_type_meta};
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
-use crate::go::{Undecodable, go_type, zero};
+use crate::go::{Undecodable, json_type, zero};
 use crate::kinds::strategy;
 use crate::model::Kind;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
@@ -28,9 +28,9 @@ pub(crate) struct Normalized {
     /// The paths of unknown fields.
     pub unknown: Vec<String>,
     /// Whether an empty map or list was omitted, or an integer lost its fraction; see [`as_validated`].
-    pub is_less: bool,
+    pub is_reduced: bool,
     /// Whether a null or an empty map or list was omitted from a custom object, whose metadata is stored as sent.
-    pub is_tidied: bool,
+    pub omits_empty: bool,
 }
 
 /// The differences between an object as sent and as stored.
@@ -54,14 +54,14 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, U
         if !metadata.is_object() && !metadata.is_null() {
             return Err(Undecodable::new(format!(
                 "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-                go_type(metadata)
+                json_type(metadata)
             )));
         }
         normalize_builtin(metadata, type_, &Location::metadata(), &mut normalized)?;
     }
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => {
-            normalized.is_less |= round(object);
+            normalized.is_reduced |= round(object);
             check_embedded(&custom.schema, object)?;
             normalized
                 .unknown
@@ -97,7 +97,8 @@ pub(crate) fn options(body: &mut Value) -> Result<(), Undecodable> {
     }
 }
 
-/// Removes invalid fields from the metadata of a custom object, because an applied object is not decoded before it is stored.
+/// Removes fields of the wrong type from the metadata of a custom object that was applied or changed by a webhook, because such an object
+/// is not decoded before it is stored.
 pub(crate) fn drop_malformed(object: &mut Value) {
     let (Some(fields), Some(type_)) = (
         object["metadata"].as_object_mut(),
@@ -141,7 +142,7 @@ pub(crate) fn as_validated<'a>(
     Cow::Owned(whole)
 }
 
-/// A stored custom object in the form of a schema: pruned, with defaults. Returns whether it lacked some of these.
+/// Prunes a stored custom object by a schema, and sets its defaults. Returns whether a default was missing.
 pub(crate) fn conform(schema: &Schema, object: &mut Value) -> bool {
     operator_schema::prune(schema, object);
     let before = object.clone();
@@ -159,10 +160,10 @@ pub(crate) fn normalize_mutated(
         return normalize(kind, object);
     };
     drop_malformed(object);
-    let is_less = round(object);
+    let is_reduced = round(object);
     operator_schema::apply_defaults(&custom.schema, object);
     Ok(Normalized {
-        is_less,
+        is_reduced,
         ..Normalized::default()
     })
 }

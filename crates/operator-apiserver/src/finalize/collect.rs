@@ -17,14 +17,14 @@ use crate::write::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_one}
 
 /// The state of an object's owner.
 #[derive(Clone, Copy, PartialEq)]
-enum Owner {
+enum OwnerState {
     Alive,
     Gone,
     /// The owner is being deleted in the foreground, and waits for its dependents.
     Waiting,
 }
 
-/// Repeats all steps until nothing changes.
+/// Repeats garbage collection and the deletion of namespaces and CRDs until nothing changes.
 pub(crate) fn settle_dependents(state: &mut State) {
     state.gc.is_due = false;
     loop {
@@ -39,6 +39,7 @@ pub(crate) fn settle_dependents(state: &mut State) {
     state.gc.is_due = false;
 }
 
+/// Checks the owners and the finalizers of the objects that a change affects.
 fn collect(state: &mut State) {
     let affected = std::mem::take(&mut state.gc.candidates);
     for key in &affected {
@@ -58,7 +59,8 @@ fn collect(state: &mut State) {
     }
 }
 
-/// Removes the finalizer of an object in foreground deletion, if it no longer has to wait for its dependents.
+/// Removes the finalizer of an object's propagation policy: `orphan` after its dependents were released, `foregroundDeletion` once no
+/// dependent blocks the deletion.
 fn release(state: &mut State, key: &Key, object: &Value) {
     let has = |name: &str| finalizers(object).contains(&name);
     if !has(ORPHAN) && !has(FOREGROUND) {
@@ -68,7 +70,7 @@ fn release(state: &mut State, key: &Key, object: &Value) {
     if has(ORPHAN) {
         for dependent in dependents {
             edit(state, &dependent, Actor::Controllers, |other| {
-                disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
+                remove_owners(other, |owner| owner["uid"] == object["metadata"]["uid"]);
             });
         }
         edit(state, key, Actor::Controllers, |object| {
@@ -83,15 +85,15 @@ fn release(state: &mut State, key: &Key, object: &Value) {
 
 /// Deletes an object if all its owners are deleted or wait for it; removes references to deleted owners.
 fn follow_owners(state: &mut State, key: &Key, object: &Value) {
-    let fates: Vec<Owner> = owners(object)
+    let states: Vec<OwnerState> = owners(object)
         .iter()
-        .map(|owner| fate(&state.store, &state.registry, key, owner))
+        .map(|owner| owner_state(&state.store, &state.registry, key, owner))
         .collect();
-    if fates.contains(&Owner::Alive) {
-        if fates.iter().any(|fate| *fate != Owner::Alive) {
-            let mut fates = fates.into_iter();
+    if states.contains(&OwnerState::Alive) {
+        if states.iter().any(|state| *state != OwnerState::Alive) {
+            let mut states = states.into_iter();
             edit(state, key, Actor::Controllers, |object| {
-                disown(object, |_| fates.next() != Some(Owner::Alive))
+                remove_owners(object, |_| states.next() != Some(OwnerState::Alive))
             });
         }
         return;
@@ -100,7 +102,7 @@ fn follow_owners(state: &mut State, key: &Key, object: &Value) {
         return;
     }
     let owns_nothing = || state.store.owned_by(text(object, "uid")).is_empty();
-    let propagation = if fates.contains(&Owner::Waiting) && !owns_nothing() {
+    let propagation = if states.contains(&OwnerState::Waiting) && !owns_nothing() {
         Propagation::Foreground
     } else {
         Propagation::Background
@@ -118,20 +120,23 @@ fn follow_owners(state: &mut State, key: &Key, object: &Value) {
     }
 }
 
-fn fate(store: &Store, registry: &Registry, key: &Key, owner: &Value) -> Owner {
+/// The state of an owner. An object with the same name but another uid is not the owner.
+fn owner_state(store: &Store, registry: &Registry, key: &Key, owner: &Value) -> OwnerState {
+    // an owner of an unknown kind counts as alive
     let Some(place) = owner_key(registry, key, owner) else {
-        return Owner::Alive;
+        return OwnerState::Alive;
     };
     let found = store.find(&place);
     match found.filter(|found| found["metadata"]["uid"] == owner["uid"]) {
-        None => Owner::Gone,
+        None => OwnerState::Gone,
         Some(owner) if is_deleting(&owner) && finalizers(&owner).contains(&FOREGROUND) => {
-            Owner::Waiting
+            OwnerState::Waiting
         }
-        Some(_) => Owner::Alive,
+        Some(_) => OwnerState::Alive,
     }
 }
 
+/// Whether a dependent blocks the foreground deletion of its owner.
 fn blocks(store: &Store, dependent: &Key, owner: &Value) -> bool {
     store.find(dependent).is_some_and(|dependent| {
         owners(&dependent).iter().any(|reference| {
@@ -140,7 +145,7 @@ fn blocks(store: &Store, dependent: &Key, owner: &Value) -> bool {
     })
 }
 
-fn disown(object: &mut Value, mut gone: impl FnMut(&Value) -> bool) {
+fn remove_owners(object: &mut Value, mut gone: impl FnMut(&Value) -> bool) {
     let kept: Vec<Value> = owners(object)
         .iter()
         .filter(|owner| !gone(owner))

@@ -15,18 +15,18 @@ use crate::store::{Registry, State, Store};
 use crate::write::delete::{Options, delete_one};
 
 /// The reason why the objects of a CRD cannot be listed in their storage version.
-fn unlisted(store: &Store, registry: &Registry, definition: &Value) -> Option<String> {
-    let registered = registry.crd(metadata::name(definition))?;
-    let group = definition["spec"]["group"].as_str()?;
-    let plural = definition["spec"]["names"]["plural"].as_str()?;
-    let kind = definition["spec"]["names"]["kind"].as_str()?;
+fn unlisted(store: &Store, registry: &Registry, crd: &Value) -> Option<String> {
+    let registered = registry.crd(metadata::name(crd))?;
+    let group = crd["spec"]["group"].as_str()?;
+    let plural = crd["spec"]["names"]["plural"].as_str()?;
+    let kind = crd["spec"]["names"]["kind"].as_str()?;
     let lost = first_lost_version(store, registered, (group, plural))?;
     Some(stored::reinitializing(&registered.storage, kind, &lost))
 }
 
-fn objects_of(store: &Store, definition: &Value) -> Vec<Key> {
+fn objects_of(store: &Store, crd: &Value) -> Vec<Key> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let spec = &definition["spec"];
+    let spec = &crd["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     store
         .of_kind((&group, &plural), "")
@@ -45,18 +45,18 @@ pub(crate) fn sweep_crds(state: &mut State) {
         .filter(|(_, object)| is_deleting(object))
         .map(|(key, object)| (key.clone(), object.clone()))
         .collect();
-    for (definition, object) in ending {
+    for (crd, object) in ending {
         if !finalizers(&object).contains(&CLEANUP) {
             continue;
         }
         if let Some(unread) = unlisted(&state.store, &state.registry, &object) {
-            edit(state, &definition, Actor::ApiServer, |object| {
+            edit(state, &crd, Actor::ApiServer, |object| {
                 let message = format!("could not list instances: {unread}");
                 set_terminating(object, "True", "InstanceDeletionFailed", &message);
             });
             continue;
         }
-        edit(state, &definition, Actor::ApiServer, |object| {
+        edit(state, &crd, Actor::ApiServer, |object| {
             let message = "CustomResource deletion is in progress";
             set_terminating(object, "True", "InstanceDeletionInProgress", message);
         });
@@ -71,7 +71,7 @@ pub(crate) fn sweep_crds(state: &mut State) {
             }
         }
         if objects_of(&state.store, &object).is_empty() {
-            edit(state, &definition, Actor::ApiServer, |object| {
+            edit(state, &crd, Actor::ApiServer, |object| {
                 let (reason, message) = if is_established(object) {
                     ("InstanceDeletionCompleted", "removed all instances")
                 } else {
@@ -84,6 +84,7 @@ pub(crate) fn sweep_crds(state: &mut State) {
     }
 }
 
+/// Decides which names are accepted, for all CRDs: a deleted CRD releases its names to others.
 fn accept_names(state: &mut State) {
     let names = state.store.of_kind(CRDS, "");
     let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();

@@ -28,7 +28,7 @@ impl Actor {
     }
 }
 
-/// Changes an object in place, and removes it if nothing else keeps it.
+/// Changes an object in place. Removes it if it is being deleted and nothing keeps it any more.
 pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOnce(&mut Value)) {
     let Some(live) = state.store.find(key) else {
         return;
@@ -78,6 +78,7 @@ pub(crate) fn edit(state: &mut State, key: &Key, actor: Actor, change: impl FnOn
     }
 }
 
+/// The object without its content, for field ownership in other versions.
 fn only_metadata(object: &Value) -> Value {
     json!({
         "apiVersion": object["apiVersion"],

@@ -24,10 +24,10 @@ pub(crate) fn sweep_namespaces(state: &mut State) {
                 .cloned()
                 .collect()
         };
-        let pods_alone = inside(state).iter().any(|key| key.is(PODS));
+        let has_pods = inside(state).iter().any(|key| key.is(PODS));
         for key in inside(state) {
-            if pods_alone && !key.is(PODS) {
-                // All else waits for them.
+            if has_pods && !key.is(PODS) {
+                // the other objects are deleted once there are no pods
                 continue;
             }
             let deleting = state

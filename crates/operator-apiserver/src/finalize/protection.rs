@@ -27,7 +27,7 @@ pub(crate) fn unprotect(state: &mut State, key: &Key) {
         return;
     }
     let is_used = match finalizer {
-        // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count, also those that are over
+        // the kubelet starts no pod with a claim that is being deleted, so only pods with a node count, including finished ones
         CLAIM => users(&state.store, key).any(|pod| !node(pod).is_empty()),
         _ => object["status"]["phase"] == "Bound",
     };

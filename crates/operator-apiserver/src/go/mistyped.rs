@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::time;
 use crate::model::builtin::resolve;
 
-/// A value that does not have its Go type.
+/// The errors for a value that does not have its Go type.
 pub(crate) struct Undecodable {
     /// The message of the JSON decoder.
     pub decoded: String,
@@ -15,7 +15,7 @@ pub(crate) struct Undecodable {
 }
 
 impl Undecodable {
-    /// Sets the same message for both.
+    /// The same message for both.
     pub fn new(why: String) -> Self {
         Self {
             converted: why.clone(),
@@ -29,36 +29,36 @@ impl Undecodable {
             "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
             match resolve(schema).type_.as_deref() {
                 Some("integer") => described(value),
-                _ => go_type(value).to_owned(),
+                _ => json_type(value).to_owned(),
             },
             name(schema)
         );
         let target = resolve(schema);
-        // These types decode themselves from their JSON form.
+        // these types have their own `UnmarshalJSON`, which decodes into a value of this type
         let own = match last_word(schema) {
             Some("Time" | "MicroTime") => Some("string"),
             Some("IntOrString") => Some("int32"),
             _ => None,
         };
         if let Some(own) = own {
-            let found = go_type(value);
+            let found = json_type(value);
             let converted = format!("json: cannot unmarshal {found} into Go value of type {own}");
             return Self { decoded, converted };
         }
-        let (kind, sort) = sort_of(value);
+        let (kind, type_) = kind_and_type(value);
         let converted = match target.type_.as_deref() {
             Some("object") if target.additional_properties.is_some() => {
                 format!("cannot restore map from {kind}")
             }
             Some("object") => format!("cannot restore struct from: {kind}"),
             Some("array") => format!("cannot restore slice from {kind}"),
-            // Bytes are a text in JSON alone.
+            // `[]byte` is a string only in JSON
             Some("string") if target.format.as_deref() == Some("byte") => {
                 format!("cannot restore slice from {kind}")
             }
-            // Go converts numbers to each other and to texts, though not here.
+            // Go's reflection could convert these numbers to other numbers and strings; the converter refuses it with its own message
             Some("integer" | "number" | "string") if is_convertible(value, target) => {
-                format!("cannot convert {sort} to {}", name(schema))
+                format!("cannot convert {type_} to {}", name(schema))
             }
             _ => format!("unrecognized type: {}", name(schema)),
         };
@@ -66,16 +66,16 @@ impl Undecodable {
     }
 }
 
-/// The decoder's message for a JSON number that does not fit an integer type.
+/// How the decoder names a value that does not fit an integer type: a number with its digits.
 pub(crate) fn described(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("number {number}"),
-        other => go_type(other).to_owned(),
+        other => json_type(other).to_owned(),
     }
 }
 
 /// The kind and the type of the Go value for a JSON value.
-fn sort_of(value: &Value) -> (&'static str, &'static str) {
+fn kind_and_type(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("invalid", "nil"),
         Value::Bool(_) => ("bool", "bool"),
@@ -91,26 +91,27 @@ fn sort_of(value: &Value) -> (&'static str, &'static str) {
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
-        value => sort_of(value).1,
+        value => kind_and_type(value).1,
     }
 }
 
+/// Whether Go's reflection can convert the value to the type.
 fn is_convertible(value: &Value, target: &Schema) -> bool {
     let is_text = target.type_.as_deref() == Some("string");
     value.is_number() && !(is_text && value.is_f64())
 }
 
-/// The full name of a built-in type.
+/// The full name of the built-in type to which a schema refers.
 pub(crate) fn reference(schema: &Schema) -> Option<&str> {
     schema.unknown.get("$ref")?.as_str()
 }
 
-/// The last segment of a built-in type's name.
+/// The last segment of this name.
 pub(crate) fn last_word(schema: &Schema) -> Option<&str> {
     reference(schema)?.rsplit('.').next()
 }
 
-/// The name of a Go type.
+/// The name of the Go type of a schema.
 fn name(schema: &Schema) -> String {
     let target = resolve(schema);
     match (target.type_.as_deref(), last_word(schema)) {
@@ -141,8 +142,8 @@ pub(crate) fn time_precision(schema: &Schema) -> Option<time::Precision> {
     }
 }
 
-/// Go's name for the type of a JSON value.
-pub(crate) fn go_type(value: &Value) -> &'static str {
+/// The type of a JSON value, as Go's decoder names it.
+pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -10,7 +10,7 @@ mod wire;
 pub(crate) mod zero;
 
 pub(crate) use self::mistyped::{
-    Undecodable, described, go_type, last_word, reference, time_precision, type_of,
+    Undecodable, described, json_type, last_word, reference, time_precision, type_of,
 };
 pub(crate) use self::number::{parse_int, parse_uint};
 pub(crate) use self::syntax::{read_json, syntax_error};

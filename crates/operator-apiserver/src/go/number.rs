@@ -19,6 +19,7 @@ pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
         .map_err(|_| unparsed("ParseInt", text, is_number))
 }
 
+/// The error of `strconv` for a text that is not a number, or too large.
 fn unparsed(function: &str, text: &str, is_number: bool) -> String {
     let why = if is_number {
         "value out of range"

@@ -2,7 +2,9 @@
 //!
 //! [Quantities]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 
+/// The suffixes of powers of 1000.
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+/// The suffixes of powers of 1024.
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const NANO: i128 = 1_000_000_000;
 
@@ -13,7 +15,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     if exponent(suffix).is_some() {
         return Some(exponential(nanos));
     }
-    let in_binary = power_of(suffix).then(|| binary(nanos)).flatten();
+    let in_binary = is_binary(suffix).then(|| binary(nanos)).flatten();
     Some(in_binary.unwrap_or_else(|| decimal(nanos)))
 }
 
@@ -41,7 +43,7 @@ pub(crate) fn refusal(text: &str) -> Option<&'static str> {
     (!has_number).then_some("unable to parse numeric part of quantity")
 }
 
-/// Rounds a quantity with a part below a thousandth up, away from zero.
+/// The quantity rounded to thousandths, away from zero. `None` if it has no smaller part, or is invalid.
 pub(crate) fn in_thousandths(text: &str) -> Option<String> {
     const MILLI: i128 = NANO / 1000;
     let nanos = amount(text).filter(|nanos| nanos % MILLI != 0)?;
@@ -74,17 +76,17 @@ fn amount(text: &str) -> Option<i128> {
     }
     if let Some(power) = BINARY
         .iter()
-        .position(|known| *known == suffix && power_of(suffix))
+        .position(|known| *known == suffix && is_binary(suffix))
     {
         return nanos.checked_mul(1i128.checked_shl(10 * u32::try_from(power).ok()?)?);
     }
     let power = DECIMAL.iter().position(|known| *known == suffix)?;
     let scaled = nanos.checked_mul(10i128.checked_pow(3 * u32::try_from(power).ok()?)?)?;
-    // Parts below a billionth are rounded up.
+    // the powers start at `n`, a billionth; a part below it is rounded up
     Some(scaled.checked_add(NANO - 1)?.div_euclid(NANO))
 }
 
-/// The power of ten for a suffix, if it is valid and not too large.
+/// The power of ten of a suffix such as `e3`: `None` for other suffixes, `Some(None)` if the power is invalid or too large.
 fn exponent(suffix: &str) -> Option<Option<i32>> {
     let digits = suffix.strip_prefix(['e', 'E'])?;
     (!digits.is_empty()).then(|| digits.parse().ok())
@@ -102,10 +104,11 @@ fn scaled(value: i128, exponent: i32) -> Option<i128> {
     }
 }
 
-fn power_of(suffix: &str) -> bool {
+fn is_binary(suffix: &str) -> bool {
     suffix.ends_with('i')
 }
 
+/// Parses a number without a suffix, in billionths.
 fn nanos(number: &str) -> Option<i128> {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -133,7 +136,7 @@ fn decimal(nanos: i128) -> String {
     }
 }
 
-/// `None` for a small quantity or one with a fraction, which is written with powers of ten.
+/// Formats the quantity with powers of 1024. `None` for one below 1024 or with a fraction, which is formatted with powers of ten.
 fn binary(nanos: i128) -> Option<String> {
     let mut value = (nanos % NANO == 0).then_some(nanos / NANO)?;
     if value.abs() < 1024 {
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn an_invalid_quantity_is_refused() {
         for (text, why) in [
             ("", "quantities must match"),
             ("abc", "quantities must match"),
@@ -234,7 +237,7 @@ mod tests {
             "10e2147483647",
         ] {
             assert_eq!(refusal(text), None, "{text}");
-            // However far from one it is.
+            // does not panic, however large the exponent is
             let _form = canonical(text);
         }
     }

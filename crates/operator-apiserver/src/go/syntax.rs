@@ -7,6 +7,7 @@ pub(crate) fn read_json(text: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| syntax_error(text, &error))
 }
 
+/// Converts an error of `serde_json` to that of Go's decoder for the same body.
 pub(crate) fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();

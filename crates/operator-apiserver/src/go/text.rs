@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Formats a floating point number as Go does: with an exponent from a million on.
+/// Formats a floating point number as Go's `%v` does: with an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn float(float: f64) -> String {
     match float.abs() {
         least if least != 0.0 && !(1e-4..1e6).contains(&least) => with_exponent(float),
@@ -18,7 +18,7 @@ pub(crate) fn float_in_json(float: f64) -> String {
     }
 }
 
-/// Gives an exponent at least two digits.
+/// Formats a number with an exponent of at least two digits.
 fn with_exponent(float: f64) -> String {
     let text = format!("{float:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -105,7 +105,7 @@ pub(crate) fn is_printed(letter: char) -> bool {
     !letter.is_control() && (letter == ' ' || !shown.starts_with("a\\u"))
 }
 
-/// A value as Go source code writes it.
+/// Formats a value as Go's `%#v` does.
 pub(crate) fn in_source(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -124,7 +124,7 @@ pub(crate) fn in_source(value: &Value) -> String {
     }
 }
 
-/// Formats a value as Go shows it: with its fields sorted by name.
+/// The value with its fields sorted by name, as Go formats maps.
 pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

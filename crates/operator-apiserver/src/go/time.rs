@@ -17,6 +17,7 @@ pub(crate) enum Precision {
 }
 
 impl Precision {
+    /// The layout of Go's `time.Parse`, which messages show.
     fn layout(self) -> &'static str {
         match self {
             Self::Seconds => "2006-01-02T15:04:05Z07:00",
@@ -27,9 +28,10 @@ impl Precision {
 
 /// The reason why parsing a time stopped.
 enum Stop {
-    /// The part of the layout at which parsing stopped, and the remaining text.
+    /// The part of the layout at which parsing stopped, and the position in the text.
     At(&'static str, usize),
     OutOfRange(&'static str),
+    /// The position of text after the time.
     Extra(usize),
 }
 
@@ -65,6 +67,7 @@ fn quoted(text: &str) -> String {
     })
 }
 
+/// A position in the text of a time.
 struct Reader<'a> {
     text: &'a str,
     /// The text before the position is ASCII.
@@ -122,6 +125,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a number with an allowed count of digits.
     fn digits(
         &mut self,
         part: &'static str,
@@ -137,6 +141,7 @@ impl Reader<'_> {
         Ok(digits.parse().unwrap_or_default())
     }
 
+    /// Reads a number that must be in a range.
     fn within(
         &mut self,
         part: &'static str,
@@ -187,6 +192,7 @@ impl Reader<'_> {
         }
         let number = |a: u8, b: u8| i32::from(a - b'0') * 10 + i32::from(b - b'0');
         let (hours, minutes) = (number(h1, h2), number(m1, m2));
+        // Go accepts offsets of 60 minutes and of 24 hours
         if minutes > 60 {
             return Err(Stop::OutOfRange("time zone offset minute"));
         }
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_said_as_go_says_it() {
+    fn an_invalid_time_has_the_message_of_go() {
         for (text, precision, wrong) in [
             (
                 "",

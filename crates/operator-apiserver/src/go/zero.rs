@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{omits, reference};
 use crate::model::builtin::{OBJECT_META, builtin, resolve};
 
+/// The fields with a time that Go always writes: a struct, and not a pointer to one.
 const TIMES: [&str; 12] = [
     "deprecatedFirstTimestamp",
     "eventTime",
@@ -33,7 +34,7 @@ pub(crate) fn object(type_name: &str) -> Value {
 /// Fills in the values that an object of a type always has.
 pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
     fill(type_name, type_, object);
-    // Of these the document says nothing.
+    // Go always writes `rules`, which the OpenAPI document does not show
     let is_role = ["rbac.v1.Role", "rbac.v1.ClusterRole"]
         .iter()
         .any(|name| type_name.ends_with(name));
@@ -42,6 +43,7 @@ pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
     }
 }
 
+/// Fills in zero values in all structs of a value.
 fn fill(owner: &str, schema: &Schema, value: &mut Value) {
     let target = resolve(schema);
     let owner = reference(schema).unwrap_or(owner);
@@ -67,9 +69,10 @@ fn fill(owner: &str, schema: &Schema, value: &mut Value) {
     }
 }
 
+/// Fills in the fields of a struct that Go always writes.
 fn fill_fields(owner: &str, schema: &Schema, fields: &mut Map<String, Value>) {
     for (name, property) in &schema.properties {
-        // These times are structs, too, which the document does not show.
+        // the OpenAPI document does not show that these times are structs, too
         let is_struct = property.default.is_some() || TIMES.contains(&name.as_str());
         if let Some(value) = fields.get_mut(name) {
             fill(owner, property, value);
@@ -91,6 +94,7 @@ fn is_metadata(schema: &Schema) -> bool {
         .is_some_and(|name| name == OBJECT_META)
 }
 
+/// The zero value of a field, as Go writes it.
 fn zero(owner: &str, property: &Schema, is_struct: bool) -> Option<Value> {
     let target = resolve(property);
     Some(match target.type_.as_deref() {
@@ -108,7 +112,7 @@ fn zero(owner: &str, property: &Schema, is_struct: bool) -> Option<Value> {
         }
         Some("integer" | "number") => json!(0),
         Some("boolean") => json!(false),
-        // A time is a struct, whose zero is null.
+        // the zero value of a time is encoded as null
         Some("string") if is_struct => Value::Null,
         Some("string") => json!(""),
         None if target.format.as_deref() == Some("int-or-string") => json!(0),

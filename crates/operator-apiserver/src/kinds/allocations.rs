@@ -1,6 +1,6 @@
-//! What the server allocates to objects.
+//! The numbers from which the server allocates addresses and ports to Services.
 
-/// The number of addresses and ports that were allocated to Services.
+/// The number of allocations so far.
 #[derive(Clone, Default)]
 pub(crate) struct Allocations(u32);
 
@@ -10,6 +10,7 @@ impl Allocations {
         self.0
     }
 
+    /// A port in the default range of node ports.
     pub fn next_port(&mut self) -> u32 {
         30_000 + self.next() % 2768
     }

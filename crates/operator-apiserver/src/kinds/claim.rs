@@ -8,7 +8,7 @@ use super::rule::field::{
 };
 use super::rule::selector;
 use super::strategy::{Controller, Enqueue, Strategy};
-use super::value::{absent, drop_fields, fields, protect};
+use super::value::{drop_fields, protect, set_if_empty, set_if_null};
 use crate::go::quantity;
 use crate::model::{Cause, name};
 
@@ -147,11 +147,12 @@ fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// The finalizer that protects a claim from deletion while a pod uses it.
 pub(crate) const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 pub(crate) fn set_defaults(object: &mut Value) {
-    fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
-    fields(&mut object["status"], &[("phase", json!("Pending"))]);
+    set_if_empty(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
+    set_if_empty(&mut object["status"], &[("phase", json!("Pending"))]);
     for source in ["dataSource", "dataSourceRef"] {
         let source = object["spec"].get_mut(source);
         if let Some(source) = source.and_then(Value::as_object_mut) {
@@ -201,7 +202,7 @@ fn set_sources(live: &Value, spec: &mut Value) {
     ] {
         if spec[from].is_object() && !is_elsewhere(&spec[from]) {
             let source = copied(&spec[from]);
-            absent(&mut spec[to], source);
+            set_if_null(&mut spec[to], source);
         }
     }
     for field in ["dataSource", "dataSourceRef"] {

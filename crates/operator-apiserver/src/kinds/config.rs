@@ -8,7 +8,7 @@ use super::resource::{CONFIG_MAPS, SECRETS};
 use super::rule::field::too_long;
 use super::rule::field::{immutable, invalid, is_empty, is_same, refuse, text};
 use super::strategy::{Enqueue, Strategy};
-use super::value::fields;
+use super::value::set_if_empty;
 use crate::go::{self, read_json};
 use crate::model::json::entries;
 use crate::model::{Cause, name};
@@ -101,7 +101,7 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
             Ok(Value::Object(_) | Value::Null) => continue,
             Ok(other) => format!(
                 "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                go::go_type(&other)
+                go::json_type(&other)
             ),
             Err(wrong) => wrong,
         };
@@ -122,6 +122,7 @@ fn decoded(value: &Value) -> usize {
     (text.len() / 4 * 3).saturating_sub(padding.count())
 }
 
+/// Checks that the data are not larger than a MiB.
 fn size(field: &str, found: usize, causes: &mut Vec<Cause>) {
     const LIMIT: usize = 1024 * 1024;
     if found > LIMIT {
@@ -131,7 +132,7 @@ fn size(field: &str, found: usize, causes: &mut Vec<Cause>) {
 
 const FROZEN: &str = "field is immutable when `immutable` is set";
 
-/// The live object, if it is immutable.
+/// The live object, if it is immutable. An update that makes it mutable again is refused.
 fn frozen<'a>(
     live: Option<&'a Value>,
     object: &Value,
@@ -151,7 +152,7 @@ fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {
 
 /// Sets the type of a Secret, and converts `stringData` to `data`.
 fn set_secret_defaults(object: &mut Value) {
-    fields(object, &[("type", json!("Opaque"))]);
+    set_if_empty(object, &[("type", json!("Opaque"))]);
     for (key, text) in object
         .as_object_mut()
         .and_then(|secret| secret.shift_remove("stringData"))

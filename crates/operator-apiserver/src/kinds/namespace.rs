@@ -1,11 +1,11 @@
-//! Namespaces: the initial ones of every cluster, the initial objects of each, and their deletion.
+//! Namespaces: their finalizer, label and phase.
 
 use serde_json::{Value, json};
 
 use super::resource::NAMESPACES;
 use super::rule::field::invalid;
 use super::strategy::{Enqueue, Strategy};
-use super::value::absent;
+use super::value::set_if_null;
 use crate::model::Cause;
 use crate::model::metadata::{self, is_deleting};
 use crate::model::name::bad_undotted_label;
@@ -25,7 +25,7 @@ pub(crate) const NAMESPACE: Strategy = Strategy {
     ..Strategy::of(NAMESPACES)
 };
 
-/// Sets the finalizer of a new namespace.
+/// Sets the finalizer and the phase of a new namespace.
 pub(crate) fn prepare_for_create(object: &mut Value) {
     let own = &mut object["spec"]["finalizers"];
     let mut finalizers: Vec<Value> = own.as_array().cloned().unwrap_or_default();
@@ -47,7 +47,7 @@ fn prepare_for_update(subresource: Option<&str>, live: &Value, object: &mut Valu
 fn set_defaults(namespace: &mut Value) {
     let name = metadata::name(namespace).to_owned();
     namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
-    absent(&mut namespace["status"]["phase"], "Active");
+    set_if_null(&mut namespace["status"]["phase"], "Active");
 }
 
 /// Checks that exactly the namespaces that are being deleted have the phase `Terminating`.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::strategy::Strategy;
-use super::value::{absent, fields, items};
+use super::value::{items, set_if_empty, set_if_null};
 
 pub(crate) const NETWORK_POLICY: Strategy = Strategy {
     set_defaults,
@@ -17,14 +17,14 @@ fn set_defaults(object: &mut Value) {
     for (rules, _) in [("ingress", "from"), ("egress", "to")] {
         for rule in items(spec, rules) {
             for port in items(rule, "ports") {
-                fields(port, &[("protocol", json!("TCP"))]);
+                set_if_empty(port, &[("protocol", json!("TCP"))]);
             }
         }
     }
     let has_egress = spec["egress"]
         .as_array()
         .is_some_and(|rules| !rules.is_empty());
-    absent(
+    set_if_null(
         &mut spec["policyTypes"],
         if has_egress {
             json!(["Ingress", "Egress"])

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::resource::{DAEMON_SETS, NODES, PODS};
 use super::strategy::{Enqueue, Strategy};
-use super::value::absent;
+use super::value::set_if_null;
 
 pub(crate) const NODE: Strategy = Strategy {
     set_defaults,
     admit,
-    // A kubelet registers its node with its status.
+    // a kubelet creates its Node together with the status
     keeps_initial_status: true,
     selectable_fields: Some(&[("spec.unschedulable", "false")]),
     enqueues: &[Enqueue::All(PODS), Enqueue::All(DAEMON_SETS)],
@@ -30,7 +30,7 @@ fn set_defaults(object: &mut Value) {
     let status = &mut object["status"];
     let capacity = status["capacity"].clone();
     if !capacity.is_null() {
-        absent(&mut status["allocatable"], capacity);
+        set_if_null(&mut status["allocatable"], capacity);
     }
 }
 
@@ -38,7 +38,7 @@ fn set_defaults(object: &mut Value) {
 fn admit(object: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let taints = &mut object["spec"]["taints"];
-    absent(taints, json!([]));
+    set_if_null(taints, json!([]));
     let is_it = |known: &Value| known["key"] == taint["key"] && known["effect"] == taint["effect"];
     if let Some(taints) = taints.as_array_mut()
         && !taints.iter().any(is_it)

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::resource::PRIORITY_CLASSES;
 use super::rule::field::{immutable, one_of};
 use super::strategy::Strategy;
-use super::value::fields;
+use super::value::set_if_empty;
 use crate::model::Cause;
 use crate::model::metadata::{self, name};
 
 pub(crate) const PRIORITY_CLASS: Strategy = Strategy {
     set_defaults,
-    // It stays so, whatever becomes of the class.
+    // the real server sets the generation of this kind, but no update increases it
     prepare_for_create: |class| metadata::set(class, "generation", 1),
     validate: check,
     cells: cells!(cluster::priority_class),
@@ -80,5 +80,5 @@ pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
 
 fn set_defaults(class: &mut Value) {
     let preemption = ("preemptionPolicy", json!("PreemptLowerPriority"));
-    fields(class, &[preemption]);
+    set_if_empty(class, &[preemption]);
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::strategy;
-use crate::apply::{FieldSet, Step};
+use crate::apply::{FieldSet, PathElement};
 use crate::model::{Kind, metadata};
 
 /// The fields that a write through this path cannot change, and so cannot own.
@@ -17,11 +17,11 @@ pub(crate) fn reset_fields(kind: &Kind, subresource: Option<&str>) -> FieldSet {
     };
     let mut set = FieldSet::default();
     for field in fields {
-        set.insert(&[Step::field(field)]);
+        set.insert(&[PathElement::field(field)]);
     }
     if subresource == Some("status") && kind.custom.is_none() {
         for field in strategy(kind).kept_by_status {
-            set.insert(&[Step::field("metadata"), Step::field(field)]);
+            set.insert(&[PathElement::field("metadata"), PathElement::field(field)]);
         }
     }
     set
@@ -51,6 +51,7 @@ pub(crate) fn reset(kind: &Kind, subresource: Option<&str>, live: &Value, object
     }
 }
 
+/// Restores a field of the live object.
 fn put_back(object: &mut Value, live: &Value, field: &str) {
     let Some(fields) = object.as_object_mut() else {
         return;

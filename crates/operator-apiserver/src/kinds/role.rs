@@ -6,7 +6,7 @@ use super::resource::{CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC, ROLE_BINDINGS,
 use super::rule::field::{invalid, is_empty, list, only, refuse, text};
 use super::rule::selector;
 use super::strategy::Strategy;
-use super::value::{fields, items};
+use super::value::{items, set_if_empty};
 use crate::model::{Cause, name};
 
 pub(crate) const ROLE: Strategy = Strategy {
@@ -148,10 +148,10 @@ fn subject(is_namespaced: bool, subject: &Value, path: &str, causes: &mut Vec<Ca
 
 /// Sets the API groups of a role reference and of subjects.
 fn set_binding_defaults(object: &mut Value) {
-    fields(&mut object["roleRef"], &[("apiGroup", json!(RBAC))]);
+    set_if_empty(&mut object["roleRef"], &[("apiGroup", json!(RBAC))]);
     for subject in items(object, "subjects") {
         if subject["kind"] != "ServiceAccount" {
-            fields(subject, &[("apiGroup", json!(RBAC))]);
+            set_if_empty(subject, &[("apiGroup", json!(RBAC))]);
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Strategy {
     pub set_defaults: fn(&mut Value),
     /// The violations in a name, or in the prefix of a generated one.
     pub bad_name: fn(&str) -> Vec<String>,
-    /// Allocates what a new object, or one that replaces a live one, needs; a dry run checks less.
+    /// Allocates the addresses and ports of an object that is new or replaces a live one. A dry run checks less.
     pub allocate: Allocate,
     /// Sets fields of a new object before admission.
     pub prepare_for_create: fn(&mut Value),
@@ -33,7 +33,7 @@ pub(crate) struct Strategy {
     pub warnings: fn(&Value) -> Vec<&'static str>,
     /// Whether an update is also validated like a new object.
     pub validates_updates_as_new: bool,
-    /// Whether an update of a subresource compares the metadata with the previous one.
+    /// Whether an update, of the object or of a subresource, compares the metadata with the previous one.
     pub compares_metadata: fn(Option<&str>) -> bool,
     /// Whether finalizers need no domain.
     pub allows_short_finalizers: bool,
@@ -48,14 +48,14 @@ pub(crate) struct Strategy {
     /// Whether the status of a new object is stored.
     pub keeps_initial_status: bool,
     pub has_generation: bool,
-    /// Whether annotations are desired state.
+    /// Whether a change of annotations increases the generation.
     pub counts_annotations: bool,
     /// The JSON pointer of the pod template.
     pub template: Option<&'static str>,
     pub has_scale: bool,
     /// The fields besides name and namespace by which objects can be selected, with their values if they are not set.
     pub selectable_fields: Option<&'static [(&'static str, &'static str)]>,
-    /// A field with bytes, which stores null as an empty string.
+    /// A map whose values are bytes, in which null is stored as an empty string.
     pub bytes: Option<&'static str>,
     /// The names of objects that cannot be deleted.
     pub undeletable: &'static [&'static str],

@@ -17,7 +17,7 @@ use super::{
 
 use crate::model::Kind;
 
-/// They are searched by their resource.
+/// Sorted by resource, for the binary search.
 static BUILTIN: &[Strategy] = &[
     config::CONFIG_MAP,
     Strategy {
@@ -129,6 +129,7 @@ static BUILTIN: &[Strategy] = &[
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
+/// The metadata that a write of the status does not change, for the kinds that protect all of it.
 const METADATA: &[&str] = &["annotations", "finalizers", "labels", "ownerReferences"];
 
 const fn of_devices(plural: &'static str) -> Strategy {
@@ -145,6 +146,7 @@ const fn of_storage(plural: &'static str) -> Strategy {
     }
 }
 
+/// The strategy of the built-in kinds without a row.
 static OTHER: Strategy = Strategy::of(("", ""));
 
 static CUSTOM: Strategy = Strategy {

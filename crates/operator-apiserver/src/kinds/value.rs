@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 /// Sets a value if it is null.
-pub(crate) fn absent(place: &mut Value, value: impl Into<Value>) {
+pub(crate) fn set_if_null(place: &mut Value, value: impl Into<Value>) {
     if place.is_null() {
         *place = value.into();
     }
 }
 
 /// Sets fields that are null or empty.
-pub(crate) fn fields(object: &mut Value, defaults: &[(&str, Value)]) {
+pub(crate) fn set_if_empty(object: &mut Value, defaults: &[(&str, Value)]) {
     for (name, default) in defaults {
         let is_empty = object[*name].is_null() || object[*name] == "";
         if is_empty {
@@ -30,15 +30,17 @@ pub(crate) fn drop_fields(object: &mut Value, names: &[&str]) {
     }
 }
 
+/// Removes all fields but these.
 pub(crate) fn keep(object: &mut Value, names: &[&str]) {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|name, _| names.contains(&name.as_str()));
     }
 }
 
+/// Adds a finalizer.
 pub(crate) fn protect(object: &mut Value, finalizer: &str) {
     let finalizers = &mut object["metadata"]["finalizers"];
-    absent(finalizers, json!([]));
+    set_if_null(finalizers, json!([]));
     if let Some(finalizers) = finalizers.as_array_mut()
         && !finalizers.iter().any(|known| known == finalizer)
     {

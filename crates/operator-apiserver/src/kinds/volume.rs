@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::pod::set_source_defaults;
 use super::resource::VOLUMES;
 use super::strategy::{Controller, Strategy};
-use super::value::{fields, protect};
+use super::value::{protect, set_if_empty};
 use crate::model::metadata;
 
 pub(crate) const VOLUME: Strategy = Strategy {
@@ -27,9 +27,9 @@ fn set_defaults(object: &mut Value) {
         ("persistentVolumeReclaimPolicy", json!("Retain")),
         ("volumeMode", json!("Filesystem")),
     ];
-    fields(spec, &defaults);
+    set_if_empty(spec, &defaults);
     set_source_defaults(spec);
-    fields(&mut object["status"], &[("phase", json!("Pending"))]);
+    set_if_empty(&mut object["status"], &[("phase", json!("Pending"))]);
 }
 
 /// Sets the finalizer that admission adds to a volume, and its initial phase.

@@ -8,7 +8,7 @@ use super::strategy;
 use crate::model::Kind;
 use crate::model::metadata::{finalizers, is_standard_finalizer};
 
-/// The warnings about finalizers without a domain in a custom object.
+/// The warnings about new finalizers without a domain in a custom object, and those of the kind's strategy.
 pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<String> {
     let before = live.map(finalizers).unwrap_or_default();
     let added: BTreeSet<&str> = finalizers(object).into_iter().collect();

@@ -11,7 +11,7 @@ use super::resource::{MUTATING_WEBHOOKS, Resource, VALIDATING_WEBHOOKS};
 use super::rule::field::{invalid, is_empty, list, only, text};
 use super::rule::{endpoint, selector};
 use super::strategy::Strategy;
-use super::value::{absent, fields, items};
+use super::value::{items, set_if_empty, set_if_null};
 use crate::model::Cause;
 use crate::model::name::{bad_dns1035, bad_label_key, bad_subdomain};
 
@@ -38,7 +38,7 @@ pub(crate) const fn of_admission(resource: Resource) -> Strategy {
     }
 }
 
-/// The AdmissionReviews that the server knows.
+/// The versions of AdmissionReview that the server supports.
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -49,18 +49,18 @@ fn set_defaults(is_mutating: bool, configuration: &mut Value) {
             ("failurePolicy", json!("Fail")),
             ("matchPolicy", json!("Equivalent")),
         ];
-        fields(webhook, &policies);
+        set_if_empty(webhook, &policies);
         if is_mutating {
-            fields(webhook, &[("reinvocationPolicy", json!("Never"))]);
+            set_if_empty(webhook, &[("reinvocationPolicy", json!("Never"))]);
         }
-        absent(&mut webhook["namespaceSelector"], json!({}));
-        absent(&mut webhook["objectSelector"], json!({}));
-        absent(&mut webhook["timeoutSeconds"], 10);
+        set_if_null(&mut webhook["namespaceSelector"], json!({}));
+        set_if_null(&mut webhook["objectSelector"], json!({}));
+        set_if_null(&mut webhook["timeoutSeconds"], 10);
         if webhook["clientConfig"]["service"].is_object() {
-            absent(&mut webhook["clientConfig"]["service"]["port"], 443);
+            set_if_null(&mut webhook["clientConfig"]["service"]["port"], 443);
         }
         for rule in items(webhook, "rules") {
-            fields(rule, &[("scope", json!("*"))]);
+            set_if_empty(rule, &[("scope", json!("*"))]);
         }
     }
 }
@@ -84,7 +84,7 @@ fn check(is_mutating: bool, configuration: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The name is a domain of at least three parts.
+/// Checks that a name is a domain of at least three parts.
 fn check_name(field: &str, name: &str, causes: &mut Vec<Cause>) {
     let wrong = bad_subdomain(name);
     if name.is_empty() {
@@ -138,7 +138,7 @@ fn check_client(path: &str, config: &Value, causes: &mut Vec<Cause>) {
     endpoint::check(config, &path, causes);
 }
 
-/// Checks the names of conditions; their expressions are read when a request needs them.
+/// Checks the names of conditions. Their expressions are parsed when a request needs them.
 fn check_conditions(path: &str, webhook: &Value, causes: &mut Vec<Cause>) {
     let mut names = BTreeSet::new();
     for (at, condition) in list(webhook, "matchConditions").iter().enumerate() {

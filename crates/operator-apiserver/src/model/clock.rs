@@ -1,5 +1,5 @@
-//! The server's clock. It is tokio's, so that a test that pauses the clock controls the server's time. Without the server, it is the real
-//! one.
+//! The server's clock. It is tokio's, so that a test that pauses the clock controls the server's time. Without the feature `server`, it is
+//! the system clock.
 
 #[cfg(feature = "workloads")]
 use std::cell::Cell;
@@ -14,26 +14,26 @@ use tokio::time::Instant;
 
 #[cfg(feature = "workloads")]
 thread_local! {
-    /// The due time of delayed work that is being done now.
-    static PAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// The due time of the delayed work that runs now.
+    static DUE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// The current time of tokio's clock.
 #[cfg(feature = "server")]
 pub(crate) fn instant() -> Instant {
     #[cfg(feature = "workloads")]
-    if let Some(past) = PAST.get() {
-        return past;
+    if let Some(due) = DUE.get() {
+        return due;
     }
     Instant::now()
 }
 
 /// Does work that was due in the past, with the clock set to its due time.
 #[cfg(feature = "workloads")]
-pub(crate) fn at<T>(past: Instant, act: impl FnOnce() -> T) -> T {
-    PAST.set(Some(past));
+pub(crate) fn at<T>(due: Instant, act: impl FnOnce() -> T) -> T {
+    DUE.set(Some(due));
     let done = act();
-    PAST.set(None);
+    DUE.set(None);
     done
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Kind {
     /// The name of the built-in type.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// The version of the CustomResourceDefinition; `None` for built-in kinds.
+    /// The version of the CustomResourceDefinition that registers the kind; `None` for built-in kinds.
     #[serde(skip)]
     pub custom: Option<Arc<Custom>>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Custom {
 /// One revision of a CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Crd {
-    /// An identity that changes with the CRD, which ends all watches.
+    /// The parts of the CRD whose change makes a new revision, which ends all watches of its objects.
     pub identity: Value,
     /// The version of the store in which the CRD got this revision. No watch starts before it.
     pub since: u64,
@@ -88,7 +88,7 @@ pub(crate) struct VersionSchema {
     pub since: u64,
     /// The schema for field ownership, with the types of `apiVersion`, `kind` and `metadata`.
     pub typed: Schema,
-    /// The paths of the scale subresource, if there is one.
+    /// The JSON path of the replicas in the spec, if there is a scale subresource.
     pub replicas: Option<String>,
     pub has_status: bool,
 }
@@ -207,9 +207,10 @@ pub(crate) fn group_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
-/// [Version priority]: `v2` before `v1`, stable before `v1beta1` before `v1alpha1`, all else last.
+/// The [version priority], highest for the version that comes first: `v2` before `v1`, stable before `v1beta1` before `v1alpha1`, and all
+/// else last.
 ///
-/// [Version priority]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
+/// [version priority]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
 pub(crate) fn version_priority(version: &str) -> (u8, u32, u32) {
     let Some(rest) = version.strip_prefix('v') else {
         return (0, 0, 0);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::name;
 use crate::model::json::entries;
 
-/// The requirement of a selector for one label or field.
+/// What a requirement of a selector demands of the value of its label or field.
 #[derive(Clone, Debug)]
 pub(crate) enum Test {
     In(Vec<String>),
@@ -22,6 +22,7 @@ pub(crate) enum Test {
 }
 
 impl Test {
+    /// Whether a value, or the absence of one, meets the requirement.
     pub fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self {
@@ -81,6 +82,7 @@ impl Tokens {
     }
 }
 
+/// Splits a selector into words and operators.
 fn split(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -94,7 +96,7 @@ fn split(text: &str) -> Vec<String> {
             tokens.push(std::mem::take(&mut word));
         }
         match (tokens.last_mut(), letter) {
-            // Only `==` and `!=` have two letters.
+            // only `==` and `!=` have two characters
             (Some(last), '=') if last == "=" || last == "!" => last.push('='),
             _ if is_special => tokens.push(letter.to_string()),
             _ => {}
@@ -157,6 +159,7 @@ fn requirement(tokens: &mut Tokens) -> Result<(String, Test)> {
     Ok((key, test))
 }
 
+/// Parses the value after an operator such as `=`. A missing value is the empty string.
 fn exact_value(tokens: &mut Tokens) -> Result<String> {
     if matches!(tokens.peek(), "" | ",") {
         return Ok(String::new());
@@ -199,7 +202,7 @@ fn values(tokens: &mut Tokens) -> Result<Vec<String>> {
     Ok(values)
 }
 
-/// Whether a selector in an object matches labels; an empty selector does.
+/// Whether a LabelSelector of an object matches labels. An empty selector matches all.
 pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     let list = |field: &str, of: &Value| of[field].as_array().cloned().unwrap_or_default();
     let wanted = entries(&selector["matchLabels"]);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::json::{entries, items};
 
-/// `app=web,tier=front`, or `<none>`.
+/// Formats labels: `app=web,tier=front`, or `<none>`.
 #[cfg(feature = "faces")]
 pub(crate) fn labels(labels: &Value) -> String {
     let mut terms: Vec<String> = equalities(labels).collect();
@@ -37,7 +37,7 @@ fn equalities(labels: &Value) -> impl Iterator<Item = String> {
     labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
 }
 
-/// The key and the complete requirement.
+/// The key of a requirement, and the requirement as text.
 fn expression(expression: &Value) -> (String, String) {
     let key = expression["key"].as_str().unwrap_or_default();
     let values = items(&expression["values"]);

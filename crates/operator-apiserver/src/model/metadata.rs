@@ -1,4 +1,4 @@
-//! `metadata`: accessors, the fields that the server sets, and messages about it.
+//! Accessors of `metadata`, and the values that the server generates for it: times, UIDs and names.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether only finalizers keep an object that is being deleted; a pod also has a grace period.
+/// Whether an object is being deleted and has no grace period left, so that only finalizers keep it.
 pub(crate) fn is_out_of_time(object: &Value) -> bool {
     let grace = &object["metadata"]["deletionGracePeriodSeconds"];
     is_deleting(object) && grace.as_i64().unwrap_or_default() == 0
@@ -110,7 +110,7 @@ pub(crate) fn serial() -> String {
     format!("{:016x}", random())
 }
 
-/// A number that is unique in this process and very likely across processes: the standard library's random hasher over a counter.
+/// A random number: the hash of a counter by the standard library's hasher, which has random keys.
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     static COUNTER: AtomicU64 = AtomicU64::new(0);

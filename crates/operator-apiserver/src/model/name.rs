@@ -123,7 +123,7 @@ pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// The violations of the rules for DNS labels, for kinds whose names were once domains.
+/// The violations of the rules for DNS labels, with a message of its own for dots.
 pub(crate) fn bad_undotted_label(text: &str) -> Vec<String> {
     if text.contains('.') {
         vec!["must not contain dots".to_owned()]

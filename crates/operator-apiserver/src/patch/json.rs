@@ -7,7 +7,7 @@ use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use operator_schema::pointer;
 use serde_json::Value;
 
-use crate::go::{self, go_type};
+use crate::go::{self, json_type};
 use crate::model::json::items;
 use crate::model::{Failure, Result};
 
@@ -24,7 +24,7 @@ pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
     if !patch.is_array() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
-            go_type(&patch)
+            json_type(&patch)
         )));
     }
     let operations = patch.as_array().map_or(0, Vec::len);
@@ -48,7 +48,7 @@ pub(crate) fn apply_or_explain(live: &Value, patch: Value) -> Result<Value, Stri
     Ok(object)
 }
 
-/// Applies one operation. Returns `None`, and changes nothing, if it does not apply.
+/// Applies one operation. Returns `None`, and changes nothing, if that is not possible.
 fn step(object: &mut Value, operation: Value, copied: &mut usize) -> Option<()> {
     let Some(operation) = as_read(object, operation, copied)? else {
         return Some(());
@@ -56,7 +56,8 @@ fn step(object: &mut Value, operation: Value, copied: &mut usize) -> Option<()> 
     json_patch::patch(object, &[operation]).ok()
 }
 
-/// An operation as the API server's library reads it, in the form of ours; `Some(None)` if there is nothing to do.
+/// Converts an operation, with the meaning that it has in the API server's library, to one of `json_patch`. `Some(None)` if there is
+/// nothing to do.
 fn as_read(
     object: &Value,
     mut operation: Value,
@@ -74,7 +75,7 @@ fn as_read(
         }
         operation["from"] = from.into();
     }
-    // A replacement and a test may be of the whole object.
+    // only `replace` and `test` accept the empty path, which is that of the whole object
     let is_whole = matches!(op.as_str(), "replace" | "test") && operation["path"] == "";
     if is_whole
         && op == "replace"
@@ -94,13 +95,13 @@ fn as_read(
         PatchOperation::Add(AddOperation { path, value })
     };
     let operation = match operation {
-        // To the API server, a path that is absent has the value null.
+        // in the API server's library, an absent field has the value null
         PatchOperation::Test(test) if test.value.is_null() && is_field(&test.path) => {
             return Some(None);
         }
-        // To it, there is a null where an object has nothing.
+        // it copies an absent field as null
         PatchOperation::Copy(copy) if is_field(&copy.from) => add(&copy.path, Value::Null),
-        // To it, replacing a field that is absent adds it.
+        // if it replaces an absent field, it adds the field
         PatchOperation::Replace(replace) if is_field(&replace.path) => {
             add(&replace.path, replace.value)
         }
@@ -230,7 +231,7 @@ pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>> {
     let wrong = |value: &Value, place: &str| {
         Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go {place}",
-            go_type(value)
+            json_type(value)
         ))
     };
     let operations = items(patch);
@@ -255,6 +256,7 @@ pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>> {
     Ok(unknown)
 }
 
+/// Sets the absent values of operations to null.
 fn with_values(mut patch: Value) -> Value {
     let operations = patch.as_array_mut().into_iter().flatten();
     for fields in operations.filter_map(Value::as_object_mut) {

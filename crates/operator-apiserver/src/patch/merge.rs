@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::go::go_type;
+use crate::go::json_type;
 use crate::model::{Failure, Result};
 
 /// Applies a [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
@@ -13,7 +13,7 @@ pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {
     if !patch.is_object() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_type(patch)
+            json_type(patch)
         )));
     }
     let mut object = live.clone();
@@ -21,7 +21,7 @@ pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {
     Ok(object)
 }
 
-/// Merges as the Go library does, which also removes nulls in lists.
+/// Merges as the Go library does, which also removes null fields of objects in lists.
 fn merge(value: &mut Value, patch: &Value) {
     match (value, patch) {
         (Value::Object(fields), Value::Object(patch)) => {
@@ -38,6 +38,7 @@ fn merge(value: &mut Value, patch: &Value) {
     }
 }
 
+/// The value of a patch for a field that does not exist: without null fields.
 fn pruned(patch: &Value) -> Value {
     match patch {
         Value::Object(fields) => {

@@ -7,15 +7,17 @@ use std::mem::discriminant;
 use serde_json::{Map, Value};
 
 use crate::apply::Node;
-use crate::go::{go_type, printed, type_of};
+use crate::go::{json_type, printed, type_of};
 use crate::model::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
+/// The prefix of a directive with the order of a list.
 const ORDER: &str = "$setElementOrder/";
+/// The prefix of a directive with the scalars to delete from a list.
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
-/// Applies the patch to the live object. Directives that were applied are removed from the patch, as messages show.
+/// Applies the patch to the live object. Directives that were applied are removed from the patch, as messages of the real server show.
 pub(crate) fn merge(live: &Value, patch: &mut Value, node: Node<'_>) -> Result<Value> {
     let live = live.as_object().cloned().unwrap_or_default();
     match patch {
@@ -23,11 +25,12 @@ pub(crate) fn merge(live: &Value, patch: &mut Value, node: Node<'_>) -> Result<V
         Value::Null => Ok(live.into()),
         other => Err(Failure::bad_request(format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_type(other)
+            json_type(other)
         ))),
     }
 }
 
+/// Merges a patch into the fields of an object, and applies its directives.
 fn merge_fields(
     mut live: Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -153,7 +156,7 @@ fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     if ordered.all(|item| left.any(|other| id(other) == id(item))) {
         Ok(())
     } else {
-        Err(Failure::internal(format!(
+        Err(Failure::without_reason(format!(
             "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
             printed(&items.into()),
             printed(&order.into())
@@ -161,15 +164,16 @@ fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     }
 }
 
+/// Merges two lists by their merge key, or, without a merge key, as sets.
 fn merge_items(mut live: Vec<Value>, patch: Vec<Value>, node: Node<'_>) -> Result<Vec<Value>> {
-    let mut sorts = live.iter().chain(&patch).map(discriminant);
-    let Some(first) = sorts.next() else {
+    let mut types = live.iter().chain(&patch).map(discriminant);
+    let Some(first) = types.next() else {
         return Ok(live);
     };
-    if sorts.any(|other| other != first) {
+    if types.any(|other| other != first) {
         let lists = printed(&Value::from(vec![live, patch]));
         let text = format!("list element types are not identical: {lists}");
-        return Err(Failure::internal(text));
+        return Err(Failure::without_reason(text));
     }
     let Some(key) = node.merge_key() else {
         let mut merged = live.clone();
@@ -192,7 +196,7 @@ fn merge_items(mut live: Vec<Value>, patch: Vec<Value>, node: Node<'_>) -> Resul
             Some(Some("replace")) => is_replaced = true,
             Some(Some("merge")) => {
                 let text = "merging lists cannot yet be specified in the patch";
-                return Err(Failure::internal(text));
+                return Err(Failure::without_reason(text));
             }
             Some(_) => return Err(unknown_directive(item.as_object().unwrap_or(&Map::new()))),
         }
@@ -232,7 +236,7 @@ fn sorted(
         .into_iter()
         .partition(|item| place(order, item).is_some());
     named.sort_by_cached_key(|item| place(order, item));
-    // Where a key repeats, its items come together.
+    // items with the same key become neighbors
     others.sort_by_cached_key(|item| place(live, item));
     let mut others = others.into_iter().peekable();
     let mut sorted = Vec::new();
@@ -275,6 +279,7 @@ fn without_directives(value: &mut Value) -> bool {
     true
 }
 
+/// Removes null fields from a value that the live object does not have.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -288,7 +293,7 @@ fn discard_nulls(value: &mut Value) {
 
 fn keyless(item: &Value, key: &str) -> Failure {
     let item = printed(item);
-    Failure::internal(format!(
+    Failure::without_reason(format!(
         "map: {item} does not contain declared merge key: {key}"
     ))
 }
@@ -297,16 +302,16 @@ fn unknown_directive(patch: &Map<String, Value>) -> Failure {
     let directive = match &patch[PATCH] {
         Value::Null => "%!s(<nil>)".to_owned(),
         Value::String(text) => text.clone(),
-        // Where Go expects a text.
+        // what Go's `%s` prints for a value that is not a string
         other => format!("%!s({}={})", type_of(other), printed(other)),
     };
     let shown = printed(&Value::Object(patch.clone()));
-    Failure::internal(format!("unknown patch type: {directive} in map: {shown}"))
+    Failure::without_reason(format!("unknown patch type: {directive} in map: {shown}"))
 }
 
 fn not_a_list(found: &Value) -> Failure {
-    let sort = type_of(found);
-    Failure::internal(format!(
-        "expected a []interface {{}}, but received a {sort}"
+    let type_ = type_of(found);
+    Failure::without_reason(format!(
+        "expected a []interface {{}}, but received a {type_}"
     ))
 }

@@ -1,4 +1,4 @@
-//! The response to a list request. Items whose stored form is returned are written without a copy.
+//! The response to a list request. Items that are returned as they are stored are serialized without a copy.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -51,23 +51,24 @@ struct Items<'a>(&'a List);
 
 impl Serialize for Items<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let says_its_kind = self.0.kind.custom.is_some();
+        let has_type_meta = self.0.kind.custom.is_some();
         serializer.collect_seq(self.0.items.iter().map(|item| Listed {
             object: item.object(),
-            says_its_kind,
+            has_type_meta,
         }))
     }
 }
 
+/// An item as the list shows it.
 struct Listed<'a> {
     object: &'a Value,
-    says_its_kind: bool,
+    has_type_meta: bool,
 }
 
 impl Serialize for Listed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.object.as_object() {
-            Some(fields) if !self.says_its_kind => {
+            Some(fields) if !self.has_type_meta => {
                 let is_kept =
                     |(name, _): &(&String, &Value)| !matches!(name.as_str(), "apiVersion" | "kind");
                 serializer.collect_map(fields.iter().filter(is_kept))
@@ -107,7 +108,7 @@ mod tests {
     use crate::store::stored;
 
     #[test]
-    fn a_list_is_written_as_its_value_is() {
+    fn a_list_serializes_like_its_value() {
         let state = State::new();
         for (group, plural) in [NAMESPACES, CLUSTER_ROLES] {
             let kind = state.registry.kind(group, "v1", plural).unwrap();

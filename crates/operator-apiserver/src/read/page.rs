@@ -25,13 +25,14 @@ pub(crate) struct Page {
 pub(crate) enum Reading {
     /// In pages, if the query has a limit.
     AsAsked,
+    /// In pages, as the real server reads a collection that it deletes.
     Paged,
 }
 
 pub(crate) fn get(state: &State, request: &Request<'_>) -> Result<Reply> {
     let version = request.call.param("resourceVersion");
     if let Err(wrong) = parse_version(version) {
-        return Err(Failure::internal(wrong));
+        return Err(Failure::without_reason(wrong));
     }
     stored::live(state, request)?
         .map(Reply::ok)
@@ -55,6 +56,7 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
         return Err(Failure::bad_request(text));
     }
     let is_paged = reading == Reading::Paged || !call.param("limit").is_empty();
+    // the real server reads pages of the newest version from etcd, and all else from its cache, which cannot hold such objects
     if !(is_paged && call.param("resourceVersion").is_empty()) {
         check_collection(&state.store, kind)?;
     }
@@ -99,7 +101,7 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
         }
         check_stored(kind, stored)?;
         if limit > 0 && items.len() + missing == limit && selector.is_empty() {
-            // It is only counted, and needs no conversion.
+            // the item is only counted, and needs no conversion
             remaining += 1;
             continue;
         }
@@ -135,6 +137,7 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
     Ok(Page { metadata, items })
 }
 
+/// The version to list. Without a match rule, only a list in pages reads exactly the version of the query.
 fn version_to_list(store: &Store, call: &Call, is_paged: bool) -> Result<u64> {
     let newest = store.version();
     let wanted = match call.param("resourceVersion") {

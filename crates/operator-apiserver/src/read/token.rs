@@ -28,10 +28,12 @@ impl Token {
     pub fn after(version: u64, key: &Key, namespace: &str) -> Self {
         Self {
             version: Some(version),
+            // the smallest text after the key
             start: format!("{}\0", place(key, namespace)),
         }
     }
 
+    /// Whether the object with the key is after the previous page.
     pub fn is_before(&self, key: &Key, namespace: &str) -> bool {
         self.start <= place(key, namespace)
     }

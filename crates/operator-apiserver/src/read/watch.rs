@@ -31,8 +31,8 @@ pub(crate) struct Subscription {
     pub timeout: Duration,
 }
 
-/// The default timeout. The real server chooses a random time between 30 and 60 minutes.
-const LONGEST: u64 = 1800;
+/// The timeout in seconds, if the query has none. The real server chooses a random time between 30 and 60 minutes.
+const DEFAULT_TIMEOUT: u64 = 1800;
 
 pub(crate) fn watch(state: &State, request: &Request<'_>) -> Result<Reply> {
     let (kind, call) = (request.kind, request.call);
@@ -46,8 +46,8 @@ pub(crate) fn watch(state: &State, request: &Request<'_>) -> Result<Reply> {
     check_collection(&state.store, &kind)?;
     let newest = state.store.version();
     let timeout = match call.param("timeoutSeconds").parse::<i64>() {
-        Ok(0) | Err(_) => LONGEST,
-        // One below zero is over before it begins.
+        Ok(0) | Err(_) => DEFAULT_TIMEOUT,
+        // a negative timeout ends the watch at once
         Ok(seconds) => u32::try_from(seconds.max(0)).unwrap_or(u32::MAX).into(),
     };
     let mut subscription = Subscription {
@@ -62,7 +62,7 @@ pub(crate) fn watch(state: &State, request: &Request<'_>) -> Result<Reply> {
     };
     let from = match call.param("resourceVersion") {
         "" => 0,
-        text => parse_version(text).map_err(Failure::internal)?,
+        text => parse_version(text).map_err(Failure::without_reason)?,
     };
     let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
     if has_initial && timeout == 0 {
@@ -84,6 +84,7 @@ pub(crate) fn watch(state: &State, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::Watch(Box::new(subscription)))
 }
 
+/// The objects that exist when a watch starts, as its first events.
 fn present_all(state: &State, subscription: &Subscription) -> Result<Vec<Value>> {
     let kind = &subscription.kind;
     let namespace = &subscription.namespace;
@@ -98,7 +99,10 @@ fn present_all(state: &State, subscription: &Subscription) -> Result<Vec<Value>>
 
 /// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again. Fails if
 /// an object cannot be converted.
-pub(crate) fn news(state: &State, subscription: &Subscription) -> Result<(Vec<Value>, bool)> {
+pub(crate) fn pending_events(
+    state: &State,
+    subscription: &Subscription,
+) -> Result<(Vec<Value>, bool)> {
     let custom = subscription.kind.custom.as_ref();
     let since = custom.map_or(0, |custom| custom.crd.since);
     let oldest = state.store.horizon().max(since);
@@ -150,7 +154,7 @@ fn line(
     Ok(Some(json!({"type": type_, "object": object})))
 }
 
-/// The results, or the first failure, after all conversions that are missing were collected.
+/// Collects the results, or the first failure. All results are computed before, so that all missing conversions are known.
 fn all<T>(results: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let results: Vec<Result<T>> = results.collect();
     results.into_iter().collect()

@@ -30,7 +30,7 @@ pub struct UnknownField {
     pub known: Vec<String>,
 }
 
-/// What the API server makes of a new object.
+/// The reasons and unknown fields for which the API server refuses a new object, or changes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The reasons why it refuses the object.
@@ -79,10 +79,10 @@ pub fn verdict(object: &Value) -> Verdict {
     };
     let unknown = normalized.unknown.iter().map(|field| UnknownField {
         field: field.clone(),
-        known: beside(kind, field),
+        known: known_siblings(kind, field),
     });
     let unknown = unknown.collect();
-    // the API server writes these itself
+    // the API server overwrites these
     metadata::set(&mut new, "managedFields", Value::Null);
     if !kind.namespaced {
         metadata::set(&mut new, "namespace", Value::Null);
@@ -91,7 +91,7 @@ pub fn verdict(object: &Value) -> Verdict {
     if is_crd {
         crd::prepare_for_create(&mut new);
     }
-    let sent = normalized.is_less.then_some(object);
+    let sent = normalized.is_reduced.then_some(object);
     let new = decode::as_validated(kind, &new, sent);
     let mut causes = metadata_rules::of_new(kind, &new);
     if is_crd {
@@ -111,8 +111,8 @@ pub fn verdict(object: &Value) -> Verdict {
     Verdict { refusals, unknown }
 }
 
-/// The known fields beside an unknown one.
-fn beside(kind: &Kind, field: &str) -> Vec<String> {
+/// The fields that are known at the place of an unknown one.
+fn known_siblings(kind: &Kind, field: &str) -> Vec<String> {
     let root = kind
         .type_name
         .as_ref()

@@ -38,7 +38,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// The last of several values for a parameter counts.
+    /// The value of a parameter; the last one if there are several.
     pub fn param(&self, name: &str) -> Option<&'a str> {
         self.params
             .iter()
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_that_is_no_number_is_none() {
+    fn an_invalid_weight_is_zero() {
         let sorted = ranges("a/b;q=x, c/d;q=0.1;q=0.2, e/f;q=1=2");
         let media: Vec<&str> = sorted.iter().map(|range| range.media).collect();
         assert_eq!(media, ["e/f", "c/d", "a/b"]);

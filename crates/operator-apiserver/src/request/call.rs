@@ -114,7 +114,7 @@ impl Call {
         }
     }
 
-    /// A request of a component of the server's own cluster.
+    /// A request that a component of the cluster makes itself, such as a controller.
     pub fn own(agent: &str, method: http::Method, path: String, body: &Value) -> Self {
         Self {
             method,
@@ -140,7 +140,7 @@ impl Call {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// Whether the query has an option, unless its value is false.
+    /// Whether the query has an option whose value is not false.
     pub fn flag(&self, name: &str) -> bool {
         self.query
             .get(name)
@@ -221,7 +221,7 @@ pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -
 }
 
 impl User {
-    /// The user name of the administrator.
+    /// The administrator, who makes the requests without an impersonated user.
     pub fn administrator() -> Self {
         Self {
             name: "admin".into(),
@@ -262,6 +262,7 @@ impl Target {
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
             _ => return Self::Other(decoded),
         };
+        // `/namespaces/NAME/status` is a subresource of a namespace, and not a collection in it
         let (namespace, rest) = match rest {
             ["namespaces", name, plural, rest @ ..]
                 if !(matches!(*plural, "status" | "finalize") && rest.is_empty()) =>

@@ -1,5 +1,5 @@
-//! The format of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or, with the feature `http`,
-//! [tables].
+//! The format of a response, as the client's `Accept` asks for it: objects as they are, their [metadata alone], or, with the feature
+//! `faces`, [tables].
 //!
 //! [metadata alone]: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
 //! [tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
@@ -29,9 +29,9 @@ pub(crate) enum Format {
     MetadataList(&'static str),
     #[cfg(feature = "faces")]
     Table(Include),
-    /// All groups in [one answer], for the two paths that have it.
+    /// All groups in one response, with [aggregated discovery] of `/api` and `/apis`.
     ///
-    /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+    /// [aggregated discovery]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
     Discovery,
     /// `/openapi/v2` as protobuf.
     #[cfg(feature = "faces")]
@@ -99,7 +99,7 @@ impl Format {
     }
 }
 
-/// Whether a path is in a group that is not built in, whose kind is checked before the media types.
+/// Whether a path is in a group that is not built in: there, the server looks for the kind before it checks the media types.
 fn is_custom(target: &Target) -> bool {
     match target {
         Target::Resource(path) => {

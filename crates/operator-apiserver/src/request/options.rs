@@ -27,6 +27,7 @@ pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
     }
 }
 
+/// The violations in the options of a write.
 fn writes(call: &Call) -> Vec<Cause> {
     let mut causes = Vec::new();
     let manager = call.param("fieldManager");

@@ -69,7 +69,7 @@ fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
         .find(|(known, _)| *known == name);
     let is_of_all = match name {
         "metadata.name" => true,
-        // Cluster-scoped kinds that have fields of their own do not have it.
+        // cluster-scoped kinds with selectable fields of their own do not support it
         "metadata.namespace" => own.is_none() || kind.namespaced,
         _ => false,
     };
@@ -93,9 +93,9 @@ fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
 /// The value of a field for the selection.
 fn text_of(object: &Value, name: &str, default: &str) -> String {
     let at = match name {
-        // No object has these under their names.
+        // the real server accepts this field, but no object has a value for it
         "status.podIPs" => return String::new(),
-        // The older name of the same.
+        // the older name of `spec.nodeName`
         "spec.host" => "spec.nodeName",
         "status.successful" => "status.succeeded",
         "source" if object["source"].is_object() => "source.component",

@@ -1,16 +1,16 @@
-//! The [warnings] of an answer: each once, and cut if all of them are too long for headers.
+//! The [warnings] of a response: each once, and cut if all of them are too long for headers.
 //!
 //! [warnings]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/filters/warning.go
 
 use std::borrow::Cow;
 
-/// The letters of all warnings; beyond them, each warning is cut.
+/// The maximum number of characters of all warnings. If there are more, each warning is cut.
 const LIMIT: usize = 4 * 1024;
 
-/// The letters of a warning that is cut.
+/// The number of characters of a warning that was cut.
 const CUT: usize = 256;
 
-/// The values of the headers for some texts.
+/// The values of the headers `Warning` for these texts.
 pub(crate) fn headers(texts: &[String]) -> Vec<String> {
     let whole = shown(texts, |text| text.into());
     let sum = |shown: &[Cow<'_, str>]| shown.iter().map(|text| text.chars().count()).sum::<usize>();
@@ -26,7 +26,7 @@ pub(crate) fn headers(texts: &[String]) -> Vec<String> {
     shown.iter().map(|text| header(text)).collect()
 }
 
-/// The texts that fit a header.
+/// The texts that are valid in a header, after `cut`.
 fn shown<'a>(texts: &'a [String], cut: impl Fn(&'a str) -> Cow<'a, str>) -> Vec<Cow<'a, str>> {
     let is_shown = |text: &&String| !text.is_empty() && !text.chars().any(char::is_control);
     texts

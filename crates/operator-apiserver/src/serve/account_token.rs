@@ -1,4 +1,4 @@
-//! [Tokens of service accounts]. Their claims are correct, but they are not signed, and a request with one is not that of its account.
+//! [Tokens of service accounts]. Their claims are correct, but they are not signed, and the server does not authenticate requests by them.
 //!
 //! [Tokens of service accounts]: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
 
@@ -55,7 +55,7 @@ pub(crate) fn issue_token(state: &State, of_account: &Request<'_>) -> Result<Rep
     }
     let writer = writer_of(&request, Operation::Update);
     let mut before = blank(&request);
-    // A request always has the field.
+    // a decoded TokenRequest always has this field, so nobody owns it
     before["spec"]["boundObjectRef"] = Value::Null;
     let managers = writer
         .update(&before, &object, &Managers::default())

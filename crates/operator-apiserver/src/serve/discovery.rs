@@ -17,6 +17,7 @@ use crate::request::Call;
 use crate::request::format::Format;
 use crate::store::{Registry, Store};
 
+/// Serves a request to a path that is not a resource.
 pub(crate) fn serve_other(
     store: &Store,
     registry: &Registry,
@@ -29,7 +30,7 @@ pub(crate) fn serve_other(
     if !matches!(call.method.as_str(), "GET" | "HEAD") {
         return Err(Failure::no_such_path());
     }
-    // Of these no format is asked.
+    // health checks ignore the accepted format
     match parts.as_slice() {
         [check @ ("readyz" | "livez" | "healthz")] => {
             return Ok(Reply::Text(health(call, check)));
@@ -69,7 +70,7 @@ pub(crate) fn serve_other(
         }
         ["api", version] => resources(registry, "", version),
         ["apis", group, version] => resources(registry, group, version),
-        // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
+        // an empty document, which protobuf encodes as zero bytes: kubectl requests it for kinds that the newer documents lack
         #[cfg(feature = "faces")]
         ["openapi", "v2"] if format == Format::Swagger => Ok(Reply::Text("")),
         #[cfg(feature = "faces")]
@@ -82,9 +83,9 @@ pub(crate) fn serve_other(
     }
 }
 
-/// Everything in [one answer].
+/// The groups with all their versions and resources in one response: [aggregated discovery].
 ///
-/// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+/// [aggregated discovery]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
 fn aggregated_discovery(registry: &Registry, groups: &[String]) -> Reply {
     let kinds = |group: &str, version: &str| -> Vec<Value> {
         registry
@@ -196,7 +197,7 @@ pub(crate) fn root(kind: &Kind) -> String {
     }
 }
 
-/// A kind and its subresources.
+/// The entries of a kind and its subresources.
 fn entries(kind: &Kind) -> Vec<Value> {
     let mut entry = json!({
         "name": kind.plural,
@@ -230,9 +231,9 @@ fn entries(kind: &Kind) -> Vec<Value> {
     entries
 }
 
-/// A kind and its subresources, as aggregated discovery lists them.
+/// The entry of a kind in aggregated discovery, with its subresources.
 fn aggregated(kind: &Kind) -> Value {
-    // The kinds of built-in resources are said without the group and version, which are those of the list.
+    // for a built-in resource, the real server omits the group and version, which are those of the list
     let (group, version) = match &kind.custom {
         Some(_) => (kind.group.as_str(), kind.version.as_str()),
         None => ("", ""),
@@ -263,7 +264,7 @@ fn aggregated(kind: &Kind) -> Value {
     entry
 }
 
-/// Subresources with a kind of their own: its group, version and name.
+/// The group, version and name of the kind of a subresource, if it has a kind of its own.
 fn foreign(subresource: &str) -> Option<(&'static str, &'static str, &'static str)> {
     match subresource {
         "eviction" => Some(("policy", "v1", "Eviction")),
@@ -273,7 +274,7 @@ fn foreign(subresource: &str) -> Option<(&'static str, &'static str, &'static st
     }
 }
 
-/// The server is healthy whenever it answers.
+/// The response to a health check. The server is healthy whenever it responds.
 fn health(call: &Call, check: &str) -> &'static str {
     match check {
         _ if !call.query.contains_key("verbose") => "ok",

@@ -23,6 +23,7 @@ const MOST_DISRUPTED: usize = 2000;
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
+/// Serves an eviction: uses the budget of the pod, if it has one, and deletes the pod.
 pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     let body = Request {
         kind: &body_kind("policy", "Eviction"),
@@ -40,7 +41,7 @@ pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
         return Err(Failure::not_found(request.kind, pod_name));
     };
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-    // Such a pod is no disruption any more, or not yet.
+    // the eviction of a pod that is finished, pending or being deleted disrupts nothing
     let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleting(&pod);
     if !is_free {
         let budgets = budgets(&state.store, &pod);
@@ -58,7 +59,10 @@ pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
                 }),
             });
         }
-        if let Some(budget) = budgets.first().filter(|budget| !spares(budget, &pod)) {
+        if let Some(budget) = budgets
+            .first()
+            .filter(|budget| !permits_unready(budget, &pod))
+        {
             use_budget(state, budget, pod_name, options.dry_run)?;
         }
     }
@@ -72,6 +76,7 @@ pub(crate) fn evict(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     })))
 }
 
+/// The budgets that select a pod.
 fn budgets(store: &Store, pod: &Value) -> Vec<Value> {
     let labels = &pod["metadata"]["labels"];
     let namespace = metadata::text(pod, "namespace");
@@ -111,6 +116,7 @@ fn use_budget(state: &mut State, budget: &Value, pod: &str, is_dry_run: bool) ->
     Ok(())
 }
 
+/// Sets the condition `DisruptionTarget` of an evicted pod, and deletes the pod.
 fn delete_evicted(
     state: &mut State,
     request: &Request<'_>,
@@ -152,7 +158,7 @@ fn delete_evicted(
 }
 
 /// Whether a budget permits the eviction of a pod that is not ready without using a disruption.
-fn spares(budget: &Value, pod: &Value) -> bool {
+fn permits_unready(budget: &Value, pod: &Value) -> bool {
     let status = &budget["status"];
     let (has, needs) = (
         number(&status["currentHealthy"]),
@@ -162,7 +168,7 @@ fn spares(budget: &Value, pod: &Value) -> bool {
     !is_true(pod, "Ready") && (always || needs > 0 && has >= needs)
 }
 
-/// The failure for a disruption that a budget does not permit.
+/// Checks that a budget permits one more disruption.
 fn check_budget(budget: &Value) -> Result<()> {
     let (status, name) = (&budget["status"], name(budget));
     let cause = |message: String| Cause {
@@ -194,13 +200,13 @@ fn check_budget(budget: &Value) -> Result<()> {
     }
     let closed = condition(budget, "DisruptionAllowed")
         .filter(|it| it["status"] == "False" && it["message"] != "");
-    let said = |field: &str| closed.map_or("", |it| it[field].as_str().unwrap_or_default());
+    let part = |field: &str| closed.map_or("", |it| it[field].as_str().unwrap_or_default());
     let (has, needs) = (
         number(&status["currentHealthy"]),
         number(&status["desiredHealthy"]),
     );
     let start = format!("The disruption budget {name}");
-    let (reason, message) = (said("reason"), said("message"));
+    let (reason, message) = (part("reason"), part("message"));
     let text = if reason == "SyncFailed" && !message.is_empty() {
         format!("{start} does not allow evicting pods currently because it failed sync: {message}")
     } else if has <= needs {

@@ -90,7 +90,7 @@ impl Schemas {
     fn add_custom(&mut self, kind: &Kind, custom: &Custom) -> String {
         let mut schema = published(&custom.schema);
         identify(&mut schema);
-        // Among its own fields, those of all objects come first, as in the documents of the real server.
+        // the name of a type starts with the reversed group
         let mut group: Vec<&str> = kind.group.split('.').collect();
         group.reverse();
         let name = format!("{}.{}.{}", group.join("."), kind.version, kind.kind);

@@ -1,4 +1,5 @@
-//! Kinds that are not stored, but answered: [access reviews], which are evaluated by the stored roles.
+//! Kinds that are answered instead of being stored: [access reviews], which are evaluated with the stored roles, and reviews of users and
+//! tokens.
 //!
 //! [access reviews]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
 
@@ -18,22 +19,24 @@ use crate::request::{Request, ResourcePath, User};
 use crate::store::State;
 use crate::write::tracking::{blank, writer_of};
 
-/// The answer, if the kind is a review.
+/// The response, if the kind is a review.
 pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
     let kind = request.kind;
     if kind.verbs.iter().any(|verb| verb == "get") {
         return None;
     }
     Some(match kind.resource() {
-        SELF_ACCESS_REVIEWS | ACCESS_REVIEWS | LOCAL_ACCESS_REVIEWS => access(state, request),
-        SELF_REVIEWS => who_am_i(request),
-        TOKEN_REVIEWS => who_has_it(state, request),
+        SELF_ACCESS_REVIEWS | ACCESS_REVIEWS | LOCAL_ACCESS_REVIEWS => {
+            access_review(state, request)
+        }
+        SELF_REVIEWS => self_review(request),
+        TOKEN_REVIEWS => token_review(state, request),
         _ => Err(Failure::not_implemented(kind.qualified())),
     })
 }
 
-/// The user of the caller.
-fn who_am_i(request: &Request<'_>) -> Result<Reply> {
+/// Answers a SelfSubjectReview with the user of the caller.
+fn self_review(request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
     let asking = request.call.user.as_ref();
@@ -44,7 +47,7 @@ fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::created(answer))
 }
 
-/// Who sent the fields of a review.
+/// Sets the field managers of a review.
 fn set_managers(request: &Request<'_>, review: &mut Value) {
     let managers =
         writer_of(request, Operation::Update).update(&blank(request), review, &Managers::default());
@@ -52,8 +55,8 @@ fn set_managers(request: &Request<'_>, review: &mut Value) {
     metadata::set(review, "managedFields", managers);
 }
 
-/// The user of a token.
-fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
+/// Answers a TokenReview with the user of the token.
+fn token_review(state: &State, request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
     let token = review["spec"]["token"].as_str().unwrap_or_default();
@@ -72,7 +75,7 @@ fn who_has_it(state: &State, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::created(review))
 }
 
-fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
+fn access_review(state: &State, request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
     let spec = &review["spec"];

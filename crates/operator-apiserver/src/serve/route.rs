@@ -39,6 +39,7 @@ pub(crate) fn serve_own(state: &mut State, call: &Call, path: &ResourcePath) -> 
     }
 }
 
+/// Serves a call to a resource. The order of the checks is that of the real server.
 pub(crate) fn serve_resource(
     state: &mut State,
     call: &Call,
@@ -70,6 +71,7 @@ pub(crate) fn serve_resource(
         });
     }
     check_method(&kind, verb, path)?;
+    // a method that the resource does not support is reported before a format that it does not support
     format?;
     options::check(call, verb)?;
     let request = Request {

@@ -15,15 +15,16 @@ use crate::apply::Convert;
 use crate::model::kind::ConversionWebhook;
 use crate::model::{Crd, Failure, Kind, Result, metadata};
 
-/// An object and the `apiVersion` to convert it to.
+/// An object, as JSON, and the `apiVersion` to convert it to.
 type Question = (String, String);
 
-/// The conversions of one request or watch. Those of nobody, the default, refuse all: the server's own controllers cannot wait for a webhook.
+/// The conversions of one request or watch. The default refuses all conversions: it is that of the server's own controllers, which cannot
+/// wait for a webhook.
 #[derive(Clone, Default)]
 pub(crate) struct Conversions {
     answers: HashMap<Question, Result<Value>>,
     wanted: RefCell<Vec<Wanted>>,
-    /// Whether the caller answers what is wanted.
+    /// Whether the caller calls the webhooks for `wanted`.
     is_awaited: bool,
 }
 
@@ -36,7 +37,7 @@ pub(crate) struct Wanted {
 }
 
 impl Conversions {
-    /// For a caller that answers what is wanted.
+    /// The conversions of a caller that calls the webhooks for what is wanted.
     pub fn awaited() -> Self {
         Self {
             is_awaited: true,
@@ -59,6 +60,7 @@ impl Conversions {
         self.answers.insert(question, converted);
     }
 
+    /// The answer of a webhook to a conversion. If there is none yet, notes that it is wanted, and fails.
     fn find(&self, webhook: &Arc<ConversionWebhook>, object: Value, to: &str) -> Result<Value> {
         if !self.is_awaited {
             let what = format!("the conversion webhook of {}", webhook.crd);
@@ -81,7 +83,7 @@ impl Conversions {
 
 /// The failure of a stage that runs again with the answers.
 pub(crate) fn unanswered() -> Failure {
-    Failure::internal("a conversion has no answer yet")
+    Failure::without_reason("a conversion has no answer yet")
 }
 
 /// Converts the objects of a CRD for their field managers.

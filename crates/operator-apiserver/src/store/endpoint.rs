@@ -50,6 +50,7 @@ impl Endpoints {
     }
 }
 
+/// The value that is registered for the host and port of a URL, or else for its host.
 fn named<'a, T>(registered: &'a [(String, T)], url: &Uri) -> Option<&'a T> {
     let is = |wanted: &str| registered.iter().find(|(host, _)| host == wanted);
     is(url.authority()?.as_str())

@@ -1,4 +1,4 @@
-//! The initial objects of every cluster and of every namespace. They are recreated when they are deleted.
+//! The initial objects of every cluster and of every namespace. Those of a namespace are recreated when they are deleted.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const IN_EACH_NAMESPACE: [(Resource, &str); 2] = [
     (CONFIG_MAPS, "kube-root-ca.crt"),
 ];
 
-/// The namespace that must have an initial object.
+/// The namespace of an object that each namespace must have.
 pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
     let is_needed = IN_EACH_NAMESPACE
         .iter()
@@ -95,7 +95,7 @@ pub(crate) fn create_in_namespace(state: &mut State, namespace: &Value) {
     }
 }
 
-/// The Service by which pods reach the API server.
+/// Creates the Service by which pods reach the API server.
 fn create_service(state: &mut State) {
     let key = Key::new(SERVICES, "default", "kubernetes");
     let object = json!({
@@ -143,7 +143,7 @@ fn create_priority_classes(state: &mut State) {
     }
 }
 
-/// The roles that every cluster has, as far as operators use them.
+/// Creates the roles that every cluster has, as far as operators use them, and their bindings.
 fn create_roles(state: &mut State) {
     let all = json!(["*"]);
     let anything = json!([

@@ -29,7 +29,7 @@ pub(crate) struct Event {
     weight: usize,
 }
 
-/// The state of the server at its newest version.
+/// The objects at the newest version, and the log of earlier changes.
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
@@ -119,6 +119,7 @@ impl Store {
         self.owned.values().flatten().cloned().collect()
     }
 
+    /// Updates the index of objects by owner.
     fn note_owners(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>) {
         for owner in before.into_iter().flat_map(owner_uids) {
             if let Some(keys) = self.owned.get_mut(owner) {
@@ -180,6 +181,7 @@ impl Store {
         self.weight = 0;
     }
 
+    /// Adds a change to the log, and removes the oldest ones beyond the limits.
     fn remember(
         &mut self,
         change: Change,
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_by_bytes() {
+    fn the_log_is_bounded_by_bytes() {
         let mut store = Store::default();
         for round in 0..100 {
             store.put(key("a"), map(900_000));

@@ -36,7 +36,7 @@ pub(crate) struct State {
     pub queue: BTreeSet<Key>,
 }
 
-/// What a test has chosen for the server.
+/// The settings of the server that a test chooses.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     /// Whether the admission plugin OwnerReferencesPermissionEnforcement is enabled.
@@ -54,7 +54,7 @@ impl State {
         state
     }
 
-    /// Stores an object, with the immediate effects of this.
+    /// Stores an object, with the immediate effects.
     pub fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
         let before = self.store.find(&key);
         self.stores_unknown_fields.remove(&key);
@@ -74,7 +74,7 @@ impl State {
         stored
     }
 
-    /// Removes an object, with the immediate effects of this.
+    /// Removes an object, with the immediate effects.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
         self.stores_unknown_fields.remove(key);

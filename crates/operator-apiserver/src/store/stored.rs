@@ -22,7 +22,8 @@ pub(crate) fn present(conversions: &Conversions, kind: &Kind, stored: &Value) ->
     };
     let api_version = kind.api_version();
     let stored_in = version_of(stored);
-    // A read gives the defaults of the version that it is stored in, and of no other.
+    // An object that was written under an earlier schema may lack defaults. A read sets those of the version in which it is stored, and of
+    // no other.
     if let Some(form) = custom.crd.versions.get(stored_in)
         && revision(stored) <= form.since
     {
@@ -35,9 +36,9 @@ pub(crate) fn present(conversions: &Conversions, kind: &Kind, stored: &Value) ->
     Ok(object)
 }
 
-/// As above, but without a copy if the stored form is the same.
+/// Like [`present`], but without a copy if the stored object needs no change.
 pub(crate) fn item(conversions: &Conversions, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
-    let is_shown_so = match &kind.custom {
+    let is_unchanged = match &kind.custom {
         None => strategy(kind).from_storage.is_none(),
         Some(custom) => {
             let api_version = kind.api_version();
@@ -46,31 +47,31 @@ pub(crate) fn item(conversions: &Conversions, kind: &Kind, stored: &Arc<Value>) 
                 && form.is_some_and(|form| revision(stored) > form.since)
         }
     };
-    if is_shown_so {
+    if is_unchanged {
         Ok(Item::Stored(stored.clone()))
     } else {
         present(conversions, kind, stored).map(Item::Made)
     }
 }
 
-/// Converts an object of a version of its kind to its stored form, and says whether the real server stores it without all of its
-/// defaults, which reading then adds.
+/// Converts an object from a version of its kind to its stored form. Returns also whether the real server stores it without some of its
+/// defaults, which a read then adds.
 pub(crate) fn to_storage(
     conversions: &Conversions,
     kind: &Kind,
     object: Value,
 ) -> Result<(Value, bool)> {
-    let mut is_less = false;
+    let mut lacks_defaults = false;
     let mut object = (strategy(kind).to_storage)(object);
     if let Some(custom) = &kind.custom {
         let storage = &custom.crd.storage;
         let form = custom.crd.versions.get(storage);
         if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
             object = conversions.convert(&custom.crd, object, storage)?;
-            is_less = decode::conform(&form.schema, &mut object);
+            lacks_defaults = decode::conform(&form.schema, &mut object);
         }
     }
-    Ok((object, is_less))
+    Ok((object, lacks_defaults))
 }
 
 /// Rejects reading an object that is stored in a version that the CRD no longer has.
@@ -80,7 +81,7 @@ pub(crate) fn check_stored(kind: &Kind, stored: &Value) -> Result<()> {
         .as_deref()
         .and_then(|custom| lost(&custom.crd, stored))
     {
-        Some(version) => Err(Failure::internal(unreadable(version))),
+        Some(version) => Err(Failure::without_reason(unreadable(version))),
         None => Ok(()),
     }
 }
@@ -112,14 +113,14 @@ pub(crate) fn check_collection(store: &Store, kind: &Kind) -> Result<()> {
 /// The first version that stored objects of a CRD have, but the CRD no longer has.
 pub(crate) fn first_lost_version(
     store: &Store,
-    definition: &Crd,
+    crd: &Crd,
     resource: (&str, &str),
 ) -> Option<String> {
     let mut objects = store.of_kind(resource, "");
-    objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
+    objects.find_map(|(_, stored)| lost(crd, stored).map(str::to_owned))
 }
 
-/// The failure for a collection with an object in a lost version.
+/// The message about a collection with an object in a lost version.
 pub(crate) fn reinitializing(api_version: &str, kind: &str, lost: &str) -> String {
     format!(
         "storage is (re)initializing: failed to list {api_version}, Kind={kind}: {}",
@@ -131,9 +132,10 @@ fn unreadable(lost: &str) -> String {
     format!("request to convert CR from an invalid group/version: {lost}")
 }
 
-fn lost<'a>(definition: &Crd, stored: &'a Value) -> Option<&'a str> {
+/// The version of a stored object, if the CRD no longer has it.
+fn lost<'a>(crd: &Crd, stored: &'a Value) -> Option<&'a str> {
     let version = version_of(stored);
-    (!definition.versions.contains_key(version)).then_some(version)
+    (!crd.versions.contains_key(version)).then_some(version)
 }
 
 fn version_of(stored: &Value) -> &str {

@@ -15,7 +15,7 @@ pub(crate) struct Missing {
 }
 
 impl ApiServer {
-    /// Does something under the lock, with the known conversions, and completes its consequences. If conversions are missing, nothing has
+    /// Calls a function under the lock, with the known conversions, and completes its consequences. If conversions are missing, nothing has
     /// changed, and the result does not count.
     pub(crate) fn attempt<T>(
         &self,
@@ -31,7 +31,7 @@ impl ApiServer {
         attempted
     }
 
-    /// Reads something under the lock, with the known conversions. If conversions are missing, the result does not count.
+    /// Reads the state under the lock, with the known conversions. If conversions are missing, the result does not count.
     pub(crate) fn look<T>(
         &self,
         conversions: &mut Conversions,
@@ -43,7 +43,7 @@ impl ApiServer {
     }
 }
 
-/// Lends conversions to the state.
+/// Lends conversions to the state during the call of a function.
 fn converting<T>(
     state: &mut State,
     conversions: &mut Conversions,

@@ -48,6 +48,7 @@ pub struct ApiServer {
     shared: Arc<Shared>,
 }
 
+/// What the clones of a server share.
 struct Shared {
     cluster: Mutex<Cluster>,
     changed: watch::Sender<Tick>,
@@ -101,8 +102,8 @@ impl ApiServer {
             .insert(host, service);
     }
 
-    /// Registers where the webhooks of a host are called, over TLS: `NAME.NAMESPACE.svc` for a Service that this address stands for. The
-    /// certificate there must be for the host, and signed by one of `caBundle`.
+    /// Registers the address at which the webhooks of a host are called over TLS. The host of a webhook with a Service is
+    /// `NAME.NAMESPACE.svc`. The certificate at the address must be for the host, and signed by a CA in `caBundle`.
     pub fn call_webhooks_at(&self, host: &str, address: SocketAddr) {
         self.cluster()
             .state
@@ -187,6 +188,7 @@ impl ApiServer {
         self.shared.changed.subscribe()
     }
 
+    /// Answers a request: parses it, serves it under the lock, calls webhooks without it, and formats the reply.
     async fn answer<B>(self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
@@ -220,7 +222,7 @@ impl ApiServer {
             });
             match missing {
                 None => break result,
-                // In a box: other requests need no room for it.
+                // boxed, so that the futures of other requests stay small
                 Some(missing) => Box::pin(missing.answer(&mut conversions)).await,
             }
         };
@@ -313,7 +315,7 @@ fn shown(view: &View, code: u16, object: Value) -> Response<Body> {
 }
 
 fn respond(code: u16, value: &impl Serialize, media: &'static str) -> Response<Body> {
-    // a value has no key that is no text
+    // cannot fail: all keys of a value are strings
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');
     with_type(Full::new(text.into()).boxed_unsync(), code, media)

@@ -95,7 +95,7 @@ impl View {
                 );
                 return Err(Failure::wrong_format(message));
             }
-            None if wants_list => return Err(Failure::internal("content is not a list")),
+            None if wants_list => return Err(Failure::without_reason("content is not a list")),
             None => partial(&object, version),
         })
     }
@@ -161,7 +161,7 @@ pub(crate) fn items(object: &Value) -> Option<&[Value]> {
     text(object, "name").is_empty().then_some(items)
 }
 
-/// Only the [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) of an object.
+/// The [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) of an object, without the rest.
 pub(crate) fn partial(object: &Value, version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",

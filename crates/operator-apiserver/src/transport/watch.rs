@@ -71,7 +71,7 @@ fn next_bookmark(deadline: Instant) -> Option<Instant> {
 }
 
 /// Waits until a time; forever without one.
-async fn come(due: Option<Instant>) {
+async fn wait_until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
@@ -79,6 +79,7 @@ async fn come(due: Option<Instant>) {
 }
 
 impl Watch {
+    /// Waits for the next lines of the stream; `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let first = std::mem::take(&mut self.subscription.first);
         if !first.is_empty() {
@@ -92,7 +93,7 @@ impl Watch {
             if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
                 return None;
             }
-            let lines = match self.news().await {
+            let lines = match self.pending_events().await {
                 Ok((lines, may_go_on)) => {
                     self.is_over = !may_go_on;
                     lines
@@ -111,7 +112,7 @@ impl Watch {
             }
             tokio::select! {
                 changed = self.ticks.changed() => changed.ok()?,
-                () = come(due) => {}
+                () = wait_until(due) => {}
                 () = sleep_until(self.bookmark.unwrap_or(self.deadline)) => {
                     self.bookmark?;
                     self.bookmark = next_bookmark(self.deadline);
@@ -123,17 +124,20 @@ impl Watch {
     }
 
     /// The events that were not sent yet, and whether the watch may continue. It is over if conversions take longer than its timeout.
-    async fn news(&mut self) -> Result<(Vec<Value>, bool)> {
+    async fn pending_events(&mut self) -> Result<(Vec<Value>, bool)> {
         let mut conversions = Conversions::awaited();
         loop {
             let subscription = &mut self.subscription;
-            let (news, missing) = self.server.look(&mut conversions, |state| {
-                (watch::news(state, subscription), state.store.version())
+            let (events, missing) = self.server.look(&mut conversions, |state| {
+                (
+                    watch::pending_events(state, subscription),
+                    state.store.version(),
+                )
             });
             let Some(missing) = missing else {
-                let (news, newest) = news;
+                let (events, newest) = events;
                 subscription.version = subscription.version.max(newest);
-                return news;
+                return events;
             };
             let answered = Box::pin(missing.answer(&mut conversions));
             if timeout_at(self.deadline, answered).await.is_err() {

@@ -55,6 +55,7 @@ fn object(body: &[u8]) -> Option<Value> {
     Some(object)
 }
 
+/// The name of the type of a kind, including the kinds of subresources and options.
 fn type_name(api_version: &str, kind: &str) -> Option<&'static str> {
     let (group, version) = group_version(api_version);
     let known = builtin().kinds.iter();
@@ -126,6 +127,7 @@ fn each<'a>(mut bytes: &'a [u8], mut call: impl FnMut(u64, Wire<'a>) -> Option<(
     Some(())
 }
 
+/// Reads a number of variable length.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -148,6 +150,7 @@ fn message(bytes: &[u8], type_name: &str) -> Option<Map<String, Value>> {
         let Some((name, type_)) = fields.get(&number) else {
             return Some(());
         };
+        // Go writes the zero values of these fields: `!` has no `omitempty`, `?` is a pointer
         let kept = type_.starts_with(['!', '?']);
         let type_ = type_.trim_start_matches(['!', '?']);
         if let Some(item) = type_.strip_prefix("[]") {
@@ -183,6 +186,7 @@ fn entry(wire: Wire<'_>, type_: &str) -> Option<(String, Value)> {
     Some((key, item.or_else(|| value(Wire::Bytes(&[]), type_))?))
 }
 
+/// Decodes a value of a type in the notation of `data/wire.json`.
 fn value(wire: Wire<'_>, type_: &str) -> Option<Value> {
     Some(match type_ {
         "s" => wire.text()?.into(),
@@ -229,7 +233,7 @@ fn member(wire: Wire<'_>, wanted: u64) -> Option<Option<Wire<'_>>> {
     Some(found)
 }
 
-/// The zero time is absent.
+/// Decodes a time; null if it is not set.
 fn time(wire: Wire<'_>, format: &str) -> Option<Value> {
     let seconds = member(wire, 1)?.map_or(Some(0), Wire::integer)?;
     let nanos = member(wire, 2)?.map_or(Some(0), Wire::integer)?;
@@ -265,21 +269,21 @@ mod tests {
         let label = [field(1, b"app"), field(2, b"web")].concat();
         let metadata = [
             field(1, b"settings"),
-            // Go writes zero values: an empty text, and a time that is none.
+            // Go writes zero values: an empty string, and a time that is not set
             field(2, b""),
             field(8, b""),
             field(11, &label),
         ]
         .concat();
         let binary = [field(1, b"c"), field(2, &[0])].concat();
-        // `immutable: false` is not the same as nothing.
+        // `immutable` is a pointer in Go, so `false` is not the same as absent
         let raw = [field(1, &metadata), field(3, &binary), vec![4 << 3, 0]].concat();
         let identity = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
         [MAGIC.to_vec(), field(1, &identity), field(2, &raw)].concat()
     }
 
     #[test]
-    fn a_config_map_is_what_it_would_be_as_json() {
+    fn a_config_map_decodes_to_its_json() {
         let expected = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -38,8 +38,8 @@ fn is_local(url: &Uri) -> bool {
         && (host == "localhost" || host.parse().is_ok_and(is_loopback))
 }
 
-/// A service that sends requests to an address, whose certificate must be for it, or for the name, and signed by one of the bundle, in
-/// base64.
+/// A service that sends requests to an address. Its certificate must be for the address, or for `name`, if there is one, and signed by a CA
+/// in `bundle`, which is in base64.
 fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
     let cluster = Cluster {
         server: Some(format!("https://{authority}")),
@@ -62,6 +62,7 @@ fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
     }))
 }
 
+/// Sends a request with a client of its own, because each webhook has its own certificates.
 async fn send(
     cluster: Cluster,
     request: Request<Bytes>,
@@ -86,7 +87,7 @@ async fn send(
     };
     let mut config =
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    // A webhook that fails is not called again.
+    // the real server does not repeat a call that fails
     config.default_retry = false;
     let client = Client::try_from(config)?;
     let (parts, body) = request.into_parts();

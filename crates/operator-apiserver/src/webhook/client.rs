@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::go::{go_type, read_json};
+use crate::go::{json_type, read_json};
 use crate::model::group_version;
 use crate::store::endpoint::Endpoint;
 
@@ -40,7 +40,7 @@ pub(crate) async fn post(
     let media = media.map_or("", |media| media.to_str().unwrap_or_default());
     if !(200..=206).contains(&code) {
         let is_text = media.is_empty() || media.starts_with("text/");
-        return Err(complaint(code, if is_text { body } else { b"" }));
+        return Err(status_message(code, if is_text { body } else { b"" }));
     }
     if body.is_empty() {
         return Err(format!(
@@ -59,7 +59,7 @@ fn decoded(body: &[u8]) -> Result<Value, String> {
     let wrong = match found {
         Ok(found @ (Value::Object(_) | Value::Null)) => return Ok(found),
         Ok(other) => {
-            let found = go_type(&other);
+            let found = json_type(&other);
             format!("json: cannot unmarshal {found} into Go value of type {TYPE}")
         }
         Err(error) => error,
@@ -69,11 +69,11 @@ fn decoded(body: &[u8]) -> Result<Value, String> {
     ))
 }
 
-/// Checks that an answer that names its kind is a review that the decoder knows.
+/// Checks that an answer is a review of the same version, if it has an `apiVersion` and a `kind`.
 fn check_kind(review: &Value, answer: &Value) -> Result<(), String> {
-    let said = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
-    let (version, kind) = (said(answer, "apiVersion"), said(answer, "kind"));
-    let (wanted, expected) = (said(review, "apiVersion"), said(review, "kind"));
+    let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (text(answer, "apiVersion"), text(answer, "kind"));
+    let (wanted, expected) = (text(review, "apiVersion"), text(review, "kind"));
     if version.is_empty() || kind.is_empty() || (&version, &kind) == (&wanted, &expected) {
         return Ok(());
     }
@@ -95,16 +95,16 @@ fn check_kind(review: &Value, answer: &Value) -> Result<(), String> {
 /// The message of Go's client for an [error response].
 ///
 /// [error response]: https://github.com/kubernetes/apimachinery/blob/master/pkg/api/errors/errors.go
-fn complaint(code: u16, body: &[u8]) -> String {
-    let said = String::from_utf8_lossy(body);
-    let said = match said.trim() {
+fn status_message(code: u16, body: &[u8]) -> String {
+    let message = String::from_utf8_lossy(body);
+    let message = match message.trim() {
         "" => "unknown",
-        said => said,
+        message => message,
     };
     match code {
         400 => "the server rejected our request for an unknown reason".into(),
         401 => "the server has asked for the client to provide credentials".into(),
-        403 => said.into(),
+        403 => message.into(),
         404 => "the server could not find the requested resource".into(),
         405 => "the server does not allow this method on the requested resource".into(),
         409 => "the server reported a conflict".into(),
@@ -112,7 +112,7 @@ fn complaint(code: u16, body: &[u8]) -> String {
         429 => "the server has received too many requests and has asked us to try again later".into(),
         503 => "the server is currently unable to handle the request".into(),
         504 => "the server was unable to return a response in the time allotted, but may still be processing the request".into(),
-        500.. => format!("an error on the server ({said:?}) has prevented the request from succeeding"),
+        500.. => format!("an error on the server ({message:?}) has prevented the request from succeeding"),
         _ => format!("the server responded with the status code {code} but did not return more information"),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn convert(wanted: &Wanted, endpoints: &Endpoints) -> Result<Va
         return Err(Failure::not_implemented(what));
     };
     let uid = metadata::uid();
-    let version = review_version(webhook).map_err(Failure::internal)?;
+    let version = review_version(webhook).map_err(Failure::without_reason)?;
     let review = json!({
         "kind": "ConversionReview",
         "apiVersion": format!("{GROUP}/{version}"),
@@ -48,17 +48,17 @@ pub(crate) async fn convert(wanted: &Wanted, endpoints: &Endpoints) -> Result<Va
     )
     .await;
     let converted = answer.and_then(|answer| read(version, &uid, answer));
-    let said = |why: String| {
-        Failure::internal(format!(
+    let failure = |why: String| {
+        Failure::without_reason(format!(
             "conversion webhook for {} {why}",
             shown(&wanted.object)
         ))
     };
-    let converted = converted.map_err(|why| said(format!("failed: {why}")))?;
+    let converted = converted.map_err(|why| failure(format!("failed: {why}")))?;
     if let Some(why) = converted.iter().find_map(undecodable) {
-        return Err(Failure::internal(why));
+        return Err(Failure::without_reason(why));
     }
-    accept(wanted, converted).map_err(said)
+    accept(wanted, converted).map_err(failure)
 }
 
 /// The first version of ConversionReview that the webhook and the server support.
@@ -73,9 +73,9 @@ fn review_version(webhook: &ConversionWebhook) -> Result<&str, &'static str> {
 
 /// The objects of an answer.
 fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, String> {
-    let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let expected = format!("{GROUP}/{version}, Kind=ConversionReview");
-    let (group, found) = (said(&review["apiVersion"]), said(&review["kind"]));
+    let (group, found) = (string(&review["apiVersion"]), string(&review["kind"]));
     let group = if group.contains('/') {
         group
     } else {
@@ -91,12 +91,15 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     if response.is_null() {
         return Err("no response provided".into());
     }
-    let found = said(&response["uid"]);
+    let found = string(&response["uid"]);
     if version == "v1" && found != uid {
         return Err(format!("expected response.uid={uid:?}, got {found:?}"));
     }
     let result = &response["result"];
-    match (said(&result["status"]).as_str(), said(&result["message"])) {
+    match (
+        string(&result["status"]).as_str(),
+        string(&result["message"]),
+    ) {
         ("Success", _) => {}
         (status, message) if message.is_empty() => {
             return Err(format!(
@@ -111,7 +114,7 @@ fn read(version: &str, uid: &str, mut review: Value) -> Result<Vec<Value>, Strin
     }
 }
 
-/// The reason why a converted object is none.
+/// The decoder's error for a converted value that is not an object with a kind.
 fn undecodable(object: &Value) -> Option<String> {
     match object {
         Value::Null => Some("unexpected end of JSON input".to_owned()),
@@ -121,7 +124,7 @@ fn undecodable(object: &Value) -> Option<String> {
         Value::Object(_) => None,
         other => Some(format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go::go_type(other)
+            go::json_type(other)
         )),
     }
 }
@@ -158,11 +161,11 @@ fn accept(wanted: &Wanted, mut objects: Vec<Value>) -> Result<Value, String> {
         ));
     }
     if given["kind"] != converted["kind"] {
-        let said = |object: &Value| object["kind"].as_str().unwrap_or_default().to_owned();
+        let kind = |object: &Value| object["kind"].as_str().unwrap_or_default().to_owned();
         return Err(format!(
             "returned invalid object at index 0: invalid kind (expected {}, received {})",
-            said(given),
-            said(&converted)
+            kind(given),
+            kind(&converted)
         ));
     }
     for (what, before, after) in [
@@ -185,6 +188,7 @@ fn accept(wanted: &Wanted, mut objects: Vec<Value>) -> Result<Value, String> {
     Ok(converted)
 }
 
+/// Restores the metadata of a converted object, except for its labels and annotations, which are checked.
 fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> {
     let answered = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".into()),
@@ -200,7 +204,7 @@ fn restore_metadata(given: &Value, converted: &mut Value) -> Result<(), String> 
     let check_labels: fn(&str, &Value, &mut Vec<Cause>) = labels;
     for (field, place, check) in [
         ("labels", "metadata.labels", check_labels),
-        // The real server calls it so.
+        // the real server omits the `s`
         ("annotations", "metadata.annotation", annotations),
     ] {
         let value = match answered.get(field) {

@@ -61,7 +61,7 @@ impl Controllers<'_> {
         self.send(actor, Method::PUT, path, object)
     }
 
-    /// Deletes an object with its grace period, or immediately.
+    /// Deletes an object with these DeleteOptions.
     pub(super) fn discard(
         &mut self,
         actor: Actor,
@@ -72,12 +72,13 @@ impl Controllers<'_> {
         self.send(actor, Method::DELETE, path, options)
     }
 
-    /// Updates the scale of an object.
+    /// Reads the scale of an object.
     pub(super) fn read_scale(&mut self, actor: Actor, object: &Value) -> Result<Value> {
         let path = format!("{}/{}/scale", self.path(object)?, name(object));
         self.send(actor, Method::GET, path, &Value::Null)
     }
 
+    /// The path of the collection of an object.
     fn path(&self, object: &Value) -> Result<String> {
         let field = |name: &str| object[name].as_str().unwrap_or_default();
         let (api_version, kind) = (field("apiVersion"), field("kind"));
@@ -95,6 +96,7 @@ impl Controllers<'_> {
         })
     }
 
+    /// Sends a request to the server, under its lock.
     fn send(&mut self, actor: Actor, method: Method, path: String, body: &Value) -> Result<Value> {
         let call = Call::own(actor.0, method, path, body);
         let Target::Resource(path) = Target::read(&call.path) else {
@@ -125,8 +127,8 @@ impl Controllers<'_> {
         if let Some(mut event) = known {
             event["count"] = (event["count"].as_i64().unwrap_or(1) + 1).into();
             event["lastTimestamp"] = metadata::now().into();
-            // A failed event has no consequences.
-            let _told = self.write(CONTROLLERS, &event);
+            // an event that cannot be written has no consequences
+            let _recorded = self.write(CONTROLLERS, &event);
             return;
         }
         let event = json!({
@@ -151,7 +153,7 @@ impl Controllers<'_> {
             "reportingComponent": component,
             "reportingInstance": "",
         });
-        let _told = self.make(CONTROLLERS, event);
+        let _recorded = self.make(CONTROLLERS, event);
     }
 }
 
@@ -170,14 +172,14 @@ impl<'a> EventText<'a> {
 }
 
 /// Adds a controller reference to an object.
-pub(super) fn own(object: &mut Value, reference: Value) {
+pub(super) fn adopt(object: &mut Value, reference: Value) {
     let mut owners = list(&object["metadata"], "ownerReferences").to_vec();
     owners.push(reference);
     metadata::set(object, "ownerReferences", owners);
 }
 
-/// Removes an owner reference.
-pub(super) fn disown(object: &mut Value, owner: &Value) {
+/// Removes the reference to an owner.
+pub(super) fn release(object: &mut Value, owner: &Value) {
     let mut owners = list(&object["metadata"], "ownerReferences").to_vec();
     owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
     let owners = if owners.is_empty() {

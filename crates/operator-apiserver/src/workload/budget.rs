@@ -39,6 +39,7 @@ impl Controllers<'_> {
         let _written = self.write_status(CONTROLLERS, &budget, status);
     }
 
+    /// The new status of a budget, or why the number of expected pods is unknown.
     fn budget_status(&mut self, key: &Key, budget: &Value) -> Result<Value, String> {
         let selector = &budget["spec"]["selector"];
         let pods = self.state.store.of_kind(PODS, &key.namespace);
@@ -55,25 +56,25 @@ impl Controllers<'_> {
             let left = seconds(since).unwrap_or_default() + DISRUPTED - field::now();
             if is_there && left > 0 {
                 disrupted.insert(pod.clone(), since.clone());
-                self.wake(key, Duration::from_secs(left.unsigned_abs()));
+                self.requeue_after(key, Duration::from_secs(left.unsigned_abs()));
             }
         }
         let is_healthy =
             |pod: &&Value| is_ready(pod) && !is_deleting(pod) && !disrupted.contains_key(name(pod));
         let healthy = pods.iter().filter(is_healthy).count();
         let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
-        let may_go = match expected {
+        let disruptions = match expected {
             ..=0 => 0,
             _ => (healthy - desired).max(0),
         };
-        let conditions = match may_go {
+        let conditions = match disruptions {
             0 => allowed(budget, "False", "InsufficientPods", ""),
             _ => allowed(budget, "True", "SufficientPods", ""),
         };
         let mut status = json!({
             "currentHealthy": healthy,
             "desiredHealthy": desired,
-            "disruptionsAllowed": may_go,
+            "disruptionsAllowed": disruptions,
             "expectedPods": expected,
             "observedGeneration": budget["metadata"]["generation"],
             "conditions": conditions,
@@ -99,7 +100,7 @@ impl Controllers<'_> {
             scales.insert(uid, scale);
         }
         let expected = scales.values().sum();
-        let share = |field: &str| deployment::share(&spec[field], expected, true);
+        let share = |field: &str| deployment::scaled_value(&spec[field], expected, true);
         Ok(if spec["maxUnavailable"].is_null() {
             (expected, share("minAvailable"))
         } else {
@@ -107,7 +108,7 @@ impl Controllers<'_> {
         })
     }
 
-    /// The replicas of the controller of a pod, by its uid; the controller of a ReplicaSet is its Deployment.
+    /// The uid and the replicas of the controller of a pod. If it is the ReplicaSet of a Deployment, those of the Deployment.
     fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
         let mut owner = owner;
         if let Some(key) =

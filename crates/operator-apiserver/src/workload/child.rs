@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::actor::{CONTROLLERS, disown, own};
+use super::actor::{CONTROLLERS, adopt, release};
 use super::controllers::Controllers;
 use super::field::{controller, is_controlled_by, reference};
 use crate::kinds::resource::Resource;
@@ -38,11 +38,11 @@ impl Controllers<'_> {
             }
             let mut object = Value::clone(&object);
             if is_own {
-                disown(&mut object, owner);
+                release(&mut object, owner);
                 // Objects that were deleted meanwhile are skipped.
                 let _released = self.write(CONTROLLERS, &object);
             } else if !is_deleting(&object) {
-                own(&mut object, reference(owner));
+                adopt(&mut object, reference(owner));
                 claimed.extend(self.write(CONTROLLERS, &object).map(Arc::new));
             }
         }
@@ -59,7 +59,7 @@ impl Controllers<'_> {
     }
 }
 
-/// The objects to be changed.
+/// Copies of objects, which can be changed.
 pub(super) fn copies(objects: Vec<Arc<Value>>) -> Vec<Value> {
     objects.into_iter().map(Arc::unwrap_or_clone).collect()
 }

@@ -11,6 +11,7 @@ use crate::model::metadata::{is_deleting, text};
 use crate::model::{Key, Result};
 
 impl Controllers<'_> {
+    /// Binds a claim that a pod uses, or releases one that is being deleted.
     pub(super) fn sync_claim(&mut self, key: &Key) {
         let Some(claim) = self.state.store.find(key) else {
             self.free_volumes(key);
@@ -22,12 +23,12 @@ impl Controllers<'_> {
         }
         let is_used = protection::users(&self.state.store, key).any(|pod| !is_over(pod));
         if is_used && self.memory.settings.has_node && claim["status"]["phase"] == "Pending" {
-            // Without a volume the pod waits no longer than any other.
+            // if this fails, the pod starts nevertheless: it does not wait for the volume
             let _bound = self.bind_claim(&claim);
         }
     }
 
-    /// Removes the volumes that were created for deleted claims.
+    /// Removes the volumes that were created for a deleted claim.
     fn free_volumes(&mut self, claim: &Key) {
         let is_of = |volume: &Value| {
             let claimed = &volume["spec"]["claimRef"];
@@ -63,6 +64,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
+    /// Creates a volume for a claim, as a provisioner does.
     fn make_volume(&mut self, claim: &Value) -> Result<String> {
         let name = format!("pvc-{}", text(claim, "uid"));
         let spec = &claim["spec"];

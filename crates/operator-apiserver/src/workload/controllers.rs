@@ -16,11 +16,11 @@ use crate::store::State;
 pub(crate) struct ControllerState {
     pub(super) settings: Workloads,
     pub(super) timers: Timers,
-    /// The next step of each pod, by uid.
+    /// The next step of each pod, with the uid of the pod.
     pub(super) steps: BTreeMap<Key, (String, Step)>,
-    /// For each Job, by uid, the number of failures of its pods, and the time of the next retry.
+    /// For each Job, its uid, the number of failures of its pods, and the time of the next retry.
     pub(super) retries: BTreeMap<Key, (String, i64, Instant)>,
-    /// For each workload, by uid, the number of consecutive failures to create a pod.
+    /// For each workload, its uid, and the number of consecutive failures to create a pod.
     pub(super) failures: BTreeMap<Key, (String, i64)>,
     /// The number of allocated pod addresses.
     pub(super) addresses: u32,
@@ -45,7 +45,7 @@ impl ControllerState {
     }
 }
 
-/// The controllers, with the state of the server, whose clients they are.
+/// The controllers, with the state of the server, which they change like clients.
 pub(crate) struct Controllers<'a> {
     pub state: &'a mut State,
     pub memory: &'a mut ControllerState,
@@ -65,7 +65,7 @@ impl Controllers<'_> {
     }
 
     /// Reconciles an object again after this time, at the latest.
-    pub(super) fn wake(&mut self, key: &Key, after: Duration) {
+    pub(super) fn requeue_after(&mut self, key: &Key, after: Duration) {
         self.memory.timers.set(key, clock::instant() + after);
     }
 }

@@ -57,7 +57,7 @@ impl Controllers<'_> {
                 .iter()
                 .find(|job| job["metadata"]["uid"] == known["uid"]);
             let named = known["name"].as_str().unwrap_or_default();
-            let told = match job {
+            let event = match job {
                 Some(job) if !is_finished(job) => {
                     active.push(known);
                     continue;
@@ -68,12 +68,12 @@ impl Controllers<'_> {
                     } else {
                         "Failed"
                     };
-                    let said = format!("Saw completed job: {named}, condition: {how}");
-                    ("SawCompletedJob", said)
+                    let message = format!("Saw completed job: {named}, condition: {how}");
+                    ("SawCompletedJob", message)
                 }
                 None => ("MissingJob", format!("Active job went missing: {named}")),
             };
-            self.record_event(COMPONENT, cron, EventText::normal(told.0, &told.1));
+            self.record_event(COMPONENT, cron, EventText::normal(event.0, &event.1));
         }
         let status = &mut cron["status"];
         status["active"] = if active.is_empty() {
@@ -98,20 +98,21 @@ impl Controllers<'_> {
         let spec = cron["spec"].clone();
         let written = spec["schedule"].as_str().unwrap_or_default();
         let Some(schedule) = Schedule::read(written, spec["timeZone"].as_str()) else {
-            let said = format!("unparseable schedule: {written:?}");
+            let message = format!("unparseable schedule: {written:?}");
             self.record_event(
                 COMPONENT,
                 cron,
-                EventText::warning("UnparseableSchedule", &said),
+                EventText::warning("UnparseableSchedule", &message),
             );
             return Ok(());
         };
         let now = clock::now();
         if let Some(next) = schedule.after(now) {
             let wait = Duration::try_from(next.duration_since(now)).unwrap_or_default();
-            let asked = Instant::now().saturating_duration_since(clock::instant());
-            let skipped = if asked > FORGOTTEN { asked } else { wait };
-            self.wake(key, skipped.max(wait));
+            // delayed work runs with the clock at its due time
+            let lag = Instant::now().saturating_duration_since(clock::instant());
+            let skipped = if lag > FORGOTTEN { lag } else { wait };
+            self.requeue_after(key, skipped.max(wait));
         }
         let read = |time: &Value| {
             time.as_str()
@@ -125,14 +126,22 @@ impl Controllers<'_> {
         let late = now.duration_since(due).as_secs();
         let allowed = spec["startingDeadlineSeconds"].as_i64();
         if allowed.is_some_and(|allowed| late > allowed) {
-            let said = format!("Missed scheduled time to start a job: {due}");
-            self.record_event(COMPONENT, cron, EventText::warning("MissSchedule", &said));
+            let message = format!("Missed scheduled time to start a job: {due}");
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::warning("MissSchedule", &message),
+            );
             return Ok(());
         }
         let active = list(&cron["status"], "active").to_vec();
         if spec["concurrencyPolicy"] == "Forbid" && !active.is_empty() {
-            let said = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            self.record_event(COMPONENT, cron, EventText::normal("JobAlreadyActive", said));
+            let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::normal("JobAlreadyActive", message),
+            );
             return Ok(());
         }
         if spec["concurrencyPolicy"] == "Replace" {
@@ -144,8 +153,12 @@ impl Controllers<'_> {
         let job = match self.make(CONTROLLERS, job(cron, due)) {
             Ok(job) => job,
             Err(failure) => {
-                let said = format!("Error creating job: {}", failure.message);
-                self.record_event(COMPONENT, cron, EventText::warning("FailedCreate", &said));
+                let message = format!("Error creating job: {}", failure.message);
+                self.record_event(
+                    COMPONENT,
+                    cron,
+                    EventText::warning("FailedCreate", &message),
+                );
                 return Err(failure);
             }
         };

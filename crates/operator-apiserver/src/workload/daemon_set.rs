@@ -35,7 +35,7 @@ impl Controllers<'_> {
         pods.sort_by_cached_key(by_age);
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
-            self.wake(key, time);
+            self.requeue_after(key, time);
         }
         let shape = template::pod(&set["spec"]["template"], set);
         let nodes = self.state.store.of_kind(NODES, "");
@@ -76,23 +76,24 @@ impl Controllers<'_> {
     fn update_daemons(&mut self, set: &Value, pods: &[Value], update: &str) {
         let rolling = &set["spec"]["updateStrategy"]["rollingUpdate"];
         let total = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-        let share = |field: &str| super::deployment::share(&rolling[field], total, true);
+        let share = |field: &str| super::deployment::scaled_value(&rolling[field], total, true);
         let most = share("maxUnavailable").max(share("maxSurge")).max(1);
         let wait = number(&set["spec"]["minReadySeconds"]);
-        let (available, away): (Vec<&Value>, Vec<&Value>) = pods
+        let (available, unavailable): (Vec<&Value>, Vec<&Value>) = pods
             .iter()
             .partition(|pod| available_in(pod, wait) == Some(0) && !is_deleting(pod));
         let is_old = |pod: &&Value| revision_of(pod) != update && !is_deleting(pod);
-        let left = most - i64::try_from(away.len()).unwrap_or(i64::MAX);
+        let left = most - i64::try_from(unavailable.len()).unwrap_or(i64::MAX);
         let left = usize::try_from(left).unwrap_or_default();
-        let away = away.into_iter().filter(is_old);
+        let unavailable = unavailable.into_iter().filter(is_old);
         let next = available.into_iter().filter(is_old).take(left);
-        for pod in away.chain(next) {
+        for pod in unavailable.chain(next) {
             self.drop_pod(COMPONENT, set, pod);
         }
     }
 }
 
+/// The pod of a DaemonSet for a node, with the affinity and the tolerations that the real controller adds.
 fn pod(set: &Value, mut pod: Value, node: &str, update: &str) -> Value {
     let labels = &mut pod["metadata"]["labels"];
     labels[REVISION] = update.into();

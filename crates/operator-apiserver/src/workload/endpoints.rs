@@ -17,7 +17,7 @@ const MANAGER: &str = "endpointslice.kubernetes.io/managed-by";
 impl Controllers<'_> {
     pub(super) fn sync_service(&mut self, place: &Key) {
         let Some(service) = self.state.store.find(place) else {
-            // The slice goes with its owner.
+            // the garbage collector removes the slice, which has an owner
             let endpoints = Key::new(ENDPOINTS, &place.namespace, &place.name);
             self.state.remove(&endpoints);
             return;
@@ -38,11 +38,12 @@ impl Controllers<'_> {
         });
         let pods: Vec<Value> = pods.cloned().collect();
         // If a write fails, the next change retries it.
-        let _slice = self.keep_slice(&service, &pods);
-        let _endpoints = self.keep_endpoints(&service, &pods);
+        let _slice = self.write_slice(&service, &pods);
+        let _endpoints = self.write_endpoints(&service, &pods);
     }
 
-    fn keep_slice(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
+    /// Creates or updates the EndpointSlice of a Service.
+    fn write_slice(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
         let endpoints: Value = pods.iter().map(|pod| {
             let (ready, leaving) = (is_ready(pod), is_deleting(pod));
             json!({
@@ -82,7 +83,8 @@ impl Controllers<'_> {
         self.write(CONTROLLERS, &changed).map(drop)
     }
 
-    fn keep_endpoints(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
+    /// Creates or updates the Endpoints of a Service.
+    fn write_endpoints(&mut self, service: &Value, pods: &[Value]) -> Result<()> {
         let addresses = |wanted: bool| -> Vec<Value> {
             pods.iter()
                 .filter(|pod| !is_deleting(pod))

@@ -46,6 +46,7 @@ pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) ->
     keys
 }
 
+/// The key of an owner, if it is a workload.
 pub(super) fn workload_of(state: &State, owner: &Value, namespace: &str) -> Option<Key> {
     let field = |name: &str| owner[name].as_str().unwrap_or_default();
     let kind = state.registry.by_kind(field("apiVersion"), field("kind"))?;

@@ -52,6 +52,7 @@ pub(super) fn is_active(pod: &Value) -> bool {
     !is_over(pod) && !is_deleting(pod)
 }
 
+/// Whether a pod is finished.
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(
         pod["status"]["phase"].as_str(),
@@ -72,7 +73,7 @@ pub(super) fn available_in(pod: &Value, min_ready_seconds: i64) -> Option<i64> {
     Some((seconds(&ready["lastTransitionTime"])? + min_ready_seconds - now()).max(0))
 }
 
-/// The time at which the next of the ready pods becomes available.
+/// The time until the next of the ready pods becomes available.
 pub(super) fn until_available<P: Borrow<Value>>(
     pods: &[P],
     min_ready_seconds: i64,

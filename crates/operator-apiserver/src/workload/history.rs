@@ -93,7 +93,7 @@ fn revision(owner: &Value, data: &Value, number: i64) -> Value {
     })
 }
 
-/// The label of the pods of a DaemonSet's revision.
+/// The hash of a DaemonSet's revision, which its pods have as a label.
 pub(super) fn hash(revision: &Value) -> &str {
     let labels = &revision["metadata"]["labels"];
     labels[REVISION].as_str().unwrap_or_default()

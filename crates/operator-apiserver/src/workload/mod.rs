@@ -42,7 +42,7 @@ use crate::kinds::table::strategy_of;
 use crate::model::{Key, clock};
 
 impl Controllers<'_> {
-    /// Starts with all existing objects.
+    /// Starts the controllers, which reconcile all existing objects.
     pub fn begin(&mut self) {
         self.state.observe(keys_to_reconcile);
         if self.memory.settings.has_node {
@@ -54,18 +54,18 @@ impl Controllers<'_> {
     /// Does all due work, each part at its due time.
     pub(crate) fn advance(&mut self) {
         let now = Instant::now();
-        let instant = self.memory.settings.delay / 4;
+        let window = self.memory.settings.delay / 4;
         while let Some((key, at)) = self.next_due(now) {
             clock::at(at, || {
                 self.reconcile(&key, true);
-                // Several due steps that no client could observe separately are followed by only one reconciliation.
+                // steps that are due within this window, which no client could observe separately, have one reconciliation together
                 let mut done = BTreeSet::from([key]);
                 let mut again = Vec::new();
-                while let Some((key, due)) = self.next_due(now.min(at + instant)) {
+                while let Some((key, due)) = self.next_due(now.min(at + window)) {
                     if done.insert(key.clone()) {
                         self.reconcile(&key, true);
                     } else {
-                        // It waits for its own time, which this clock does not come to.
+                        // the object was reconciled in this window already; its timer is set again below
                         again.push((key, due));
                     }
                 }

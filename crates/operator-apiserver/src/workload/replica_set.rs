@@ -37,10 +37,10 @@ impl Controllers<'_> {
         let terminating = owned.iter().filter(is_leaving).count();
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
-            self.wake(key, time);
+            self.requeue_after(key, time);
         }
         let status = status(&set, &pods, terminating, failure.as_ref());
-        // A failure is told by the status itself, and tried again with the next change.
+        // if the write fails, the next change retries it
         let _written = self.write_status(CONTROLLERS, &set, status);
     }
 
@@ -51,7 +51,7 @@ impl Controllers<'_> {
             self.make_pod(COMPONENT, set, pod)?;
         }
         let mut pods: Vec<&Value> = pods.iter().map(Arc::as_ref).collect();
-        pods.sort_by_cached_key(|pod| loss(pod));
+        pods.sort_by_cached_key(|pod| deletion_rank(pod));
         for pod in pods
             .iter()
             .take(pods.len().saturating_sub(wanted).min(BURST))
@@ -64,7 +64,7 @@ impl Controllers<'_> {
 
 /// The rank of a pod for deletion: pods that do not run first, then pods that are not ready, then by the deletion cost in their annotation,
 /// then the youngest.
-fn loss(pod: &Value) -> (bool, bool, bool, i64, std::cmp::Reverse<(String, String)>) {
+fn deletion_rank(pod: &Value) -> (bool, bool, bool, i64, std::cmp::Reverse<(String, String)>) {
     let is_placed = pod["spec"]["nodeName"].is_string();
     let is_running = pod["status"]["phase"] == "Running";
     let cost = annotation(pod, "controller.kubernetes.io/pod-deletion-cost");
@@ -124,10 +124,10 @@ pub(super) fn replicas(set: &Value) -> i64 {
     number(&set["spec"]["replicas"])
 }
 
-/// Whether one ReplicaSet is older than another.
+/// The sort key for the age of ReplicaSets.
 pub(super) fn age(set: &Value) -> (String, u64) {
     let revision = annotation(set, "deployment.kubernetes.io/revision");
     let created = text(set, "creationTimestamp").to_owned();
-    // Within a second, the revision tells.
+    // creation times are whole seconds, so the revision decides between equal ones
     (created, revision.parse().unwrap_or_default())
 }

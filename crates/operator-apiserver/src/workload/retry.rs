@@ -25,6 +25,6 @@ impl Controllers<'_> {
         self.memory
             .failures
             .insert(key.clone(), (uid.to_owned(), times + 1));
-        self.wake(&key, delay);
+        self.requeue_after(&key, delay);
     }
 }

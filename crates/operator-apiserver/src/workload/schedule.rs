@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused() {
+    fn an_invalid_schedule_is_refused() {
         for text in [
             "",
             "* * * *",
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_times_that_were_missed_the_last_counts() {
+    fn the_last_missed_time_counts() {
         let schedule = Schedule::read("0 * * * *", None).unwrap();
         let time = |text: &str| text.parse::<Timestamp>().unwrap();
         let missed = |since, now| schedule.missed(time(since), time(now));

@@ -49,7 +49,7 @@ impl Workloads {
     }
 }
 
-/// A duration such as `500ms`, `5s`, `2m` or `1h`.
+/// Parses a duration such as `500ms`, `5s`, `2m` or `1h`.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let end = text.find(|letter: char| !letter.is_ascii_digit())?;
     let number: u64 = text[..end].parse().ok()?;

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::model::Key;
 
+/// The times of future reconciliations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
     by_time: BTreeSet<(Instant, Key)>,

@@ -16,7 +16,7 @@ use crate::apply::{
 };
 use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
-use crate::go::go_type;
+use crate::go::json_type;
 use crate::kinds::strategy;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Result, group_version};
@@ -62,7 +62,7 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
     let sent = applied.clone();
     check_applied(request, &applied)?;
     if let Some(what) = validate_typed(&applied, node(kind), Repeats::Refused) {
-        return Err(Failure::internal(format!(
+        return Err(Failure::without_reason(format!(
             "failed to create typed patch object {}: {what}",
             kind.printed(text(&applied, "namespace"), name(&applied))
         )));
@@ -74,7 +74,7 @@ pub(crate) fn applied(state: &State, request: &Request<'_>, live: Option<&Value>
         metadata::set(&mut applied, "creationTimestamp", Value::Null);
     }
     let (mut object, managers) = merge(&state.conversions, request, live, &applied, &sent)?;
-    // What only changes its managers is not decoded.
+    // the real server does not decode an object again of which only the managers change
     let is_same = live.is_some_and(|live| without_managers(live) == without_managers(&object));
     let dropped = if is_same && state.conversions.converter(kind).is_some() {
         DroppedFields::default()
@@ -111,21 +111,21 @@ fn merge(
     let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
     let subresource = request.path.subresource.as_deref();
     if live.is_some() && before.0.is_empty() {
-        // Fields that had no managers are tracked from now on, if they have types.
+        // the first apply gives the existing fields a manager, if their values have the types of the schema
         let tracked = Writer {
             converter: conversions.converter(kind),
             ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
         }
         .update(&blank(request), &bare, &before);
         before = tracked.map_err(|what| {
-            Failure::internal(format!(
+            Failure::without_reason(format!(
                 "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
                 printed(&bare)
             ))
         })?;
     }
     if let Some(what) = validate_typed(&bare, node(kind), Repeats::Allowed) {
-        return Err(Failure::internal(format!(
+        return Err(Failure::without_reason(format!(
             "failed to create typed live object {}: {what}",
             printed(&bare)
         )));
@@ -142,7 +142,7 @@ fn merge(
     }
     .map_err(|refusal| match refusal {
         Refusal::Conflicts(conflicts) => conflict(conflicts),
-        Refusal::Failed(why) => Failure::internal(why),
+        Refusal::Failed(why) => Failure::without_reason(why),
     })?;
     last_applied::update(&writer, &mut object, sent);
     Ok((object, managers))
@@ -162,7 +162,7 @@ fn check_applied(request: &Request<'_>, applied: &Value) -> Result<()> {
     if !applied.is_object() && !applied.is_null() {
         let text = format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_type(applied)
+            json_type(applied)
         );
         return Err(Failure::bad_request(text));
     }

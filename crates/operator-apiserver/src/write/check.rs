@@ -26,6 +26,7 @@ use crate::store::{State, Store};
 /// The number of generated names to try before the request fails because they exist.
 const ATTEMPTS: usize = 8;
 
+/// Runs the third stage.
 pub(crate) fn check_prepared(
     state: &mut State,
     request: &Request<'_>,
@@ -37,6 +38,7 @@ pub(crate) fn check_prepared(
     }
 }
 
+/// Sets the server's fields in a new object, and validates it.
 fn check_new(
     state: &mut State,
     request: &Request<'_>,
@@ -74,7 +76,7 @@ fn check_new(
     }
     without_empty_rules(kind, &mut object);
     before_create(state, request, &mut object)?;
-    // After a webhook has changed the object, it was decoded again and shares no parts.
+    // an object that a webhook changed was decoded again, so its labels are separate maps
     if kind.is(JOBS) && !is_mutated {
         share_labels(request, &mut object);
     }
@@ -85,7 +87,7 @@ fn check_new(
     warnings.iter().for_each(|text| request.call.warn(text));
     check_pod_security(&state.store, request, None, &object)?;
     check_default_class(&state.store, kind, true, &object)?;
-    // The first stored form is different.
+    // the real server stores more of a new claim than it returns
     dropped.stores_unknown_fields |= kind.is(VOLUME_CLAIMS);
     Ok(Checked {
         key,
@@ -110,6 +112,7 @@ fn generate_name(store: &Store, request: &Request<'_>, object: &mut Value) {
     metadata::set(object, "name", name);
 }
 
+/// Sets the server's fields in a changed object, and validates it.
 fn check_update(
     state: &mut State,
     request: &Request<'_>,
@@ -144,7 +147,7 @@ fn check_update(
     before_update(state, kind, subresource, &live, &mut object)?;
     let is_status = subresource == Some("status");
     let counted = match kind.custom {
-        // To the real server a number with a point is another until it is stored.
+        // to the real server, `1.0` differs from `1` until the object is stored
         Some(_) => decode::as_validated(kind, &object, dropped.sent.as_ref()),
         None => Cow::Borrowed(&object),
     };
@@ -162,7 +165,7 @@ fn check_update(
     }
     metadata::set(&mut object, "managedFields", managers.write_or_null());
     if let Some(Value::Object(sent)) = &mut dropped.sent {
-        // The rest is that of the live object.
+        // the other fields are those of the live object
         sent.retain(|name, _| match subresource {
             Some("status") => matches!(name.as_str(), "metadata" | "status"),
             _ => name != "status" || !kind.has_status(),
@@ -185,7 +188,8 @@ fn check_update(
     })
 }
 
-/// As in the real server, a Job without labels gets those of its template.
+/// Gives a Job without labels those of its template. In the real server, both are then the same map, to which the labels of the selector
+/// were added.
 fn share_labels(request: &Request<'_>, job: &mut Value) {
     // An apply may be in YAML.
     let body = &request.call.body;

@@ -39,9 +39,10 @@ pub(crate) fn is_current(store: &Store, request: &Request<'_>, checked: &Checked
         }
 }
 
+/// Runs the last stage.
 pub(crate) fn commit(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
     if state.conversions.is_waiting() {
-        // The field managers could not be converted.
+        // an object has still to be converted for its field managers
         return Err(unanswered());
     }
     match checked.base {
@@ -50,6 +51,7 @@ pub(crate) fn commit(state: &mut State, request: &Request<'_>, checked: Checked)
     }
 }
 
+/// Stores a new object, unless one with its name exists.
 fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
     let kind = request.kind;
     let Checked {
@@ -61,7 +63,7 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
     } = checked;
     let version = go::parse_uint(text(&object, "resourceVersion"));
     if version.is_ok_and(|version| version != 0) && !request.call.is_dry_run() {
-        return Err(Failure::internal(
+        return Err(Failure::without_reason(
             "resourceVersion should not be set on objects to be created",
         ));
     }
@@ -74,11 +76,11 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
     let is_seen =
         |live: &Arc<Value>| !request.call.is_dry_run() || check_stored(kind, live).is_ok();
     if let Some(live) = state.store.find(&key).filter(is_seen) {
-        let (name, start) = (name(object), text(object, "generateName"));
+        let (name, generate_name) = (name(object), text(object, "generateName"));
         return Err(if is_deleting(&live) {
-            Failure::still_exists(kind, name, start)
+            Failure::still_exists(kind, name, generate_name)
         } else {
-            Failure::already_exists(kind, name, start)
+            Failure::already_exists(kind, name, generate_name)
         });
     }
     let mut object = store_form(state, request, key, form, dropped);
@@ -88,6 +90,7 @@ fn commit_new(state: &mut State, request: &Request<'_>, checked: Checked) -> Res
     Ok(Reply::created(object))
 }
 
+/// Stores a changed object. Removes it if this update removed the last finalizer that kept it.
 fn commit_update(state: &mut State, request: &Request<'_>, checked: Checked) -> Result<Reply> {
     let kind = request.kind;
     let Checked {
@@ -127,7 +130,7 @@ fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Resul
             stores_unknown_fields,
         });
     }
-    let (mut stored, is_less) = to_storage(&state.conversions, kind, object)?;
+    let (mut stored, lacks_defaults) = to_storage(&state.conversions, kind, object)?;
     if !is_dry_run {
         let version = state.store.next_version().to_string();
         stored["metadata"]["resourceVersion"] = version.into();
@@ -136,7 +139,7 @@ fn stored_form(state: &State, request: &Request<'_>, mut object: Value) -> Resul
     Ok(Form {
         stored,
         shown,
-        stores_unknown_fields: stores_unknown_fields || is_less && !is_dry_run,
+        stores_unknown_fields: stores_unknown_fields || lacks_defaults && !is_dry_run,
     })
 }
 
@@ -164,7 +167,7 @@ fn is_read_otherwise(state: &State, kind: &Kind, key: &Key, dropped: &DroppedFie
     let is_job = kind.is(JOBS);
     let crd = kind.custom.as_ref().map(|custom| &custom.crd);
     let storage = crd.map(|crd| &*crd.storage);
-    // The conversion of another version drops what reading drops.
+    // the conversion from another version drops the same fields as a read
     let is_converted = crd.is_some_and(|crd| crd.webhook.is_some())
         && storage.is_some_and(|storage| storage != kind.api_version());
     state.stores_unknown_fields.contains(key) && !is_converted

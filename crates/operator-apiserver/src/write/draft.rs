@@ -15,7 +15,7 @@ use crate::model::{Failure, Key, Kind, Result};
 use crate::request::Request;
 use crate::store::{Conversions, State, stored};
 
-/// `POST`.
+/// Drafts the object of a `POST`.
 pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let kind = request.kind;
     let mut object = request.call.object(request.kind)?;
@@ -39,7 +39,7 @@ pub(super) fn create(state: &State, request: &Request<'_>) -> Result<Prepared> {
     Ok(Prepared::new(Base::New, draft))
 }
 
-/// `PUT`.
+/// Drafts the object of a `PUT`.
 pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> {
     let kind = request.kind;
     let mut object = request.call.object(request.kind)?;
@@ -80,7 +80,7 @@ pub(super) fn replace(state: &State, request: &Request<'_>) -> Result<Prepared> 
     Ok(updated(&state.conversions, request, live, object, dropped))
 }
 
-/// The new object, on behalf of a manager that updates it.
+/// The draft of an update from `live` to `object`, with the owners of its fields.
 pub(crate) fn updated(
     conversions: &Conversions,
     request: &Request<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn updated(
     Prepared::new(Base::Live(live), draft)
 }
 
-/// The manager of a request, to which managers of other versions are converted by the webhook of the kind.
+/// The writer for a request. The conversion webhook of the kind converts for managers of other versions.
 pub(crate) fn writer<'a>(
     conversions: &'a Conversions,
     request: &Request<'a>,

@@ -1,4 +1,4 @@
-//! The [annotation] of client-side `kubectl apply`: its fields may be taken over by `kubectl apply --server-side`, which keeps it current.
+//! The [annotation] of client-side `kubectl apply`. `kubectl apply --server-side` may take over the fields in it, and keeps it current.
 //!
 //! [annotation]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#migration-between-client-side-and-server-side-apply
 
@@ -26,6 +26,7 @@ pub(crate) fn disallowed(
     conflicts.into_iter().filter(is_open).collect()
 }
 
+/// The fields of the annotation that still have the values that were applied.
 fn last_applied(writer: &Writer<'_>, live: &Value) -> Option<FieldSet> {
     let text = live["metadata"]["annotations"][ANNOTATION].as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;

@@ -20,7 +20,7 @@ pub(crate) fn normalize(request: &Request<'_>, object: &mut Value) -> Result<Dro
     normalize_patched(request, object, &Value::Null)
 }
 
-/// As above, for the result of a patch.
+/// Like [`normalize`], for the result of a patch.
 pub(crate) fn normalize_patched(
     request: &Request<'_>,
     object: &mut Value,
@@ -36,15 +36,15 @@ pub(crate) fn normalize_patched(
     }
     let Normalized {
         unknown: dropped,
-        is_less,
-        is_tidied,
+        is_reduced,
+        omits_empty,
     } = decoded.map_err(|wrong| undecodable(request, &sent, patch, wrong))?;
     if request.kind.custom.is_some() && is_applied {
         decode::keep_nulls(&sent, object);
     }
     let stores_unknown_fields = match request.kind.custom {
-        // Applied objects are not decoded.
-        Some(_) => is_applied && is_tidied,
+        // the real server does not decode applied objects
+        Some(_) => is_applied && omits_empty,
         None => has_null_bytes(request, &sent, object),
     };
     let is_whole = matches!(request.call.method, http::Method::POST | http::Method::PUT)
@@ -55,14 +55,14 @@ pub(crate) fn normalize_patched(
         Vec::new()
     };
     // For a built-in kind, an unknown field is reported only once.
-    let is_told = |path: &&String| {
+    let is_reported = |path: &&String| {
         request.kind.custom.is_some()
             || request.call.content_type == patch::MERGE
             || !dropped.contains(path)
     };
     let mut unknown: Vec<String> = twice
         .iter()
-        .filter(is_told)
+        .filter(is_reported)
         .map(|path| format!("duplicate field {path:?}"))
         .collect();
     if !is_applied {
@@ -70,11 +70,11 @@ pub(crate) fn normalize_patched(
         unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
     }
     report_unknown(request, &unknown, &sent, patch)?;
-    if is_applied && is_less {
-        // In YAML there is no point in a whole number.
+    if is_applied && is_reduced {
+        // the conversion from YAML to JSON removes the fraction of a whole number
         decode::round(&mut sent);
     }
-    let sent = is_less.then_some(sent);
+    let sent = is_reduced.then_some(sent);
     Ok(DroppedFields {
         sent,
         stores_unknown_fields,
@@ -118,7 +118,7 @@ pub(crate) fn drop_applied_nulls(request: &Request<'_>, object: &mut Value) -> b
     *object != kept
 }
 
-/// Whether a field of bytes was sent as null, and not given elsewhere.
+/// Whether a value of bytes was sent as null, and not set by another field, such as `stringData`.
 fn has_null_bytes(request: &Request<'_>, sent: &Value, object: &Value) -> bool {
     let Some(field) = strategy(request.kind).bytes else {
         return false;
@@ -157,7 +157,7 @@ fn undecodable(
                 version,
                 ..
             } = request.kind;
-            Failure::internal(format!(
+            Failure::without_reason(format!(
                 "failed to convert new object {printed} to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
                 wrong.converted
             ))
@@ -166,7 +166,7 @@ fn undecodable(
     }
 }
 
-/// The failure for a patch: for the whole result, or for the strategic patch itself.
+/// The object that the failure of a patch shows: a strategic patch itself, or else the result of the patch.
 fn shown(request: &Request<'_>, object: &Value, patch: &Value) -> String {
     match request.call.content_type.as_str() {
         patch::STRATEGIC => go::printed(patch),

@@ -7,7 +7,7 @@ use super::rule::check_given_version;
 use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, DroppedFields, body};
-use crate::go::{self, go_type, sorted};
+use crate::go::{self, json_type, sorted};
 use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Kind, Result, group_version};
@@ -54,8 +54,8 @@ pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, Dro
         return Err(Failure::invalid_patch(&shown, &wrong));
     }
     match content_type {
-        // Go's type of the object is that of the live one, whatever the patch says.
-        STRATEGIC => decode::name(kind, &mut object),
+        // the result is decoded as the Go type of the live object, whatever kind the patch names
+        STRATEGIC => decode::set_type_meta(kind, &mut object),
         _ if kind.custom.is_none()
             && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
         {
@@ -93,7 +93,7 @@ fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure 
         .unwrap_or_else(|| Failure::nameless(&request.path.name))
 }
 
-/// Whether the kind supports this type of patch; applies are handled elsewhere.
+/// Checks that the kind supports the format of a patch other than an apply.
 pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
     let is_custom = request.kind.custom.is_some();
     let content_type = request.call.content_type.as_str();
@@ -120,7 +120,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
     if kind.custom.is_some() && version.is_empty() {
         let wrong = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
-        return Err(Failure::broken(wrong));
+        return Err(Failure::internal_error(wrong));
     }
     if kind.custom.is_some() && version != kind.api_version() {
         let text = format!("Invalid value: {version:?}: must be {}", kind.api_version());
@@ -172,7 +172,7 @@ pub(super) fn patched_by_operations(
         "Ignore" if !patch.is_array() => {
             return Err(Failure::bad_request(format!(
                 "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                go_type(&patch)
+                json_type(&patch)
             )));
         }
         "Ignore" => Vec::new(),

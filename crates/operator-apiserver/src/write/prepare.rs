@@ -9,6 +9,7 @@ use crate::model::{Cause, Kind, Result};
 use crate::request::Request;
 use crate::store::{State, Store};
 
+/// Sets the fields of a new object that its kind and admission plugins set.
 pub(crate) fn before_create(
     state: &mut State,
     request: &Request<'_>,
@@ -41,6 +42,7 @@ pub(crate) fn admit_by_plugins(
     }
 }
 
+/// Sets the fields of a changed object that its kind sets.
 pub(crate) fn before_update(
     state: &mut State,
     kind: &Kind,

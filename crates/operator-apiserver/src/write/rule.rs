@@ -10,6 +10,7 @@ use crate::model::metadata::{self, is_deleting, name, text};
 use crate::model::{Cause, Failure, Kind, Result};
 use crate::request::Request;
 
+/// Rejects an update that violates a rule of its kind. `immutable` has the changes of immutable metadata.
 pub(crate) fn check_changed(
     kind: &Kind,
     subresource: Option<&str>,
@@ -30,12 +31,12 @@ pub(crate) fn check_changed(
     }
 }
 
-/// Rejects an object that violates a rule of its kind.
+/// Rejects a new object that violates a rule of its kind.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Result<()> {
     let mut causes = metadata_rules::of_new(kind, object);
     let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
     match &kind.custom {
-        // Rules are asked of objects in which nothing is absent or too long.
+        // the server does not evaluate the rules if something is missing or too long
         Some(custom) if is_incomplete && custom::has_rules(custom) => {
             causes.extend(custom::violations_without_rules(custom, object));
         }
@@ -67,7 +68,7 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
 pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
     if !version.is_empty() {
-        go::parse_uint(version).map_err(Failure::internal)?;
+        go::parse_uint(version).map_err(Failure::without_reason)?;
     }
     Ok(())
 }
@@ -86,6 +87,7 @@ pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Rejects an update that is based on an older version.
 pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
     check_number(object)?;
     let version = text(object, "resourceVersion");
@@ -95,12 +97,12 @@ pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result
     Ok(())
 }
 
-/// The metadata that no write may change.
+/// The changes of metadata that no write may change.
 pub(crate) fn immutable(live: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let (old, new) = (&live["metadata"][field], &object["metadata"][field]);
-        // A time of deletion stays as it is, whatever is sent.
+        // the server keeps the time of deletion, whatever the client sends
         let may_change = field == "deletionTimestamp" && is_deleting(live);
         let is_kept = new.is_null() || *new == "" || new == old || may_change;
         if !is_kept {

@@ -55,7 +55,7 @@ pub(crate) fn writer<'a>(
     }
 }
 
-/// `[{}]` removes all ownership; so does `[]`, except for custom objects, which drop an empty list.
+/// Whether `managedFields` of an update remove all ownership: `[{}]`, or `[]`, which the decoder of custom objects drops.
 pub(crate) fn is_reset(kind: &Kind, entries: &Value) -> bool {
     *entries == json!([{}]) || kind.custom.is_none() && *entries == json!([])
 }

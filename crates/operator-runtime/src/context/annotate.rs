@@ -17,23 +17,24 @@ use crate::{
     error::{has_code, is_gone},
 };
 
-/// Which state of the object annotations are written to.
+/// The precondition of a write of annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precondition {
-    /// The one that was read, or that our last write returned.
+    /// The object still has the version that was read, or that our last write returned.
     Version,
-    /// Any, unless it was deleted and recreated.
+    /// The object was not deleted and recreated; its version does not matter.
     Uid,
 }
 
-/// In the message of a response that refuses a write because the object has another uid.
+/// A part of the API server's message when it rejects a write because the object has another uid.
 const OTHER_UID: &str = "UID in precondition";
 
-/// Annotations to set, or to remove.
+/// Annotations to set, or to remove if the value is `None`.
 pub(crate) type Annotations = BTreeMap<String, Option<String>>;
 
 impl Context {
-    /// Whether the API server has the reconciled object as it was read, or as our last write returned it. Records if it has none.
+    /// Whether the reconciled object still has the version that was read, or that our last write returned, according to the API server.
+    /// Records if the object does not exist.
     pub(crate) async fn is_unchanged<K>(&self, object: &K) -> Result<bool>
     where
         K: Resource<DynamicType = ()>,
@@ -104,7 +105,7 @@ impl Context {
                 self.facts.is_gone.store(true, Relaxed);
                 Ok(false)
             }
-            // another object has the name, and its uid cannot be changed
+            // the object was recreated under its name: the API server takes the uid in the patch as a change, which is not valid
             Err(error) if precondition == Precondition::Uid && has_code(&error, &[422]) => {
                 if self.exists().await? {
                     Err(error.into())
@@ -121,7 +122,8 @@ impl Context {
     }
 }
 
-/// Whether others write the object so often that the API server gave up. It has the expected uid.
+/// Whether the API server gave up the patch, which it repeats after conflicts, because others write the object so often. A conflict of the
+/// uid does not count.
 fn is_busy(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(refused) if refused.code == 409 && !refused.message.contains(OTHER_UID))
 }

@@ -50,9 +50,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Undeclared`](crate::Error::Undeclared) if the controller does not declare that it owns this kind, [`Error::Taken`](crate::Error::Taken) if an object of this name exists
-    /// and the reconciled object does not control it, [`Error::Unownable`](crate::Error::Unownable) if the reconciled object cannot own the child; and the errors of
-    /// the API server.
+    /// [`Error::Undeclared`](crate::Error::Undeclared) if the controller does not declare that it owns this kind,
+    /// [`Error::Taken`](crate::Error::Taken) if an object of this name exists and the reconciled object does not control it,
+    /// [`Error::Unownable`](crate::Error::Unownable) if the reconciled object cannot own the child; and the errors of the API server.
     pub async fn apply<K>(&self, child: &K) -> Result<K>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
@@ -104,7 +104,8 @@ impl Context {
             if is_being_deleted(&live) {
                 return Ok(());
             }
-            // What was just read may be deleted in any version: a status may change again and again.
+            // After a conflict, the child was just read and checked. It is then deleted in any version: writes of its status could make
+            // every attempt fail.
             let is_bound = attempts == 0;
             attempts += 1;
             match self
@@ -193,8 +194,8 @@ impl Context {
         }
     }
 
-    /// Called after a rejected create: the API server checks authorization and mutating admission before it checks whether an object with
-    /// this name exists, which may have a different controller.
+    /// After a rejected create, fails if an object with this name exists that the reconciled object does not control: the API server checks
+    /// authorization and mutating admission before the name.
     pub(super) async fn check_name(
         &self,
         child: &Child<'_>,
@@ -212,8 +213,8 @@ impl Context {
         Ok(())
     }
 
-    /// After a child was deleted, its owner may be being deleted before our watch reports it: the garbage collector would delete a child
-    /// that is created now, which would trigger the next reconciliation, until the watch reports the deletion.
+    /// Fails if a child was deleted because the reconciled object is being deleted or was deleted, which our watch may not have reported
+    /// yet. A child that is created then would be deleted by the garbage collector, which would trigger the next reconciliation, and so on.
     pub(super) async fn check_owner(&self) -> Result<()> {
         if self.facts.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
             return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
@@ -221,8 +222,8 @@ impl Context {
         Ok(())
     }
 
-    /// Applies the child to the version `known`, or creates it. The API server responds with 409 if the object has another version, or if it
-    /// exists although `known` is `None`, because no object has the resource version 1.
+    /// Applies the child to the version `known`, or creates it. The API server responds with 409 if the object has another version, or if
+    /// it exists although `known` is `None`, because no object has the resource version 1.
     async fn send_apply(
         &self,
         child: &Child<'_>,
@@ -277,6 +278,7 @@ impl Context {
         let sent = owned.children.before_write(namespace, &key.name);
         match self.controller.client.request::<Value>(request).await {
             Ok(answer) => {
+                // otherwise, the response is the object, which still has finalizers or a grace period
                 let is_gone = answer["kind"] == "Status";
                 if is_gone {
                     owned.children.record_absent(sent, namespace, &key.name);
@@ -311,6 +313,7 @@ impl Context {
         self.live(owned, kind, key).await
     }
 
+    /// Reads the child from the API server, and records it in the cache.
     pub(super) async fn live(
         &self,
         owned: &Owned,
@@ -342,7 +345,7 @@ impl Context {
 pub(crate) struct Written {
     /// The last known state of the child in the cluster.
     pub live: Value,
-    /// Whether the child is outdated until it has been deleted.
+    /// Whether the desired child can be written only after this one was deleted.
     pub waits: bool,
 }
 

@@ -61,13 +61,14 @@ pub(crate) struct Child<'a> {
     /// The resource type, in the version in which the child is written.
     pub kind: Kind,
     pub key: ChildKey,
-    /// With its kind, namespace and owner, without its status and read-only metadata.
+    /// The desired object, with its kind, namespace and owner, without its status and read-only metadata.
     pub desired: Value,
-    /// The hash in the annotation of an observed child, if the controller returns that child.
+    /// The hash in the annotation, if the user's code returned a child that it has observed.
     pub recorded: Option<String>,
 }
 
 impl Context {
+    /// The owned kind; an error if the controller does not declare that it owns this kind.
     pub(super) fn declared(&self, kind: &Kind) -> Result<&Owned> {
         let owns = &self.controller.owns;
         if let Some(owned) = owns.iter().find(|owned| owned.kind.is_same(kind)) {
@@ -228,10 +229,10 @@ impl Context {
     }
 
     /// Whether applying `desired` would change nothing. The fields that we own are exactly those of our last apply, because a change by
-    /// another manager takes the ownership.
+    /// another manager moves the ownership to that one.
     pub(super) fn is_applied(&self, child: &Child<'_>, live: &Value) -> bool {
         let Child {
-            owned: owner,
+            owned: owned_kind,
             key,
             desired,
             ..
@@ -244,14 +245,14 @@ impl Context {
         }
         let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         let namespace = key.namespace.as_deref();
-        let applied = owner.children.applied(namespace, &key.name, uid);
+        let applied = owned_kind.children.applied(namespace, &key.name, uid);
         applied == Some((hash(desired), hash(owned)))
     }
 
-    /// Remembers the hashes of a child that the API server stores in another form than it was sent, such as `1` for `1000m`.
+    /// Remembers the hashes of a child if the API server has stored it in another form, such as `1` for `1000m`.
     pub(super) fn remember(&self, child: &Child<'_>, live: &Value) {
         let Child {
-            owned: owner,
+            owned: owned_kind,
             key,
             desired,
             ..
@@ -263,12 +264,14 @@ impl Context {
         {
             let applied = (hash(desired), hash(owned));
             let namespace = key.namespace.as_deref();
-            owner.children.remember(namespace, &key.name, uid, applied);
+            owned_kind
+                .children
+                .remember(namespace, &key.name, uid, applied);
         }
     }
 }
 
-/// The API server never returns the `stringData` of a Secret: it moves the values to `data`.
+/// Moves the `stringData` of a Secret to `data`, as the API server does, which never returns `stringData`.
 fn encode_string_data(kind: &Kind, desired: &mut Value) -> Result<()> {
     let is_secret = kind.resource.group.is_empty() && kind.resource.kind == "Secret";
     let texts = desired

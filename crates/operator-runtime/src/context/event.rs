@@ -109,6 +109,7 @@ impl ControllerContext {
         }
     }
 
+    /// Creates the event, or writes its new count, as the history decides. Logs a failure.
     async fn write_event(
         &self,
         key: Key,
@@ -123,6 +124,7 @@ impl ControllerContext {
             namespace.unwrap_or(NAMESPACE_OF_CLUSTER_EVENTS),
         );
         let next = self.event_history().next(&key, Instant::now());
+        // `Err(None)` means that the event must be created
         let written = match next {
             EventAction::Skip => return,
             EventAction::UpdateCount { name, count } => {
@@ -133,7 +135,7 @@ impl ControllerContext {
                 let patch = Patch::Merge(json!({ "series": series }));
                 let patched = events.patch(&name, &PatchParams::default(), &patch).await;
                 match patched {
-                    // The API server keeps events for an hour.
+                    // it has expired: the API server keeps events for an hour by default
                     Err(error) if is_gone(&error) => Err(None),
                     Err(error) => Err(Some(error)),
                     Ok(_) => Ok(None),
@@ -198,7 +200,7 @@ fn event_name(about: &str, now: Timestamp) -> String {
     const LONGEST_NAME: usize = 253;
     let end = format!(".{:x}", now.as_nanosecond());
     let start: String = about.chars().take(LONGEST_NAME - end.len()).collect();
-    // A part of a name does not end in these.
+    // a part of a name before a dot must not be empty or end in `-`
     format!("{}{end}", start.trim_end_matches(['.', '-']))
 }
 

@@ -72,7 +72,7 @@ struct Budget {
 }
 
 impl History {
-    /// How long after an event an equal one is a repetition, as for the recorders of kube and client-go.
+    /// The time within which an equal event counts as a repetition; the recorders of kube and client-go use the same.
     const REMEMBERED: Duration = Duration::from_secs(6 * 60);
     /// The shortest time between two writes of a count, after the first.
     const PERIOD: Duration = Duration::from_secs(30);
@@ -133,7 +133,7 @@ impl History {
     fn forget(&mut self, now: Instant) {
         self.series
             .retain(|_, series| now - series.seen < Self::REMEMBERED);
-        // a budget that is full again is as none
+        // an object without a budget has a full one
         let full = Self::REFILL * Self::BURST;
         self.budgets
             .retain(|_, budget| now - budget.refilled < full);

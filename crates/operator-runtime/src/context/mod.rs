@@ -62,22 +62,22 @@ pub struct Context {
     is_outdated: Arc<AtomicBool>,
 }
 
-/// What a reconciliation learns about its object.
+/// The state of a reconciliation, which all clones of its context share.
 #[derive(Default)]
 struct Facts {
     /// The reconciled object in the state that our last write of it returned.
     written: Mutex<Option<Value>>,
     /// The versions of our writes of it before the last one.
     earlier_writes: Mutex<Vec<String>>,
-    /// Whether the calls are no reconciliation, and may last as long as the object.
+    /// Whether the context is not for a reconciliation but for a daemon or timer, which may run as long as the object exists.
     is_background: bool,
     /// Whether a write found that the reconciled object does not exist.
     is_gone: AtomicBool,
     /// Whether a child was deleted since the API server was last asked for the owner.
     lost_child: AtomicBool,
-    /// The time after which a cleanup that is not done is called again.
+    /// The time after which the cleanup is called again, because it is not complete yet.
     cleanup_delay: Mutex<Option<Duration>>,
-    /// The error of a part that is repeated on its own, and has been reported.
+    /// The error of a handler, which has been reported already. Handlers are retried separately, so it does not end the reconciliation.
     failure: Mutex<Option<Error>>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct ControllerContext {
     reporter: Reporter,
     event_history: Mutex<History>,
     pub log_queue: Queue,
-    /// Everything that runs beside the reconciliations and makes requests.
+    /// The tasks beside the reconciliations that make requests.
     pub tasks: BackgroundTasks,
     pub owns: Vec<Owned>,
     start: watch::Sender<Start>,
@@ -179,6 +179,7 @@ impl ControllerContext {
         self.set_start(Start::Stopped);
     }
 
+    /// Leaves the state `Waiting`; what follows it is final.
     fn set_start(&self, next: Start) {
         self.start.send_if_modified(|start| {
             let is_waiting = *start == Start::Waiting;
@@ -195,7 +196,7 @@ impl ControllerContext {
             return None;
         }
         let mut start = self.start.subscribe();
-        // The sender is our own, so it is not dropped before.
+        // `self` has the sender, so the wait does not end early because the sender is dropped
         let start = start.wait_for(|start| *start != Start::Waiting).await;
         Some(start.is_ok_and(|start| *start == Start::Begun))
     }
@@ -232,7 +233,7 @@ impl Context {
         }
     }
 
-    /// The context of calls beside the reconciliations of the object, which have seen it in this state.
+    /// The context of a daemon or timer, which gets the object in this state.
     pub(crate) fn background<K: Resource<DynamicType = ()>>(&self, object: &K) -> Self {
         let facts = Facts {
             is_background: true,
@@ -244,7 +245,7 @@ impl Context {
         }
     }
 
-    /// The same context for a part of the reconciliation that is repeated on its own if its object has changed.
+    /// The context of a sub-handler: shares all but `is_outdated`, because a sub-handler is retried alone if the object has changed.
     pub(crate) fn part(&self) -> Self {
         Self {
             is_outdated: Arc::default(),
@@ -322,10 +323,10 @@ impl Context {
         }
     }
 
-    /// The reconciled object as our last write in this reconciliation returned it.
     /// Records the response to a write of the reconciled object.
     fn record_written(&self, object: Value) {
         let before = self.written().replace(object);
+        // only the backoff of a reconciliation needs them, and a daemon may write again and again
         let Some(before) = before.filter(|_| !self.facts.is_background) else {
             return;
         };
@@ -339,6 +340,7 @@ impl Context {
         lock(&self.facts.earlier_writes)
     }
 
+    /// The reconciled object as our last write in this reconciliation returned it.
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
         lock(&self.facts.written)
     }
@@ -360,7 +362,7 @@ impl Context {
         *lock(&self.facts.cleanup_delay)
     }
 
-    /// Records that the reconciliation has failed in a part, although the rest goes on.
+    /// Records that a handler has failed; the reconciliation continues.
     pub(crate) fn fail(&self, error: Error) {
         *lock(&self.facts.failure) = Some(error);
     }
@@ -391,8 +393,8 @@ impl Context {
         }))
     }
 
-    /// Asks the API server whether the object exists and is not being deleted, unless it was already being deleted when it was read.
-    /// Records if it does not.
+    /// Asks the API server whether the object exists. One that is being deleted counts as gone, unless it was already being deleted when it
+    /// was read. Records if it is gone.
     pub(crate) async fn still_exists(&self) -> Result<bool> {
         let newest = self.read_owner().await?;
         let exists = newest.is_some_and(|newest| {
@@ -402,6 +404,7 @@ impl Context {
         Ok(exists)
     }
 
+    /// Reads the reconciled object from the API server. If it was deleted, or recreated with another uid, records that and returns `None`.
     async fn read_owner(&self) -> Result<Option<Value>> {
         let Owner {
             namespace, name, ..
@@ -435,7 +438,7 @@ pub(crate) fn child_labels(owner: &str, operator: &str) -> BTreeMap<String, Stri
         .into()
 }
 
-/// A label value has at most 63 characters, a name 253: the end of a longer name is replaced by its hash.
+/// A label value has at most 63 characters, a name 253: the end of a longer name is replaced by a hash of the name, which has 16 digits.
 fn label_value(name: &str) -> String {
     if name.len() <= 63 {
         return name.to_owned();

@@ -28,7 +28,7 @@ impl Context {
             .expect("it is one of ours")
     }
 
-    /// The owned kinds that have not been listed yet, by their indexes: a child of them could be mistaken for one that does not exist. After
+    /// The indexes of the owned kinds whose first list is not complete: a child that is not in their caches may exist nevertheless. After
     /// the first list, all objects are reconciled.
     pub(crate) fn unlisted(&self) -> BTreeSet<usize> {
         self.owns()
@@ -39,8 +39,8 @@ impl Context {
             .collect()
     }
 
-    /// All objects of owned kinds that the reconciled object controls, without those of other controllers of its kind, and without those of
-    /// [unlisted](Self::unlisted) kinds. Those of which the cache has no content are read.
+    /// All objects of owned kinds that the reconciled object controls, except for children of another controller of its kind, and for
+    /// objects of [unlisted](Self::unlisted) kinds. Reads an object from the API server if the cache does not have its content.
     pub(crate) async fn children(&self) -> Result<BTreeMap<OwnedKey, Value>> {
         let mut children = BTreeMap::new();
         let Some(reference) = &self.owner.reference else {
@@ -68,7 +68,7 @@ impl Context {
         Ok(children)
     }
 
-    /// Whether a child of the reconciled object is of this controller: another controller of the kind may have children of the same kinds.
+    /// Whether this controller has written a child of the reconciled object: another controller of the same kind may own the same kinds.
     fn is_written_by_us(&self, child: &Value) -> bool {
         let mut entries = child["metadata"]["managedFields"]
             .as_array()

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::engine::related::{is_applied_by, is_written_by};
 
-/// The fields that `manager` owns by applying the main resource; `None` if it owns none.
+/// The fields that `manager` owns because it applied the object itself, not a subresource; `None` if there are none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
     let entry = entries.iter().find(|entry| is_applied_by(entry, manager))?;
     entry.get("fieldsV1")
 }
 
-/// The fields that `manager` owns by any write of the main resource, with the defaults of what it created or replaced; `None` if it owns
-/// none.
+/// The fields that `manager` owns by any writes of the object itself, not of a subresource; `None` if there are none. A create or replace
+/// also owns the defaults that the API server added then.
 pub(super) fn owned_by_any_write(live: &Value, manager: &str) -> Option<Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
     entries
@@ -64,7 +64,7 @@ fn fields<'a>(object: &'a Value, except: &[&str]) -> Vec<(&'a String, &'a Value)
         .collect()
 }
 
-/// The owned parts of a field, by their paths.
+/// The owned parts of a field, by their paths; not `.`, which stands for the field itself.
 fn parts(owned: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let parts = owned.as_object().into_iter().flatten();
     parts.filter(|(path, _)| *path != ".")
@@ -73,11 +73,11 @@ fn parts(owned: &Value) -> impl Iterator<Item = (&String, &Value)> {
 fn are_same(fields: &[(&String, &Value)], owned: &Value, live: &Value) -> bool {
     fields.iter().all(|(name, value)| {
         let owned = owned.get(format!("f:{name}"));
-        owned.is_some_and(|owned| same(value, owned, &live[name.as_str()]))
+        owned.is_some_and(|owned| is_same_field(value, owned, &live[name.as_str()]))
     })
 }
 
-fn same(desired: &Value, owned: &Value, live: &Value) -> bool {
+fn is_same_field(desired: &Value, owned: &Value, live: &Value) -> bool {
     if !owned.is_object() {
         return false;
     }
@@ -111,16 +111,16 @@ fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
     else {
         return false;
     };
-    // A key that has a default, as a port's protocol, may be absent from what was sent.
+    // A key that has a default, such as the protocol of a port, may be absent from what was sent.
     let wanted = items.iter().find(|item| {
         key.iter()
             .all(|(name, value)| item.get(name).is_none_or(|sent| sent == value))
     });
-    let there = live
+    let current = live
         .iter()
         .find(|item| key.iter().all(|(name, value)| item[name] == *value));
-    match (wanted, there) {
-        (Some(wanted), Some(there)) => same(wanted, owned, there),
+    match (wanted, current) {
+        (Some(wanted), Some(current)) => is_same_field(wanted, owned, current),
         _ => false,
     }
 }
@@ -129,7 +129,7 @@ fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
 /// so it is a difference; the caller compares the hashes of its last apply then.
 fn is_equal(desired: &Value, live: &Value) -> bool {
     match (desired, live) {
-        // an empty object owns nothing of what others put into it
+        // with an empty object, we own none of the entries that others add to it
         (Value::Object(desired), Value::Object(_)) if desired.is_empty() => true,
         (Value::Object(desired), Value::Object(live)) => {
             desired.len() == live.len()

@@ -1,4 +1,5 @@
-//! The record in the annotation of a child that is not written by server-side apply, and the comparison with it. No I/O.
+//! For children that are written without server-side apply: the hash of the sent content, which is kept in an annotation, and the
+//! comparison of a live child with the desired one. No I/O.
 //!
 //! The API server adds defaults to a child and stores values in another form (`1000m` as `1`), and admission adds containers and volumes. A
 //! comparison of the child with the sent content would find all these differences. So the child has an annotation with a hash of the sent
@@ -30,7 +31,7 @@ pub(super) fn hash(desired: &Value) -> String {
     stable_hash(&text(&content))
 }
 
-/// The value as text with its keys in order, whatever order the map keeps. Each part ends with a NUL.
+/// The value as text with sorted keys, because the order of a map depends on a feature of serde_json. Each part ends with a NUL.
 fn text(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -61,7 +62,9 @@ pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) 
             for (name, value) in live {
                 let owned = part(owned, &format!("f:{name}"));
                 let kept = match merged.get(name) {
-                    Some(Value::Array(desired)) if name == "finalizers" => with_all(desired, value),
+                    Some(Value::Array(desired)) if name == "finalizers" => {
+                        with_other_finalizers(desired, value)
+                    }
                     Some(desired) => replacement(value, desired, owned),
                     None => match without_ours(value, owned) {
                         Some(rest) => rest,
@@ -85,8 +88,9 @@ pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) 
                 let owned = path.and_then(|path| part(owned, path));
                 match (items.iter_mut().find(|desired| is_same(desired)), owned) {
                     (Some(desired), _) => *desired = replacement(item, desired, owned),
-                    // a container that admission has added
+                    // others own this item, for example a container that admission has added
                     (None, None) => items.push(item.clone()),
+                    // ours, and no longer desired
                     (None, Some(_)) => {}
                 }
             }
@@ -97,7 +101,7 @@ pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) 
 }
 
 /// Keeps the finalizers of others, so that a replacement does not remove them.
-fn with_all(desired: &[Value], live: &Value) -> Value {
+fn with_other_finalizers(desired: &[Value], live: &Value) -> Value {
     let live = live.as_array().into_iter().flatten();
     let others = live.filter(|name| !desired.contains(name));
     Value::Array(desired.iter().chain(others).cloned().collect())
@@ -185,8 +189,8 @@ pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value)
     }
 }
 
-/// Whether a value is untouched of which our managed fields name no part. Either it is owned as a whole, so that nobody else has written any
-/// of it. Or it is a map, such as the data of a ConfigMap, of which others have taken all entries: then an entry is missing or different.
+/// Whether a value is untouched, if our managed fields list no part of it. Either we own it as a whole, so nobody else has changed it. Or
+/// it is a map, such as the data of a ConfigMap, and others now own all its entries: then an entry is missing or different.
 fn has_entries(desired: &Value, live: &Value) -> bool {
     let Value::Object(entries) = desired else {
         return true;
@@ -243,12 +247,12 @@ fn quantity(text: &str) -> Option<f64> {
     number.is_finite().then_some(number * factor)
 }
 
-/// Whether `path` identifies a list item that nobody else has changed.
+/// Whether `path` identifies this list item, and nobody else has changed it.
 fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) -> bool {
     let Some(key) = key(path) else {
         return path.strip_prefix("v:") == Some(&item.to_string());
     };
-    // a key that has a default, as a port's protocol, may be absent from what was sent
+    // a key that has a default, such as the protocol of a port, may be absent from what was sent
     let is_named = |(name, value): (&String, &Value)| item.get(name).is_none_or(|it| it == value);
     let live = live
         .iter()
@@ -256,7 +260,7 @@ fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) ->
     key.iter().all(is_named) && live.is_some_and(|live| is_untouched(item, Some(owned), live))
 }
 
-/// Whether `live` contains all desired fields. The API server drops fields with an empty value, as Go's `omitempty` does.
+/// Whether `live` contains all desired fields. An empty value may be missing, because the API server drops it, as Go's `omitempty` does.
 pub(super) fn is_contained(desired: &Value, live: &Value) -> bool {
     match (desired, live) {
         (Value::Object(desired), Value::Object(live)) => desired
@@ -306,7 +310,10 @@ mod tests {
             hash(&service)
         };
         let same = with(|_| ());
-        assert_eq!(same, "061e334a2191927f", "it must be the same for ever");
+        assert_eq!(
+            same, "061e334a2191927f",
+            "children in clusters have this hash"
+        );
         assert_eq!(same, with(|it| it["apiVersion"] = json!("v2")));
         let owned = |it: &mut Value| it["metadata"]["ownerReferences"] = json!([{ "uid": "1" }]);
         assert_eq!(same, with(owned));
@@ -425,7 +432,8 @@ mod tests {
         assert!(is_contained(&desired, &live));
     }
 
-    /// As the API server has a pod after its creation: with defaults, another form of a value, and a sidecar.
+    /// The desired pod, our managed fields, and the live pod: with defaults, a value in another form, and a sidecar that admission has
+    /// added.
     fn pod() -> (Value, Value, Value) {
         let desired = json!({
             "metadata": { "labels": { "app": "a" } },
@@ -441,7 +449,6 @@ mod tests {
         let owned = json!({
             "f:metadata": { "f:labels": { ".": {}, "f:app": {} } },
             "f:spec": { "f:restartPolicy": {}, "f:containers": {
-                "k:{\"name\":\"sidecar\"}": { ".": {}, "f:name": {}, "f:image": {} },
                 "k:{\"name\":\"main\"}": {
                     ".": {}, "f:name": {}, "f:args": {}, "f:imagePullPolicy": {},
                     "f:resources": { "f:limits": { ".": {}, "f:cpu": {} } },
@@ -523,8 +530,8 @@ mod tests {
     fn an_item_that_another_has_removed_is_touched() {
         let (desired, mut owned, mut live) = pod();
         live["spec"]["containers"].as_array_mut().unwrap().pop();
-        let containers = owned["f:spec"]["f:containers"].as_object_mut().unwrap();
-        containers.remove("k:{\"name\":\"main\"}");
+        let owned_spec = owned["f:spec"].as_object_mut().unwrap();
+        owned_spec.remove("f:containers");
         assert!(!is_untouched(&desired, Some(&owned), &live));
     }
 }

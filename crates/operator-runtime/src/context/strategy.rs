@@ -17,6 +17,7 @@ use crate::{
 };
 
 impl Context {
+    /// Creates the child, or does with the existing one what the strategy requires; not for [`UpdateStrategy::Apply`].
     pub(super) async fn update_child(
         &self,
         child: &Child<'_>,
@@ -27,7 +28,7 @@ impl Context {
         let Child {
             owned, kind, key, ..
         } = child;
-        // Whoever takes an object over has to write it.
+        // only `Replace` writes an existing object, and so can take it over
         let uncontrolled = match strategy {
             UpdateStrategy::Replace => uncontrolled,
             _ => Uncontrolled::Refuse,
@@ -43,26 +44,27 @@ impl Context {
                 }
                 Some(live) => {
                     self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
-                    let leaves = |waits| {
+                    let unchanged = |waits| {
                         Ok(Written {
                             live: live.clone(),
                             waits,
                         })
                     };
                     if is_being_deleted(&live) {
-                        return leaves(true);
+                        return unchanged(true);
                     }
                     if strategy == UpdateStrategy::CreateOnly || !self.would_change(child, &live) {
-                        return leaves(false);
+                        return unchanged(false);
                     }
                     match strategy {
                         UpdateStrategy::Recreate => match self.recreate(child, &live).await {
+                            // `known` is `None` now, so the next attempt creates the child
                             Ok(true) => continue,
-                            Ok(false) => return leaves(true),
+                            Ok(false) => return unchanged(true),
                             Err(error) => Err(error),
                         },
                         UpdateStrategy::Replace => self.send_replace(child, &live).await,
-                        _ => return leaves(true),
+                        _ => return unchanged(true),
                     }
                 }
             };
@@ -78,6 +80,7 @@ impl Context {
                 }
                 Err(error) => error,
             };
+            // it was deleted meanwhile: the next attempt creates it
             if is_gone(&error) && is_known && attempts < ATTEMPTS {
                 continue;
             }
@@ -97,7 +100,7 @@ impl Context {
     fn would_change(&self, child: &Child<'_>, live: &Value) -> bool {
         let recorded = &live["metadata"]["annotations"][annotation(self.operator())];
         if child.recorded.is_some() && child.recorded == recorded.as_str().map(str::to_owned) {
-            // what is desired is the child as it was observed, perhaps with changes
+            // the user's code returned the child that it observed, perhaps with changes
             return !is_contained(&child.desired, live);
         }
         match recorded.as_str() {
@@ -106,13 +109,14 @@ impl Context {
                 recorded != hash(&child.desired)
                     || !is_untouched(&child.desired, owned.as_ref(), live)
             }
-            // it was written before its kind had this strategy
+            // it was applied, before its kind got this strategy
             None => ownership::owned(live, self.field_manager())
                 .is_none_or(|owned| !ownership::is_same(&child.desired, owned, live)),
         }
     }
 
-    /// Deletes the child, if the API server would create the desired one. Returns whether the child was deleted immediately.
+    /// Deletes the child, if a dry run shows that the API server accepts the desired one. Returns whether the child was deleted
+    /// immediately.
     async fn recreate(&self, child: &Child<'_>, live: &Value) -> Result<bool, kube::Error> {
         let Child {
             owned, kind, key, ..
@@ -127,14 +131,14 @@ impl Context {
             .map_err(kube::Error::BuildRequest)?;
         match self.controller.client.request::<Value>(request).await {
             Ok(_) => {}
-            // it is valid, but the name is in use
+            // it is valid: only its name is in use, by the child itself
             Err(error) if is_conflict(&error) => {}
             Err(error) => return Err(error),
         }
         self.send_delete(owned, kind, key, live, true).await
     }
 
-    /// The child with its annotation.
+    /// The desired child, with the annotation of its hash.
     fn recorded(&self, child: &Child<'_>) -> Value {
         let mut body = child.desired.clone();
         body["metadata"]["annotations"][annotation(self.operator())] = hash(&child.desired).into();
@@ -155,7 +159,7 @@ impl Context {
         let owned = ownership::owned_by_any_write(live, self.field_manager());
         let mut body = replacement(live, &self.recorded(child), owned.as_ref());
         if let Some(metadata) = body["metadata"].as_object_mut() {
-            // the cache does not have those of others, and what is absent stays
+            // the cache has only our managed fields; if a request has none, the API server keeps those of the object
             metadata.remove("managedFields");
         }
         let request = child.kind.requests(child.key.namespace.as_deref());
@@ -164,6 +168,7 @@ impl Context {
         self.send(child, request).await
     }
 
+    /// Sends a request that writes the child, and records the result in the cache.
     async fn send(
         &self,
         child: &Child<'_>,

@@ -1,4 +1,4 @@
-//! The text and the hash of a value, which do not depend on the order of its fields and on how numbers are written.
+//! The text and the hash of a value, which do not depend on the order of its fields or on how numbers are written.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ pub(super) fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The value as all of its JSON texts have it: sorted, and `1.0` as `1`. The API server writes both as `1`.
+/// The same value for all JSON texts that mean the same: with sorted fields, and with `1` for `1.0`, as the API server writes it.
 pub(super) fn canonical(value: &Value) -> Value {
     let mut value = sorted(value);
     write_integers(&mut value);
@@ -28,7 +28,7 @@ pub(super) fn canonical(value: &Value) -> Value {
 }
 
 fn write_integers(value: &mut Value) {
-    // up to here, each integer is a double
+    // a double can represent every integer up to this one
     const EXACT: f64 = (1_u64 << 53) as f64;
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -7,7 +7,7 @@ use super::side::Side;
 use super::spoke::Spoke;
 
 impl Spoke {
-    /// Completes the spoke with what only the whole conversion knows, and notes its problems.
+    /// Sets the version of the hub, which only the whole conversion knows, and records the problems of the spoke.
     pub(super) fn complete(&mut self, hub: &str) {
         self.versions.hub = hub.to_owned();
         if self.versions.spoke == hub {
@@ -16,9 +16,7 @@ impl Spoke {
         }
         for declared in std::mem::take(&mut self.declared) {
             match (Path::read(declared.field()), self.side(declared.example())) {
-                (Ok(path), Some(side)) if declared.is_unkept() => {
-                    self.unkept.of_mut(side).push(path)
-                }
+                (Ok(path), Some(side)) if declared.is_lossy() => self.lossy.of_mut(side).push(path),
                 (Ok(_), Some(_)) => {}
                 (Err(problem), _) => self
                     .problems
@@ -75,16 +73,16 @@ impl Spoke {
         }
     }
 
-    /// Notes that a sensitive field of a side would have to be kept.
+    /// Records a sensitive field of a side, and a problem if it would have to be kept in an annotation.
     pub(super) fn check_sensitive(&mut self, side: Side, sensitive: &Path) {
-        let is_lost = self
-            .unkept
+        let is_lossy = self
+            .lossy
             .of(side)
             .iter()
-            .any(|unkept| unkept.covers(sensitive));
+            .any(|lossy| lossy.covers(sensitive));
         let mut only = self.only.of(side).iter();
         if let Some(only) = only.find(|only| only.overlaps(sensitive))
-            && !is_lost
+            && !is_lossy
         {
             self.problems.push(format!(
                 "{} {sensitive} is sensitive, and {} has no place for {only}: nothing sensitive is kept in an annotation\nhelp: give it a place in {}, or declare it as lossy",

@@ -67,7 +67,7 @@ impl Conversion {
         {
             spoke.problems.push("the version was added twice".into());
         }
-        self.note(&spoke);
+        self.record_problem(&spoke);
         self.spokes.push(spoke);
         self
     }
@@ -79,7 +79,7 @@ impl Conversion {
                 let mut spokes = std::mem::take(&mut self.spokes);
                 for spoke in &mut spokes {
                     add_sensitive(spoke, version, &path);
-                    self.note(spoke);
+                    self.record_problem(spoke);
                 }
                 self.spokes = spokes;
                 self.sensitive.push((version.to_owned(), path));
@@ -113,7 +113,7 @@ impl Conversion {
         self.spokes.iter().flat_map(|spoke| &spoke.declared)
     }
 
-    /// The first problem of the rules themselves, with which every conversion fails.
+    /// Fails with the first problem of the rules themselves, as every conversion does.
     pub fn check(&self) -> Result<(), ConversionError> {
         self.problem.clone().map_or(Ok(()), Err)
     }
@@ -130,6 +130,7 @@ impl Conversion {
             return Ok(object.clone());
         }
         let mut converted = None;
+        // to the hub first, and from there; neither is a step if the version is the hub itself
         for (version, side) in [(from, Side::Hub), (to, Side::Spoke)] {
             if let Some(spoke) = self.spokes.iter().find(|it| it.versions.spoke == version) {
                 converted = Some(self.step(spoke, converted.as_ref().unwrap_or(object), side)?);
@@ -142,10 +143,10 @@ impl Conversion {
     fn step(&self, spoke: &Spoke, object: &Value, to: Side) -> Result<Value, ConversionError> {
         let from = to.other();
         let mut kept = Kept::read(object, &self.annotation);
-        // what the object had in its own version is in its fields
+        // the entries for the object's own version are out of date: what it has is in its fields
         kept.0.remove(spoke.versions.of(from));
         let mut converted = spoke.plain(object, to)?;
-        self.name(&mut converted, spoke.versions.of(to));
+        self.set_version(&mut converted, spoke.versions.of(to));
         let entries = kept.0.remove(spoke.versions.of(to)).unwrap_or_default();
         let (mut converted, back) = restore(spoke, to, converted, object, &entries)?;
         let lost = Difference::of(spoke, from, object, &converted, &back)?;
@@ -154,13 +155,14 @@ impl Conversion {
         Ok(converted)
     }
 
-    fn name(&self, object: &mut Value, version: &str) {
+    /// Sets the `apiVersion` of an object.
+    fn set_version(&self, object: &mut Value, version: &str) {
         if let Some(api_version) = object.get_mut("apiVersion") {
             *api_version = format!("{}/{version}", self.group).into();
         }
     }
 
-    /// The version in a group and version.
+    /// The version of an `apiVersion`, if it is one of this CRD.
     fn version<'a>(&self, api_version: &'a str) -> Result<&'a str, ConversionError> {
         let version = api_version.rsplit_once('/');
         let version = version
@@ -174,7 +176,8 @@ impl Conversion {
         })
     }
 
-    fn note(&mut self, spoke: &Spoke) {
+    /// Records the first problem of a spoke.
+    fn record_problem(&mut self, spoke: &Spoke) {
         if let Some(problem) = spoke.problems.first() {
             self.add_problem(&spoke.versions.spoke, problem.clone());
         }

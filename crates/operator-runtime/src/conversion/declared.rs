@@ -1,11 +1,11 @@
-//! What a conversion may change or refuse, as the user declares it.
+//! The exceptions of a conversion that the user declares: what it may change or refuse.
 
 use serde::Serialize;
 use serde_json::Value;
 
 /// An exception from the rule that an object that is converted to another version and back is the same.
 ///
-/// Each has an example: an object of the version whose field it is. The tests of the project prove that the example really is such a case.
+/// Each has an example: an object of the version that has the field. The tests of the project prove that the example really is such a case.
 #[derive(Clone, Debug)]
 pub struct Declared {
     kind: Exception,
@@ -21,19 +21,19 @@ enum Exception {
 }
 
 impl Declared {
-    /// The value of a field is not kept while another version, which has no place for it, is written: it is lost.
+    /// Declares a field whose value is lost in another version that has no place for it: it is not kept in the annotation.
     ///
     /// `field` is a path such as `spec.pools[].debug`, and `example` an object with its `apiVersion`.
     pub fn lossy(field: &str, example: impl Serialize) -> Self {
         Self::new(Exception::Lossy, field, example)
     }
 
-    /// The value of a field comes back in another form that means the same. The value as it was written is not kept.
+    /// Declares a field whose value comes back in another form with the same meaning. The value as it was written is not kept.
     pub fn normalised(field: &str, example: impl Serialize) -> Self {
         Self::new(Exception::Normalised, field, example)
     }
 
-    /// Some values of a field do not exist in the other version: converting them fails, with an error that names the field.
+    /// Declares a field of which some values do not exist in the other version: their conversion fails, with an error that names the field.
     pub fn inexpressible(field: &str, example: impl Serialize) -> Self {
         Self::new(Exception::Inexpressible, field, example)
     }
@@ -42,7 +42,7 @@ impl Declared {
         Self {
             kind,
             field: field.to_owned(),
-            // an example that is no JSON has no apiVersion, which is reported
+            // an example that cannot be serialized becomes `null`, which has no apiVersion; that is reported
             example: serde_json::to_value(example).unwrap_or_default(),
         }
     }
@@ -66,8 +66,8 @@ impl Declared {
         &self.example
     }
 
-    /// Whether the field is not kept in the annotation.
-    pub(super) fn is_unkept(&self) -> bool {
+    /// Whether the value as it was written is lost, because it is not kept in the annotation: the field is lossy or normalised.
+    pub(super) fn is_lossy(&self) -> bool {
         self.kind != Exception::Inexpressible
     }
 }

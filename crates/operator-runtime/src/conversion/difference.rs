@@ -13,7 +13,7 @@ use super::place::{Shown, Step, get, remove};
 use super::side::Side;
 use super::spoke::Spoke;
 
-/// An object and its conversion.
+/// The comparison of an object with what comes back of its conversion.
 pub(super) struct Difference<'a> {
     pub spoke: &'a Spoke,
     /// The side of the object.
@@ -21,15 +21,16 @@ pub(super) struct Difference<'a> {
     /// The object on the other side.
     pub converted: &'a Value,
     pub entries: Vec<Entry>,
-    /// The current place, with the indices of the object, and as it is kept.
+    /// The current place, with indices of list items.
     place: Vec<Step>,
+    /// The current place, with identities of list items, as an entry has it.
     kept: Vec<KeptStep>,
-    /// How many of the last parents did not come back.
+    /// How many of the innermost parents of the current place did not come back.
     missing: usize,
 }
 
 impl<'a> Difference<'a> {
-    /// What has to be kept of `object`, if `back` is what comes back of it from `converted`.
+    /// The entries that have to be kept of `object`. `converted` is the object on the other side, and `back` its conversion back.
     pub fn of(
         spoke: &'a Spoke,
         side: Side,
@@ -54,6 +55,7 @@ impl<'a> Difference<'a> {
         Ok(difference.entries)
     }
 
+    /// Compares a field of the object at the current place.
     fn field(
         &mut self,
         name: &str,
@@ -68,12 +70,13 @@ impl<'a> Difference<'a> {
         result
     }
 
+    /// Compares the values at the current place, and adds entries for what differs.
     fn node(
         &mut self,
         original: Option<&Value>,
         back: Option<&Value>,
     ) -> Result<(), ConversionError> {
-        if original == back || self.is_unkept() {
+        if original == back || self.is_lossy() {
             return Ok(());
         }
         match (original, back) {
@@ -98,7 +101,7 @@ impl<'a> Difference<'a> {
                 }
                 Ok(())
             }
-            // each part on its own: some may have a place on the other side, or be lost on purpose
+            // each part on its own: some may have a place on the other side, or be declared as lossy
             (Some(value @ Value::Object(fields)), None) if self.has_parts() => {
                 let before = self.entries.len();
                 self.missing += 1;
@@ -114,12 +117,13 @@ impl<'a> Difference<'a> {
                 }
                 Ok(())
             }
-            // an object that only rules created: it is removed again while nothing else is in it
+            // rules created this object on the way back: its hash is kept, so that it is removed again as long as it is the same
             (None, Some(back @ Value::Object(_))) => self.keep(None, Some(hash(back))),
             (original, _) => self.keep(original, None),
         }
     }
 
+    /// Adds an entry for the current place.
     fn keep(
         &mut self,
         value: Option<&Value>,
@@ -158,9 +162,9 @@ impl<'a> Difference<'a> {
         self.spoke.keys(&self.place, self.side)
     }
 
-    fn is_unkept(&self) -> bool {
-        let mut unkept = self.spoke.unkept.of(self.side).iter();
-        unkept.any(|path| path.is_at(&self.place))
+    fn is_lossy(&self) -> bool {
+        let mut lossy = self.spoke.lossy.of(self.side).iter();
+        lossy.any(|path| path.is_at(&self.place))
     }
 
     /// Whether rules are about parts of the current place.
@@ -173,7 +177,7 @@ impl<'a> Difference<'a> {
         let only = self.spoke.only.of(self.side).iter();
         rules
             .chain(only)
-            .chain(self.spoke.unkept.of(self.side))
+            .chain(self.spoke.lossy.of(self.side))
             .any(|path| path.below(&self.place).is_some())
     }
 
@@ -204,6 +208,7 @@ impl Spoke {
         }
     }
 
+    /// The value at a place, without the parts that other rules are about.
     fn own(&self, object: &Value, place: &[Step], side: Side) -> Option<Value> {
         let mut value = get(object, place)?.clone();
         let rules = self.rules.iter().flat_map(|rule| rule.paths.of(side));
@@ -233,7 +238,7 @@ impl Spoke {
         let paths = rules
             .chain(self.only.of(side))
             .chain(self.nulls.of(side))
-            .chain(self.unkept.of(side))
+            .chain(self.lossy.of(side))
             .chain(self.sensitive.of(side))
             .chain(defaults)
             .chain(supplies);
@@ -245,6 +250,7 @@ impl Spoke {
     }
 }
 
+/// The names of the fields that at least one of the objects has.
 fn names<'v>(a: &'v Value, b: &'v Value) -> BTreeSet<&'v String> {
     let fields = [a, b].into_iter().filter_map(Value::as_object);
     fields.flat_map(|fields| fields.keys()).collect()

@@ -1,4 +1,4 @@
-//! Why an object is not converted.
+//! The error of a conversion.
 
 /// Why an object is not converted. The message names the version and the field, if it is about one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum ConversionError {
         found: &'static str,
     },
 
-    /// The object, or the version to convert to, is not of this CRD.
+    /// The `apiVersion` of the object, or the one to convert to, is not a version of this CRD.
     #[error("{crd} has no version {api_version:?}; it has {known}")]
     UnknownVersion {
         /// The name of the CRD.
@@ -88,7 +88,7 @@ pub enum ConversionError {
 }
 
 impl ConversionError {
-    /// The version that the error is about.
+    /// The version that the error is about, if it is about one.
     pub fn version(&self) -> Option<&str> {
         match self {
             Self::Field { version, .. }
@@ -98,7 +98,7 @@ impl ConversionError {
         }
     }
 
-    /// The path of the field that the error is about.
+    /// The path of the field that the error is about, if it is about one.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Field { field, .. } | Self::Sensitive { field, .. } => Some(field),

@@ -36,7 +36,7 @@ impl Refused {
     }
 }
 
-/// A function of a single value that cannot fail. It gets neither absent fields nor `null`, which stay what they are.
+/// Makes a function from one that maps a single value and cannot fail. Absent fields and `null` stay as they are.
 pub(super) fn mapped(map: impl Fn(Value) -> Option<Value> + Send + Sync + 'static) -> Function {
     Box::new(move |values| {
         let mapped = |value| match value {
@@ -47,13 +47,13 @@ pub(super) fn mapped(map: impl Fn(Value) -> Option<Value> + Send + Sync + 'stati
     })
 }
 
-/// The item of a list, and a list of the item.
-pub(super) fn wrap() -> Function {
+/// Puts a value into a list of one item.
+pub(super) fn list_of_one() -> Function {
     mapped(|value| Some(Value::Array(vec![value])))
 }
 
-/// The first item of a list. What is no list is carried as it is.
-pub(super) fn unwrap() -> Function {
+/// Takes the first item of a list. Any other value stays as it is.
+pub(super) fn first_item() -> Function {
     mapped(|value| match value {
         Value::Array(items) => items.into_iter().next(),
         other => Some(other),
@@ -68,7 +68,7 @@ pub(super) fn to_spoke(values: Values) -> Function {
     mapped(move |value| Some(values.to_spoke(value)))
 }
 
-/// A user's function of one field.
+/// Makes a function from a user's typed function of one field.
 pub(super) fn answer<A, B>(function: impl Fn(A) -> Result<B> + Send + Sync + 'static) -> Function
 where
     A: DeserializeOwned,
@@ -88,7 +88,7 @@ where
     })
 }
 
-/// A user's function of several fields, as tuples.
+/// Makes a function from a user's typed function of several fields, which takes and returns tuples.
 pub(super) fn answer_all<A, B>(
     targets: usize,
     function: impl Fn(A) -> Result<B> + Send + Sync + 'static,
@@ -100,10 +100,10 @@ where
     Box::new(move |values| {
         let is_absent: Vec<bool> = values.iter().map(Option::is_none).collect();
         let values = values.into_iter().map(Option::unwrap_or_default).collect();
-        let tuple = match read(Value::Array(values)).map_err(of_one) {
+        let tuple = match read(Value::Array(values)).map_err(attributed_to_item) {
             Ok(Some(tuple)) => tuple,
             Ok(None) => return Ok(vec![None; targets]),
-            // the function does not take `null` for it
+            // the function does not accept `null` for an absent field
             Err(refused) if is_absent.get(refused.source) == Some(&true) => {
                 return Ok(vec![None; targets]);
             }
@@ -121,7 +121,7 @@ where
     })
 }
 
-/// A user's function of a whole object.
+/// Makes a [`Supply`] from a user's typed function of a whole object.
 pub(super) fn supply<S, T>(function: impl Fn(&S) -> Result<T> + Send + Sync + 'static) -> Supply
 where
     S: DeserializeOwned,
@@ -169,8 +169,8 @@ fn written(value: impl Serialize) -> std::result::Result<Value, Refused> {
     serde_json::to_value(value).map_err(Refused::new)
 }
 
-/// The item of a tuple is the value at one of the paths.
-fn of_one(refused: Refused) -> Refused {
+/// Attributes the error of an item of the argument, a tuple, to the path of that item.
+fn attributed_to_item(refused: Refused) -> Refused {
     let rest = refused.below.strip_prefix('[');
     match rest.and_then(|rest| rest.split_once(']')) {
         Some((index, below)) => Refused {

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_items_and_items_without_keys_are_told_apart() {
+    fn equal_items_have_distinct_identities() {
         let keys = ["name".to_owned()];
         let named = identities(
             json!([{"name": "a"}, {"name": "b"}]).as_array().unwrap(),

@@ -8,9 +8,9 @@
 //! ]}}
 //! ```
 //!
-//! `kept` has, for each version, the values that it had and another version could not hold: where, the value (missing if the field was
-//! absent), and what the other version got in its place. A list with one element is an item, by its keys, or by the hash of what comes
-//! back of it. Versions, entries and fields are sorted, so that equal objects have equal annotations.
+//! `kept` has, for each version, the values that another version could not hold. `path` leads to the value: a list with one element stands
+//! for an item, by its keys, or by the hash of what comes back of it. `value` is missing if the field was absent. `wrote` is what the other
+//! version got in its place. Versions, entries and fields are sorted, so that equal objects have equal annotations.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct Annotation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub path: Vec<KeptStep>,
-    /// How many of the last parents are created if they are absent.
+    /// How many of the innermost parents are created if they are absent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub create: usize,
     /// `None` if the field was absent.
@@ -50,7 +50,7 @@ pub(super) struct Entry {
     /// If the field was absent: the hash of the object that comes back instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
-    /// What the other version got in its place, if that is anything.
+    /// What the other version got in its place, if anything.
     #[serde(default, with = "nullable", skip_serializing_if = "Option::is_none")]
     pub wrote: Option<Value>,
     /// The hash of what the other version got, if it is large.
@@ -116,6 +116,7 @@ impl Entry {
         serde_json::to_string(self).map_or(0, |text| text.len())
     }
 
+    /// The path, for messages.
     fn shown(&self) -> String {
         let mut shown = String::new();
         for step in &self.path {
@@ -130,7 +131,7 @@ impl Entry {
 }
 
 impl Kept {
-    /// Reads the annotation of an object. One that is absent or damaged keeps nothing, so that such an object can still be read.
+    /// Reads the annotation of an object. If it is absent or damaged, nothing is kept, so that the object can be converted nevertheless.
     pub fn read(object: &Value, annotation: &str) -> Self {
         let text = object
             .get("metadata")
@@ -154,6 +155,7 @@ impl Kept {
         if text.len() > LIMIT {
             return Err(self.too_large(annotation, text.len()));
         }
+        // serde_json does not read values that are nested deeper than its recursion limit
         if serde_json::from_str::<Annotation>(&text).is_err() {
             let annotation = annotation.to_owned();
             return Err(ConversionError::TooDeep { annotation });
@@ -182,7 +184,7 @@ impl Kept {
             entry.wrote = entry.wrote.as_ref().map(sorted);
         }
         let format = FORMAT;
-        // maps with text keys are always JSON
+        // cannot fail: all keys of maps are strings
         serde_json::to_string(&Annotation { format, kept }).unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! Conversion of objects between the versions of a kind, on raw JSON.
 //!
 //! In: the rules between each version (a [`Spoke`]) and the hub, and objects. Out: objects of another version, or a [`ConversionError`]
-//! that names version and field. What no rule mentions is carried as it is. Nothing here does I/O or panics.
+//! that names version and field. What no rule mentions is copied unchanged. Nothing here does I/O or panics.
 //!
 //! | file | what it does |
 //! |---|---|

@@ -12,7 +12,7 @@ use super::place::{Step, member};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     Field(String),
-    /// Each item of a list, and the fields that identify an item, if it has them.
+    /// Each item of a list, with the names of the list's keys, if it has keys.
     Items(Vec<String>),
     /// Each value of a map.
     Values,
@@ -32,15 +32,15 @@ impl fmt::Display for Path {
 }
 
 impl Path {
-    /// Reads a path; the error says what is wrong with it.
+    /// Reads a path; the error is what is wrong with it.
     pub fn read(text: &str) -> Result<Self, &'static str> {
         let mut segments = Vec::new();
         let mut rest = text.chars().peekable();
         loop {
-            segments.push(Segment::Field(name(&mut rest)?));
+            segments.push(Segment::Field(read_name(&mut rest)?));
             while let Some(open) = rest.next_if(|it| matches!(it, '[' | '{')) {
                 segments.push(if open == '[' {
-                    Segment::Items(keys(&mut rest)?)
+                    Segment::Items(read_keys(&mut rest)?)
                 } else if rest.next() == Some('}') {
                     Segment::Values
                 } else {
@@ -66,7 +66,7 @@ impl Path {
         self.segments.len()
     }
 
-    /// The lists on the way, each with the keys of its items.
+    /// The lists that the path leads through, each with the names of its keys.
     pub fn lists(&self) -> impl Iterator<Item = (&[Segment], &[String])> {
         let segments = self.segments.iter().enumerate();
         segments.filter_map(|(index, segment)| match segment {
@@ -75,7 +75,7 @@ impl Path {
         })
     }
 
-    /// The `[]` and `{}` of the path, without keys.
+    /// The `[]` (true) and `{}` (false) of the path.
     pub fn wildcards(&self) -> impl Iterator<Item = bool> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Field(_) => None,
@@ -84,7 +84,7 @@ impl Path {
         })
     }
 
-    /// The field of the path's parent; `None` if the path ends with `[]` or `{}`.
+    /// The field at the end of the path; `None` if the path ends with `[]` or `{}`.
     pub fn field(&self) -> Option<&str> {
         match self.segments.last() {
             Some(Segment::Field(name)) => Some(name),
@@ -102,7 +102,7 @@ impl Path {
         places(&self.segments[..self.segments.len() - 1], value)
     }
 
-    /// What stands for the `[]` and `{}` if the path leads to the place or to one above it.
+    /// The steps that the `[]` and `{}` match, if the path leads to the place or to one above it.
     pub fn bindings(&self, place: &[Step]) -> Option<Vec<Step>> {
         (self.segments.len() <= place.len()).then_some(())?;
         bindings(&self.segments, place)
@@ -120,7 +120,7 @@ impl Path {
         (!rest.is_empty()).then_some(rest)
     }
 
-    /// The place whose `[]` and `{}` are these.
+    /// The place to which the path leads with these steps for its `[]` and `{}`.
     pub fn bind(&self, bindings: &[Step]) -> Vec<Step> {
         let mut bindings = bindings.iter();
         let segments = self.segments.iter();
@@ -131,7 +131,7 @@ impl Path {
         segments.map_while(step).collect()
     }
 
-    /// Whether one of the two paths leads to the other.
+    /// Whether one of the two paths leads to a place of the other or to one above it.
     pub fn overlaps(&self, other: &Self) -> bool {
         let pairs = self.segments.iter().zip(&other.segments);
         pairs.into_iter().all(|(a, b)| match (a, b) {
@@ -181,7 +181,7 @@ fn steps(segment: &Segment, value: &Value) -> Vec<Step> {
     }
 }
 
-/// What stands for the `[]` and `{}` of segments that lead to the beginning of a place.
+/// The steps that the `[]` and `{}` match, if the segments and the place agree as far as both go.
 fn bindings(segments: &[Segment], place: &[Step]) -> Option<Vec<Step>> {
     let mut bindings = Vec::new();
     for (segment, step) in segments.iter().zip(place) {
@@ -196,12 +196,12 @@ fn bindings(segments: &[Segment], place: &[Step]) -> Option<Vec<Step>> {
     Some(bindings)
 }
 
-/// The keys of a list at this place.
+/// Whether the segments lead to this place exactly.
 pub(super) fn is_list_at(segments: &[Segment], place: &[Step]) -> bool {
     segments.len() == place.len() && bindings(segments, place).is_some()
 }
 
-fn name(rest: &mut Peekable<Chars<'_>>) -> Result<String, &'static str> {
+fn read_name(rest: &mut Peekable<Chars<'_>>) -> Result<String, &'static str> {
     let mut name = String::new();
     while let Some(next) = rest.next_if(|it| !matches!(it, '.' | '[' | '{')) {
         match next {
@@ -215,7 +215,7 @@ fn name(rest: &mut Peekable<Chars<'_>>) -> Result<String, &'static str> {
     Ok(name)
 }
 
-fn keys(rest: &mut Peekable<Chars<'_>>) -> Result<Vec<String>, &'static str> {
+fn read_keys(rest: &mut Peekable<Chars<'_>>) -> Result<Vec<String>, &'static str> {
     let mut keys = Vec::new();
     let mut key = String::new();
     loop {

@@ -55,7 +55,7 @@ pub(super) fn get_mut<'v>(value: &'v mut Value, place: &[Step]) -> Option<&'v mu
     place.iter().try_fold(value, member_mut)
 }
 
-/// Removes the value at a place and returns it. Of an item of a list, `null` remains, so that the other items keep their indices.
+/// Removes the value at a place and returns it. An item of a list becomes `null`, so that the other items keep their indices.
 pub(super) fn remove(value: &mut Value, place: &[Step]) -> Option<Value> {
     let (last, parents) = place.split_last()?;
     match (get_mut(value, parents)?, last) {
@@ -67,7 +67,7 @@ pub(super) fn remove(value: &mut Value, place: &[Step]) -> Option<Value> {
 
 /// Sets the value at a place. Creates parents that are absent or `null`; a list is filled up with empty objects.
 ///
-/// If a parent is neither an object nor a list as its step needs it, nothing is changed further, and the length of its place is returned.
+/// Fails if a parent is neither `null` nor the object or list that its step needs. The error is the number of steps to that parent.
 pub(super) fn set(value: &mut Value, place: &[Step], new: Value) -> Result<(), usize> {
     let mut at = value;
     for (depth, step) in place.iter().enumerate() {

@@ -12,7 +12,7 @@ use super::place::{self, Shown, Step, type_of};
 use super::side::Side;
 use super::spoke::Spoke;
 
-/// A rule, and what stands for the `[]` and `{}` of its paths.
+/// The index of a rule, and the steps that the `[]` and `{}` of its paths match.
 type Application = (usize, Vec<Step>);
 
 impl Spoke {
@@ -28,7 +28,7 @@ impl Spoke {
         Ok(rest)
     }
 
-    /// Removes what the other side has no word for: defaults that only this side has, and `null`.
+    /// Removes what the other side expresses by an absent field: values that are defaults on this side only, and `null`.
     fn drop_implied(&self, rest: &mut Value, from: Side) {
         for path in self.nulls.of(from) {
             for place in path.places(rest) {
@@ -40,7 +40,7 @@ impl Spoke {
         let mut defaults: Vec<&(Path, Value)> = self.defaults.of(from).iter().collect();
         defaults.sort_by_key(|(path, _)| Reverse(path.len()));
         for (path, default) in defaults {
-            // a function gets its value whole
+            // not within a field that a function maps: it gets the whole value
             let functions = self.rules.iter().filter(|rule| rule.functions.is_some());
             let mut sources = functions.flat_map(|rule| rule.paths.of(from));
             if sources.any(|source| source.len() < path.len() && source.covers(path)) {
@@ -80,7 +80,7 @@ impl Spoke {
         read
     }
 
-    /// Writes the values of all rules, the outermost first. Nothing else is carried to a place that a rule is about.
+    /// Writes the values of all rules, the outermost first. Removes what was copied to places that rules are about.
     fn write(
         &self,
         target: &mut Value,
@@ -134,12 +134,13 @@ impl Spoke {
         defaults.sort_by_key(|(path, _)| path.len());
         for (path, default) in defaults {
             for place in absent(path, target) {
-                // the parent is there, and an object
+                // cannot fail: the parent is an object
                 let _ = place::set(target, &place, default.clone());
             }
         }
     }
 
+    /// Sets the fields that are absent after all other rules, to the values that functions of the user supply.
     fn set_supplies(
         &self,
         target: &mut Value,
@@ -171,6 +172,7 @@ impl Spoke {
         Ok(())
     }
 
+    /// The error for the argument of a function, which is at `place` on `side`.
     fn refused(&self, refused: Refused, side: Side, place: &[Step]) -> ConversionError {
         let field = format!("{}{}", Shown(place), refused.below);
         ConversionError::Field {
@@ -193,6 +195,7 @@ impl Spoke {
             let bindings = path.bindings(place)?;
             Some((path.len(), bindings, rule))
         });
+        // without a rule, the value is copied to the same place, unless a rule of the other side is about that place
         let Some((length, bindings, rule)) = matching.max_by_key(|(length, ..)| *length) else {
             let mut claims = self
                 .rules
@@ -225,7 +228,7 @@ fn remove_all(path: &Path, object: &mut Value) {
     }
 }
 
-/// The places of a field that is absent in parents that are objects.
+/// The places where the field of a path is absent, but its parent is an object.
 fn absent(path: &Path, object: &Value) -> Vec<Vec<Step>> {
     let Some(field) = path.field() else {
         return Vec::new();

@@ -13,10 +13,11 @@ use super::place::{self, Step, get};
 use super::side::Side;
 use super::spoke::Spoke;
 
-/// Restores the values in `converted`, which was converted to `side` from `source`. Returns it, and what comes back of it.
+/// Restores the values of `entries` in `converted`, which was converted to `side` from `source`. Returns the result, and its conversion
+/// back.
 ///
-/// Values of fields that were edited since, and of items that are gone, are ignored. So are values that do not lead back to what `source` has
-/// in their place: the annotation is not what a conversion wrote, and must neither contradict the object nor make its conversion fail.
+/// Values of fields that were edited since, and of items that were removed, are ignored. So are values that do not lead back to what
+/// `source` has in their place: somebody has edited the annotation, which must neither contradict the object nor make its conversion fail.
 pub(super) fn restore(
     spoke: &Spoke,
     side: Side,
@@ -31,7 +32,7 @@ pub(super) fn restore(
         converted,
         identities: BTreeMap::new(),
     };
-    let mut values: Vec<Restored<'_>> = Vec::new();
+    let mut values: Vec<Candidate<'_>> = Vec::new();
     for entry in entries {
         let Some(place) = items.find(entry) else {
             continue;
@@ -41,7 +42,7 @@ pub(super) fn restore(
         let written = places.map(|places| spoke.written(source, places, other));
         let is_unedited = |written: &Option<Value>| entry.is_unedited(written.as_ref());
         if written.as_ref().is_none_or(is_unedited) {
-            values.push(Restored {
+            values.push(Candidate {
                 entry,
                 place,
                 counterparts,
@@ -49,7 +50,8 @@ pub(super) fn restore(
         }
     }
     let converted = items.converted;
-    // a value may depend on another one that is dropped, but an annotation of thousands of values must not take thousands of rounds
+    // a value may depend on another one that is dropped, so the rest is tried again; but thousands of values must not take thousands of
+    // rounds
     const ROUNDS: usize = 3;
     let mut round = 0;
     loop {
@@ -75,15 +77,15 @@ pub(super) fn restore(
     }
 }
 
-/// A value to restore.
-struct Restored<'a> {
+/// A value that is restored if it leads back.
+struct Candidate<'a> {
     entry: &'a Entry,
     place: Vec<Step>,
     /// The places on the other side where it is written; `None` if there are none.
     counterparts: Option<Vec<Vec<Step>>>,
 }
 
-impl Restored<'_> {
+impl Candidate<'_> {
     fn set(&self, object: &mut Value, converted: &Value) {
         match &self.entry.value {
             None => {
@@ -97,7 +99,7 @@ impl Restored<'_> {
         }
     }
 
-    /// Whether the value is written as `source` has it. `back` is on the other side.
+    /// Whether `back`, the conversion back, has the same in the place of the value as `source`.
     fn leads_back(&self, spoke: &Spoke, other: Side, back: &Value, source: &Value) -> bool {
         self.counterparts.as_ref().is_none_or(|places| {
             let of = |object| spoke.written(object, places, other);
@@ -115,7 +117,7 @@ struct Items<'a> {
 }
 
 impl Items<'_> {
-    /// The place of an entry; `None` if its parent is gone, or is not what it was.
+    /// The place of an entry; `None` if its parent was removed, or has another type now.
     fn find(&mut self, entry: &Entry) -> Option<Vec<Step>> {
         let (KeptStep::Field(first), created) = (entry.path.first()?, entry.create) else {
             return None;
@@ -155,12 +157,12 @@ impl Items<'_> {
     }
 }
 
-/// Sets a value; the fields of an object are added to those of an object that is there.
+/// Sets a value. If both are objects, adds its fields to those of the existing one.
 fn merge(object: &mut Value, place: &[Step], value: &Value) {
     if let Some(existing) = place::get_mut(object, place) {
         merge_into(existing, value);
     } else {
-        // only objects are missing on the way
+        // cannot fail: only parents that are objects are missing
         let _ = place::set(object, place, value.clone());
     }
 }

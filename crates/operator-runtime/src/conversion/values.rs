@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The values of a field for which the other version has another one; all others are carried as they are.
+/// A mapping between the values of a field in the two versions. Other values are copied unchanged.
 ///
 /// ```
 /// use operator_runtime::conversion::Values;
@@ -16,12 +16,12 @@ pub struct Values {
 }
 
 impl Values {
-    /// No value is different.
+    /// Creates a mapping without values.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A value that has another name in the hub.
+    /// Adds a value that has another name in the hub.
     pub fn both(mut self, spoke: impl Into<Value>, hub: impl Into<Value>) -> Self {
         let (spoke, hub) = (spoke.into(), hub.into());
         self.to_hub.push((spoke.clone(), hub.clone()));
@@ -29,13 +29,13 @@ impl Values {
         self
     }
 
-    /// A value that the hub lacks, and what the hub gets in its place. The value itself is kept.
+    /// Adds a value that the hub lacks, and what the hub gets in its place. The value itself is kept.
     pub fn only_in_spoke(mut self, value: impl Into<Value>, hub: impl Into<Value>) -> Self {
         self.to_hub.push((value.into(), hub.into()));
         self
     }
 
-    /// A value that the spoke lacks, and what the spoke gets in its place. The value itself is kept.
+    /// Adds a value that the spoke lacks, and what the spoke gets in its place. The value itself is kept.
     pub fn only_in_hub(mut self, value: impl Into<Value>, spoke: impl Into<Value>) -> Self {
         self.to_spoke.push((value.into(), spoke.into()));
         self

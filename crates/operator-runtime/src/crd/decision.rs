@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 /// What to do about an installed CRD.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is what the operator would apply.
+    /// The installed CRD is what the operator would apply.
     Keep,
     Apply,
-    /// It is newer.
+    /// The installed CRD is newer.
     Leave {
         reason: String,
     },
@@ -27,7 +27,7 @@ pub(super) fn annotation(operator: &str) -> String {
     format!("{operator}/crd-version")
 }
 
-/// Decides about the CRD `own` of version `version` of the operator.
+/// Decides what to do about the `installed` CRD. `own` is the CRD of this operator, which has this `version`.
 pub(super) fn decide(own: &Value, version: &str, installed: &Value, operator: &str) -> Decision {
     let annotated = installed["metadata"]["annotations"][annotation(operator)]
         .as_str()
@@ -42,7 +42,7 @@ pub(super) fn decide(own: &Value, version: &str, installed: &Value, operator: &s
     let removed = missing_versions(installed, own);
     let mut stored = texts(&installed["status"]["storedVersions"]);
     let stored = stored.find(|stored| removed.contains(stored));
-    // An older operator knows no version that the installed CRD lacks.
+    // If our CRD has a version that the installed CRD lacks, this operator is not the older one.
     let is_ahead = !missing_versions(own, installed).is_empty();
     match (order, stored) {
         (Some(order), _) if order.is_lt() => Decision::Leave {
@@ -60,12 +60,12 @@ pub(super) fn decide(own: &Value, version: &str, installed: &Value, operator: &s
         },
         (None, _) if lost.is_empty() => Decision::Apply,
         (None, _) => Decision::Leave {
-            reason: format!("it has what this operator's CRD lacks: {}", first(&lost)),
+            reason: format!("it has what this operator's CRD lacks: {}", summary(&lost)),
         },
     }
 }
 
-/// Whether the operator still owns the versions: a change by another manager would take them away.
+/// Whether the operator still owns the versions: a change by another manager would move the ownership to that one.
 /// <https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management>
 fn is_unchanged_by_others(installed: &Value, operator: &str) -> bool {
     let managers = installed["metadata"]["managedFields"].as_array();
@@ -104,7 +104,7 @@ fn covers(installed: &Value, own: &Value) -> bool {
         (Value::Object(installed), Value::Object(own)) => {
             own.iter().all(|(key, own)| match installed.get(key) {
                 Some(installed) => covers(installed, own),
-                // A default may be an empty value.
+                // an empty value means the same as none, except as the default of a field
                 None => key != "default" && is_empty(own),
             })
         }
@@ -122,7 +122,7 @@ fn covers(installed: &Value, own: &Value) -> bool {
     }
 }
 
-/// Whether the API server drops the value, because it says the same as its absence.
+/// Whether the API server drops the value, because it means the same as an absent field.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -151,12 +151,13 @@ fn losses(installed: &Value, own: &Value) -> Vec<String> {
     lost
 }
 
+/// Adds what the installed schema has and `own` lacks. `path` is that of both.
 fn schema_losses(installed: &Value, own: &Value, path: &str, lost: &mut Vec<String>) {
-    const UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
-    if own[UNKNOWN] == true {
+    const PRESERVE_UNKNOWN_FIELDS: &str = "x-kubernetes-preserve-unknown-fields";
+    if own[PRESERVE_UNKNOWN_FIELDS] == true {
         return;
     }
-    if installed[UNKNOWN] == true {
+    if installed[PRESERVE_UNKNOWN_FIELDS] == true {
         lost.push(format!("unknown fields in {path}"));
     }
     let empty = Map::new();
@@ -202,8 +203,8 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// The first of these, and how many follow.
-fn first(lost: &[String]) -> String {
+/// Lists the first few, and how many more there are.
+fn summary(lost: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = lost.iter().take(SHOWN).cloned().collect::<Vec<_>>();
     let shown = shown.join(", ");
@@ -229,14 +230,14 @@ mod tests {
         json!({ "spec": { "group": "example.com", "versions": versions } })
     }
 
-    /// As it is installed, with defaults of the API server.
+    /// The CRD as it is installed, with a default of the API server and these stored versions.
     fn installed(mut crd: Value, stored: &[&str]) -> Value {
         crd["spec"]["conversion"] = json!({ "strategy": "None" });
         crd["status"]["storedVersions"] = json!(stored);
         crd
     }
 
-    /// As a version of the operator has applied it.
+    /// The CRD as this version of the operator has applied it.
     fn applied(crd: Value, version: &str) -> Value {
         let mut crd = installed(crd, &["v1"]);
         crd["metadata"]["annotations"]["op/crd-version"] = version.into();
@@ -263,7 +264,7 @@ mod tests {
         decide(&own, "0.2.0", &installed, "op")
     }
 
-    fn is_left(own: Value, installed: Value, reason: &str) {
+    fn assert_left(own: Value, installed: Value, reason: &str) {
         match decision(own, installed) {
             Decision::Leave { reason: found } if found.contains(reason) => {}
             other => panic!("{other:?}, and not left because of {reason}"),
@@ -294,7 +295,7 @@ mod tests {
             decision(newer(), installed(older(), &["v1"])),
             Decision::Apply
         );
-        is_left(older(), installed(newer(), &["v1"]), "v1.b");
+        assert_left(older(), installed(newer(), &["v1"]), "v1.b");
         for (more, fewer, lost) in [
             (
                 json!({ "a": { "type": "array", "items": { "properties": { "b": text() } } } }),
@@ -318,16 +319,16 @@ mod tests {
             ),
         ] {
             let [more, fewer] = [more, fewer].map(|properties| crd(&["v1"], properties));
-            is_left(fewer.clone(), installed(more.clone(), &["v1"]), lost);
+            assert_left(fewer.clone(), installed(more.clone(), &["v1"]), lost);
             assert_eq!(decision(more, installed(fewer, &["v1"])), Decision::Apply);
         }
         let both = crd(&["v1", "v2"], json!({}));
         let first = crd(&["v1"], json!({}));
-        is_left(first, installed(both, &["v1", "v2"]), "version v2");
+        assert_left(first, installed(both, &["v1", "v2"]), "version v2");
     }
 
     #[test]
-    fn a_schema_without_rules_loses_nothing() {
+    fn a_schema_that_preserves_unknown_fields_loses_nothing() {
         let anything = json!({ "a": { "x-kubernetes-preserve-unknown-fields": true } });
         let something = json!({ "a": { "properties": { "b": text() } } });
         let [anything, something] = [anything, something].map(|schema| crd(&["v1"], schema));
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_was_dropped_is_a_difference() {
+    fn a_dropped_constraint_is_a_difference() {
         let limited = crd(&["v1"], json!({ "a": { "type": "integer", "maximum": 9 } }));
         let free = crd(&["v1"], json!({ "a": { "type": "integer" } }));
         let unversioned = installed(limited.clone(), &["v1"]);
@@ -353,7 +354,7 @@ mod tests {
             decision(free.clone(), applied(named, "0.1.0")),
             Decision::Apply
         );
-        is_left(free, applied(limited, "0.10.0"), "0.10.0");
+        assert_left(free, applied(limited, "0.10.0"), "0.10.0");
     }
 
     #[test]
@@ -362,8 +363,8 @@ mod tests {
             decision(older(), applied(newer(), "0.1.9")),
             Decision::Apply
         );
-        is_left(newer(), applied(older(), "0.10.0"), "0.10.0");
-        is_left(older(), applied(newer(), "0.2.0"), "v1.b");
+        assert_left(newer(), applied(older(), "0.10.0"), "0.10.0");
+        assert_left(older(), applied(newer(), "0.2.0"), "v1.b");
         assert_eq!(
             decision(newer(), applied(older(), "0.2.0")),
             Decision::Apply
@@ -381,7 +382,7 @@ mod tests {
         let mut changed = applied(newer(), "0.1.0");
         changed["metadata"]["managedFields"][1]["fieldsV1"] =
             json!({ "f:spec": { "f:group": {} } });
-        is_left(older(), changed, "v1.b");
+        assert_left(older(), changed, "v1.b");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! these versions can be removed from the CRD. Runs in the leader only, beside the controllers.
 //!
 //! The API server stores an object in the storage version when it writes it. A write that changes nothing is stored if the stored bytes
-//! differ, which they do in another version. So each object gets a patch that names only its uid and its resource version; if another client
-//! has written the object meanwhile, the patch fails with a conflict, and is not needed any more.
+//! differ, which they do in another version. So each object gets a patch that names only its uid and its resource version; if another
+//! client has written the object meanwhile, the patch fails with a conflict, and is not needed any more.
 //! <https://kubernetes.io/docs/tasks/manage-kubernetes-objects/storage-version-migration/>
 
 use std::{convert::Infallible, fmt, num::NonZeroU16, time::Duration};
@@ -24,12 +24,13 @@ use tracing::{info, warn};
 
 use crate::error::{client_message, has_code};
 
-/// How long a storage version must be in effect before objects are rewritten: other API servers of the cluster may still store objects in
-/// the version before.
-const SETTLED: Duration = Duration::from_secs(60);
+/// How long a storage version must be in effect before objects are rewritten. Until then, other API servers of the cluster may still store
+/// objects in the previous one.
+const PROPAGATION_DELAY: Duration = Duration::from_secs(60);
 
-/// The interval between two looks at the CRDs.
+/// The interval between two checks of the CRDs.
 const INTERVAL: Duration = Duration::from_secs(300);
+/// The delay before a retry, doubled for each failure in a row, up to [`INTERVAL`].
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 
 /// The number of objects in a page of a list.
@@ -71,7 +72,7 @@ impl Migration {
         let Some(pending) = self.pending(name).await? else {
             return Ok(());
         };
-        sleep(SETTLED).await;
+        sleep(PROPAGATION_DELAY).await;
         let Some(crd) = self.pending(name).await? else {
             return Ok(());
         };
@@ -100,7 +101,7 @@ impl Migration {
     }
 
     /// Records on the CRD the resource version from which on objects are stored in the storage version, so that a replica that continues
-    /// skips the objects that were already rewritten.
+    /// skips the objects that were already rewritten. Returns that version.
     async fn begin(&self, crd: &Pending) -> Result<u64, Problem> {
         let objects = self.all(&crd.resource);
         let list = objects
@@ -148,6 +149,7 @@ impl Migration {
         }
     }
 
+    /// Writes an object, unless another client has written it since it was listed.
     async fn rewrite_one(
         &self,
         resource: &ApiResource,
@@ -171,11 +173,11 @@ impl Migration {
         match patched {
             Ok(_) => Ok(()),
             Err(error) if has_code(&error, &[404, 409]) => {
-                // by a list, which is permitted
+                // reads the object with a list: the role has no permission to `get` it
                 let named = ListParams::default().fields(&format!("metadata.name={name}"));
                 let found = api.list_metadata(&named).await?.items.pop();
                 let found = found.and_then(|it| it.metadata.resource_version);
-                // otherwise deleted, or written by another client; a webhook may refuse with these codes, too
+                // if the object has not changed, something else rejected the write with this code, such as a webhook
                 if found.is_some() && found == object.resource_version {
                     Err(Problem::Object(path, error))
                 } else {
@@ -193,10 +195,11 @@ impl Migration {
             return Ok(());
         };
         let version = &migrated.resource.version;
-        // also if the storage version changed to another one and back
+        // the generation also shows a change to another storage version and back
         if crd.generation != migrated.generation {
             return Err(Problem::Changed);
         }
+        // first, because afterwards the CRD is not pending, and nothing would remove the annotation
         self.annotate(&crd, Value::Null).await?;
         let Some(crd) = self.pending(name).await? else {
             return Ok(());
@@ -248,7 +251,7 @@ impl Migration {
     }
 }
 
-/// A CRD that has stored objects of other versions than its storage version.
+/// A CRD that may have stored objects of other versions than its storage version.
 #[derive(Debug, PartialEq)]
 struct Pending {
     name: String,
@@ -304,7 +307,7 @@ impl Pending {
 struct Record {
     storage_version: String,
     resource_version: String,
-    /// That of the CRD: while it had another storage version, objects were stored in that.
+    /// The generation of the CRD. If it has changed, so may have the storage version, and the record is not used.
     generation: Option<i64>,
 }
 

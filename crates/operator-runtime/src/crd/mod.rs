@@ -21,15 +21,15 @@ pub(crate) use self::migration::Migration;
 use self::decision::{Decision, decide};
 use crate::error::{Fatal, client_message, has_code};
 
-/// The delay before the second look at a CRD; it doubles.
+/// The delay before the second check of a CRD; it doubles up to [`LAST_DELAY`].
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LAST_DELAY: Duration = Duration::from_secs(5);
 
-/// CRDs of a program, as [`Controllers::ensure_crds`](crate::Controllers::ensure_crds) got them.
+/// The CRDs that were passed to [`Controllers::ensure_crds`](crate::Controllers::ensure_crds).
 pub(crate) struct OwnCrds {
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
-    /// A JSON array.
+    /// A JSON array of the CRDs.
     pub crds: String,
 }
 
@@ -38,15 +38,15 @@ struct OwnCrd<'a> {
     operator: &'a str,
     version: &'a str,
     name: String,
-    /// The namespace of the webhooks' Service, if the cluster calls this process by it.
+    /// The namespace of the Service through which the cluster calls the webhooks of this process; `None` if it does not call them.
     namespace: Option<&'a str>,
-    /// What is applied.
+    /// The CRD with the annotation of the version.
     crd: Value,
 }
 
 /// Applies the CRDs where that is needed, and waits until all are served.
 ///
-/// `serves` is whether the cluster calls the webhooks of this process by their Service, which is in the namespace of the client.
+/// `serves` is whether the cluster calls the webhooks of this process through their Service, which is in the namespace of the client.
 pub(crate) async fn ensure(
     client: Client,
     operator: &str,
@@ -91,6 +91,7 @@ impl<'a> OwnCrd<'a> {
         }
     }
 
+    /// Applies the CRD if needed, and waits until it is served. Retries failed requests without end.
     async fn ensure(&self, api: &Api<DynamicObject>) -> Result<(), Fatal> {
         let mut delay = FIRST_DELAY;
         let mut is_reported = false;
@@ -118,7 +119,7 @@ impl<'a> OwnCrd<'a> {
         }
     }
 
-    /// Looks at the CRD, and applies it if that is needed. Returns what is installed then.
+    /// Reads the installed CRD, and applies ours if needed. Returns the CRD that is installed then.
     async fn attempt(
         &self,
         api: &Api<DynamicObject>,
@@ -127,7 +128,7 @@ impl<'a> OwnCrd<'a> {
         let Some(installed) = api.get_opt(&self.name).await? else {
             info!(crd = self.name, version = self.version, "creating the CRD");
             // No object has this version, so that a CRD that another client creates meanwhile is not changed.
-            let crd = self.converted_beside(&Value::Null);
+            let crd = self.with_client_config(&Value::Null);
             return Ok(self.apply(api, crd, "1").await?);
         };
         if installed.metadata.deletion_timestamp.is_some() {
@@ -140,7 +141,7 @@ impl<'a> OwnCrd<'a> {
             return Ok(installed);
         }
         let value = serde_json::to_value(&installed).map_err(kube::Error::SerdeError)?;
-        let crd = self.converted_beside(&value);
+        let crd = self.with_client_config(&value);
         match decide(&crd, self.version, &value, self.operator) {
             Decision::Keep => Ok(installed),
             Decision::Leave { reason } => {
@@ -165,13 +166,14 @@ impl<'a> OwnCrd<'a> {
         }
     }
 
-    /// The CRD, converted where this operator is installed, which may be another namespace than that of the project's manifests.
+    /// The CRD with the `clientConfig` of its conversion webhook for this cluster, where the operator may run in another namespace than in
+    /// the project's manifests.
     ///
-    /// It keeps the URL at which the installed one is converted: the part of the operator that sets `caBundle` also decides between that and
-    /// the Service, and the API server refuses both. A process that the cluster does not call keeps the namespace of the Service, too.
-    fn converted_beside(&self, installed: &Value) -> Value {
+    /// A URL in the installed CRD stays: the part of the operator that sets `caBundle` also decides between a URL and the Service, and the
+    /// API server rejects a CRD with both. If the cluster does not call this process, the installed namespace of the Service stays too.
+    fn with_client_config(&self, installed: &Value) -> Value {
         const CONFIG: &str = "/spec/conversion/webhook/clientConfig";
-        /// With which cert-manager sets `caBundle`: <https://cert-manager.io/docs/concepts/ca-injector/>
+        /// The annotation for which cert-manager sets `caBundle`: <https://cert-manager.io/docs/concepts/ca-injector/>
         const INJECT: &str = "/metadata/annotations/cert-manager.io~1inject-ca-from";
         let mut crd = self.crd.clone();
         let installed = installed.pointer(CONFIG).unwrap_or(&Value::Null);
@@ -208,6 +210,7 @@ impl<'a> OwnCrd<'a> {
             .await
     }
 
+    /// Whether the API server serves the CRD. Fails if its names are in use.
     fn is_served(&self, installed: &DynamicObject) -> Result<bool, Fatal> {
         let conditions = installed.data["status"]["conditions"].as_array();
         let condition = |name: &str| {
@@ -262,7 +265,7 @@ mod tests {
     /// How the CRD is converted, and where cert-manager finds the CA.
     fn converted(own: Value, namespace: Option<&str>, installed: &Value) -> (Value, String) {
         let own = OwnCrd::new("op", "0.1.0", namespace, crd(own));
-        let mut crd = own.converted_beside(installed);
+        let mut crd = own.with_client_config(installed);
         let ca = &crd["metadata"]["annotations"]["cert-manager.io/inject-ca-from"];
         let ca = ca.as_str().unwrap_or_default().to_owned();
         let config = crd["spec"]["conversion"]["webhook"]["clientConfig"].take();
@@ -277,18 +280,18 @@ mod tests {
                 format!("{namespace}/op-webhook"),
             )
         };
-        let made = || service(SERVICE, "op");
+        let generated = || service(SERVICE, "op");
         let elsewhere = crd(service(SERVICE, "shop"));
         for (namespace, installed, expected) in [
             (Some("shop"), &Value::Null, "shop"),
-            (Some("shop"), &crd(made()), "shop"),
+            (Some("shop"), &crd(generated()), "shop"),
             (Some("shop"), &elsewhere, "shop"),
-            // nobody calls this process
+            // the cluster does not call this process
             (None, &Value::Null, "op"),
             (None, &elsewhere, "shop"),
             (None, &crd(service("another", "shop")), "op"),
         ] {
-            assert_eq!(converted(made(), namespace, installed), of(expected));
+            assert_eq!(converted(generated(), namespace, installed), of(expected));
         }
     }
 

@@ -113,7 +113,7 @@ impl Children {
         match event {
             Event::Init => {
                 if watch.newest.is_none() {
-                    // None was of use, and a list that never succeeds must not let them grow.
+                    // no entry is used before the first list is complete, and repeated attempts to list must not let the entries grow
                     objects.retain(|key, _| watch.is_elsewhere(key));
                 }
                 watch.list = Some(List::default());
@@ -139,11 +139,11 @@ impl Children {
                 watch.lists += 1;
             }
             Event::Apply(object) => {
-                watch.pass(&object.metadata);
+                watch.advance(&object.metadata);
                 self.put(objects, by_owner, key(&object.metadata), object);
             }
             Event::Delete(object) => {
-                watch.pass(&object.metadata);
+                watch.advance(&object.metadata);
                 let key = key(&object.metadata);
                 let uid = object.metadata.uid.as_deref();
                 if objects
@@ -173,7 +173,7 @@ impl Children {
         if before.is_some_and(|known| known.is_newer_than(version)) {
             return;
         }
-        let known = self.known(metadata, body.clone(), Trust::Watched, before);
+        let known = self.new_entry(metadata, body.clone(), Trust::Watched, before);
         let owner = known.owner.clone();
         let before = objects.insert(key.clone(), known);
         if let Some(by_owner) = by_owner {
@@ -186,7 +186,7 @@ impl Children {
         }
     }
 
-    fn known(
+    fn new_entry(
         &self,
         metadata: &ObjectMeta,
         body: Option<Arc<[u8]>>,
@@ -235,7 +235,7 @@ impl Children {
         match &known.content {
             _ if matches!(known.trust, Trust::Invalidated(_)) => Cached::Unknown,
             Content::Child(Some(body)) => Cached::Child(body.clone()),
-            // What nobody may have is read before it is refused: it may have been deleted since.
+            // `Unknown` for an object that another controls, too: it may have been deleted since, so it is read before the child is refused
             Content::Child(None) | Content::Other => Cached::Unknown,
             Content::Deleted => Cached::Absent,
         }
@@ -289,7 +289,7 @@ impl Children {
         let trust = match before {
             Some(known) if known.version > version => return,
             Some(known) if is_reported && known.is_confirmed_by(sent) => Trust::Watched,
-            // What the watch has reported since is newer: another version, or that the object is gone.
+            // What the watch has reported since is newer: another version, or the deletion.
             _ if is_reported => return,
             // A list that was completed since the request may be newer, and lack the object.
             _ if Some(watch.lists) == sent.lists && version.is_some() => Trust::Answered,
@@ -297,7 +297,7 @@ impl Children {
         };
         let is_usable = watch.newest.is_some() && !matches!(trust, Trust::Invalidated(_));
         let body = body.filter(|_| is_usable);
-        let known = self.known(&metadata, body, trust, before);
+        let known = self.new_entry(&metadata, body, trust, before);
         if let (Some(by_owner), Some(owner)) = (&mut state.by_owner, &known.owner) {
             by_owner.insert(owner, &key);
         }
@@ -346,7 +346,7 @@ impl State {
         }
     }
 
-    /// Invalidates an object, except for its version.
+    /// Invalidates an object. Its version stays, so that older events are recognized.
     fn invalidate(&mut self, namespace: Option<&str>, name: &str) {
         self.invalidations += 1;
         let trust = Trust::Invalidated(self.invalidations);

@@ -45,9 +45,9 @@ use crate::{
     style::Reconciler,
 };
 
-/// How long reconciliations wait for the lists of owned kinds. If a list fails for longer, for example because of missing permissions, each
-/// child is read from the API server.
-const UNLISTED: Duration = Duration::from_secs(10);
+/// How long reconciliations wait for the first lists of the owned kinds. If a list fails for longer, for example because of missing
+/// permissions, each child is read from the API server.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a controller shares with the rest of the operator.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ pub(crate) struct Wiring {
     pub caches: SharedCaches,
     pub stop: CancellationToken,
     pub observers: Observers,
-    /// What runs beside the controllers and makes requests. It has ended before the lease is released.
+    /// The tasks beside the controllers that make requests. They have ended before the lease is released.
     pub tasks: BackgroundTasks,
 }
 
@@ -84,7 +84,7 @@ impl Wiring {
         }
     }
 
-    /// The wiring for one term as the leader, with its own end, watches and caches.
+    /// The wiring for one term as the leader, with its own stop token, watches, caches and tasks.
     pub fn term(&self) -> Self {
         Self {
             fan_out: FanOut::default(),
@@ -199,7 +199,7 @@ impl WatchedNamespaces {
             && !child_namespaces.is_empty()
             && !child_namespaces.iter().any(|home| home == own)
         {
-            // An owner without a namespace has its children in the operator's own.
+            // the children of a cluster-scoped owner are in the operator's own namespace
             child_namespaces.push(own.to_owned());
         }
         Self {
@@ -220,6 +220,7 @@ struct OtherEvents {
     others: Vec<(Kind, Events)>,
 }
 
+/// Runs the controller until `stop` is cancelled and the reconciliations in flight have ended.
 async fn work<R: Reconciler>(
     shared: Arc<Reconciliations<R>>,
     objects: impl Stream<Item = ObjectRef<R::Resource>> + Send + 'static,
@@ -259,19 +260,19 @@ async fn work<R: Reconciler>(
             shared.clone(),
         )
         .for_each(|done| async move {
-            // An object may be deleted between its trigger and its reconciliation.
+            // for example, an object was deleted between its trigger and its reconciliation
             if let Err(error) = done {
                 debug!("{error}");
             }
         });
     let unlisted = async {
         tokio::select! {
-            () = sleep(UNLISTED) => controller_context.begin(),
+            () = sleep(LIST_TIMEOUT) => controller_context.begin(),
             () = stop.cancelled() => controller_context.stop_waiting(),
         }
         std::future::pending().await
     };
-    // A controller whose cache was never filled has nothing in flight, and would wait for ever.
+    // kube's controller waits for a complete cache before it reconciles, even during its shutdown. Without one, nothing is in flight.
     let empty = async {
         tokio::select! {
             biased;
@@ -279,7 +280,7 @@ async fn work<R: Reconciler>(
             () = stop.cancelled() => {}
         }
     };
-    // beside the reconciliations in flight, which may take as long as the shutdown
+    // at once, beside the reconciliations in flight, which may last until the shutdown timeout
     let stopped = async {
         stop.cancelled().await;
         shared.reconciler.stopped().await;
@@ -290,6 +291,7 @@ async fn work<R: Reconciler>(
         () = unlisted => {}
         () = reports => {}
     }
+    // again, because a reconciliation in flight may have started a background task since
     shared.reconciler.stopped().await;
 }
 

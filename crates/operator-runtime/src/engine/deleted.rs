@@ -26,9 +26,9 @@ pub(crate) async fn notify_all<R: Reconciler>(
     let deleted = stream::unfold((), async |()| Some((shared.locks.deleted().await, ())));
     // The locks limit the concurrency.
     let delivered = deleted.take_until(Box::pin(stopped));
-    let delivered = delivered.for_each_concurrent(None, async |(turn, object)| {
+    let delivered = delivered.for_each_concurrent(None, async |(guard, object)| {
         shared.notify(object).await;
-        drop(turn);
+        drop(guard);
     });
     delivered.await;
 }

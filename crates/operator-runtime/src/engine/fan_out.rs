@@ -26,8 +26,8 @@ use crate::{
     lock::lock,
 };
 
-/// How many events may wait for a controller. A busy controller delays the others instead of filling the memory.
-pub(crate) const WAITING: usize = 256;
+/// The maximum number of events that wait for a controller. A busy controller delays the others instead of filling the memory.
+pub(crate) const CHANNEL_CAPACITY: usize = 256;
 
 /// What is watched. The version does not matter, because metadata is the same in each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +63,8 @@ struct Shared {
 }
 
 impl FanOut {
-    /// Events of a kind in a namespace or in all, from its first list on; those of objects that an `owner` controls have their bodies.
+    /// Returns the events of a kind in a namespace or in all, from its first list on. Objects that an object of the kind of `owner`
+    /// controls have their bodies.
     pub fn listen(
         &self,
         resource: &ApiResource,
@@ -71,7 +72,7 @@ impl FanOut {
         owner: Option<ChildOwner>,
         errors: &Counter,
     ) -> impl Stream<Item = Event<Arc<Related>>> + Send + use<> {
-        let (sender, events) = mpsc::channel(WAITING);
+        let (sender, events) = mpsc::channel(CHANNEL_CAPACITY);
         let key = WatchKey {
             group: resource.group.clone(),
             plural: resource.plural.clone(),
@@ -143,6 +144,7 @@ impl FanOut {
     }
 }
 
+/// The events of a watch of whole objects, or of their metadata only.
 fn related<const WHOLE: bool>(
     source: &Source,
     key: &WatchKey,
@@ -164,7 +166,7 @@ impl Listeners {
     /// Sends an event to all listeners, and waits for slow ones.
     pub async fn send(&self, event: &Event<Arc<Related>>) {
         for listener in &self.0 {
-            // a controller that has ended listens no more
+            // fails if the controller has ended
             let _ended = listener.send(event.clone()).await;
         }
     }

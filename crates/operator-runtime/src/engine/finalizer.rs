@@ -13,8 +13,8 @@ pub(crate) enum Step {
     RemoveFinalizers(Option<Vec<String>>),
 }
 
-/// `finalizer` is the one that the reconciler declares; `derived` has the conventional name, and may remain from an earlier version of the
-/// operator.
+/// Decides the next step. `finalizer` is the one that the reconciler declares; `derived` has the conventional name, and may remain from an
+/// earlier version of the operator.
 pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
     let present = object.finalizers();
     let stale = |name: &String| name == derived && finalizer != Some(derived);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             deleted(&["x/y"]),
             Step::RemoveFinalizers(None),
-            "never reconciled on the way out"
+            "an object that is being deleted without our finalizer is not reconciled"
         );
     }
 }

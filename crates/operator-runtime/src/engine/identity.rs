@@ -39,7 +39,8 @@ impl Identity {
         }
     }
 
-    /// A valid name for its finalizer: the conventional one, except for an unnamed controller of the core group, which has no name.
+    /// A valid name for its finalizer. That is the conventional one, except for an unnamed controller of the core group, whose conventional
+    /// name would begin with the slash.
     pub fn own_finalizer(&self) -> String {
         if self.kind.group.is_empty() {
             self.qualified()

@@ -1,4 +1,4 @@
-//! What controllers and the caches that they share know of each other.
+//! The interface between a shared cache and the controllers that use it.
 
 use kube::{Resource, runtime::reflector::ObjectRef};
 
@@ -6,8 +6,8 @@ use super::cache::Change;
 
 /// A controller that uses a cache.
 pub(crate) trait Listener<K: Resource<DynamicType = ()>>: Send + Sync {
-    /// Handles a change, and returns the objects to reconcile. `version` is that of the object in the event; `is_first` is set for one of
-    /// the listeners, which reports what concerns all of them.
+    /// Handles a change, and returns the objects to reconcile. `version` is the resource version of the object in the event. `is_first` is
+    /// true for one listener of the cache, which reports what concerns all of them, such as an undecodable object.
     fn handle(
         &self,
         change: &Change<K>,

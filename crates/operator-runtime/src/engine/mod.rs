@@ -1,5 +1,5 @@
-//! Runs controllers: watches and caches, the queue of reconciliations, and the state of each object. It depends only on the trait of a
-//! reconciler.
+//! Runs controllers: watches and caches, the queue of reconciliations, and the state of each object. It depends only on the trait
+//! [`Reconciler`](crate::Reconciler), not on the other styles.
 
 pub(crate) mod cache;
 pub(crate) mod children;

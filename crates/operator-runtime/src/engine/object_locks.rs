@@ -1,7 +1,8 @@
 //! Limits how many objects a controller handles at the same time, and delivers the notices of deleted objects between reconciliations.
 //!
-//! An object is handled either by a reconciliation or by a notice. A notice is delivered before a new object with the same name is
-//! reconciled. Waiting notices have priority over waiting reconciliations. No I/O.
+//! A notice is a call of [`Reconciler::deleted`](crate::Reconciler::deleted). An object is handled either by a reconciliation or by a
+//! notice. A notice is delivered before a new object with the same name is reconciled. Waiting notices have priority over waiting
+//! reconciliations. No I/O.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -24,12 +25,12 @@ pub(crate) struct ObjectLocks<K: Resource<DynamicType = ()> + 'static> {
 struct State<K: Resource<DynamicType = ()> + 'static> {
     /// The names of the objects that are being handled.
     busy: HashSet<ObjectRef<K>>,
-    /// The deleted objects of which the controller has not been notified.
+    /// The deleted objects whose notices wait.
     deleted: VecDeque<(ObjectRef<K>, Arc<K>)>,
     is_closed: bool,
 }
 
-/// The exclusive right to handle an object, which ends when this is dropped.
+/// The lock of an object, which is released when this is dropped.
 pub(crate) struct ObjectGuard<'a, K: Resource<DynamicType = ()> + 'static> {
     locks: &'a ObjectLocks<K>,
     key: ObjectRef<K>,
@@ -57,7 +58,7 @@ impl<K: Resource<DynamicType = ()> + 'static> ObjectLocks<K> {
         }
     }
 
-    /// Drops the notices that wait, and those that follow.
+    /// Drops the notices that wait, and all further ones.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
@@ -65,7 +66,7 @@ impl<K: Resource<DynamicType = ()> + 'static> ObjectLocks<K> {
         self.changed.notify_waiters();
     }
 
-    /// Waits for the turn to reconcile an object.
+    /// Waits until the object can be reconciled, and locks it.
     pub async fn reconcile(&self, key: &ObjectRef<K>) -> ObjectGuard<'_, K> {
         loop {
             let changed = self.changed.notified();
@@ -79,7 +80,7 @@ impl<K: Resource<DynamicType = ()> + 'static> ObjectLocks<K> {
         }
     }
 
-    /// Waits for the turn to notify the controller of a deleted object.
+    /// Waits until a notice can be delivered, and locks its object.
     pub async fn deleted(&self) -> (ObjectGuard<'_, K>, Arc<K>) {
         loop {
             let changed = self.changed.notified();
@@ -103,13 +104,14 @@ impl<K: Resource<DynamicType = ()> + 'static> ObjectLocks<K> {
 }
 
 impl<K: Resource<DynamicType = ()> + 'static> State<K> {
-    /// The first notice of an object that is not being handled.
+    /// The index of the first notice whose object is not being handled.
     fn next_deleted(&self) -> Option<usize> {
         self.deleted
             .iter()
             .position(|(key, _)| !self.busy.contains(key))
     }
 
+    /// Locks the object, if it is free and fewer than `workers` objects are locked. Returns whether it did.
     fn begin(&mut self, key: &ObjectRef<K>, workers: usize) -> bool {
         let may = self.busy.len() < workers && !self.busy.contains(key);
         may && self.busy.insert(key.clone())
@@ -143,8 +145,8 @@ mod tests {
         let locks = locks(2);
         let first = locks.reconcile(&key("a")).now_or_never().unwrap();
         let _second = locks.reconcile(&key("b")).now_or_never().unwrap();
-        let b = key("c");
-        let mut third = pin!(locks.reconcile(&b));
+        let c = key("c");
+        let mut third = pin!(locks.reconcile(&c));
         assert!((&mut third).now_or_never().is_none());
         drop(first);
         assert!((&mut third).now_or_never().is_some());
@@ -155,9 +157,12 @@ mod tests {
         let locks = locks(2);
         let reconciling = locks.reconcile(&key("a")).now_or_never().unwrap();
         locks.push(&key("a"), Arc::default());
-        assert!(locks.deleted().now_or_never().is_none(), "it is reconciled");
+        assert!(
+            locks.deleted().now_or_never().is_none(),
+            "it is being reconciled"
+        );
         let other = locks.reconcile(&key("b")).now_or_never();
-        assert!(other.is_some(), "others are");
+        assert!(other.is_some(), "others do not wait for it");
         drop((reconciling, other));
         assert!(locks.reconcile(&key("a")).now_or_never().is_none());
         let notice = locks.deleted().now_or_never().unwrap();
@@ -179,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_end_notices_keep_nobody_waiting() {
+    fn closed_locks_have_no_notices_to_wait_for() {
         let locks = locks(1);
         locks.push(&key("a"), Arc::default());
         locks.close();

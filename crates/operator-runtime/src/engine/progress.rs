@@ -21,8 +21,9 @@ use tower::{BoxError, service_fn};
 
 use crate::{lock::lock, metrics::Metrics};
 
-/// Longer than the API server's own timeout, which is one minute.
-const ANSWER_WITHIN: Duration = Duration::from_secs(90);
+/// The maximum time until a response, and between the parts of its body. It is longer than the API server's own timeout, which is one
+/// minute.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The running watches, and when each last made progress.
 pub(crate) struct Progress {
@@ -82,27 +83,28 @@ impl Progress {
         Client::new(service, namespace).with_valid_until(valid_until)
     }
 
+    /// Sends a request, counts it, and limits the time until its response.
     async fn send(
         self: Arc<Self>,
         client: Client,
         request: Request<Body>,
     ) -> Result<Response<Observed>, BoxError> {
-        let watch = is_watch(request.uri()).then(|| self.clone().opened(request.uri().path()));
+        let watch = is_watch(request.uri()).then(|| self.clone().open_watch(request.uri().path()));
         let limit = if watch.is_some() {
             self.watch_timeout
         } else {
-            ANSWER_WITHIN
+            RESPONSE_TIMEOUT
         };
-        let long = waits_long(request.uri());
-        // `/healthz` reports a silent watch; a silent log is one to which nothing is written.
-        let bounded = watch.is_none() && !long;
+        let may_be_silent = may_be_silent(request.uri());
+        // A silent watch is reported by `/healthz` instead, and a log is silent while nothing is written to it.
+        let bounded = watch.is_none() && !may_be_silent;
         let method = request.method().clone();
         #[cfg(feature = "otel")]
         let span = crate::trace::request(&request);
         let sent = client.send(request);
         #[cfg(feature = "otel")]
         let sent = tracing::Instrument::instrument(sent, span.clone());
-        let response = if long {
+        let response = if may_be_silent {
             Ok(sent.await)
         } else {
             timeout(limit, sent).await.map_err(|_| Silent(limit))
@@ -121,7 +123,8 @@ impl Progress {
         }))
     }
 
-    fn opened(self: Arc<Self>, path: &str) -> OpenWatch {
+    /// Registers a watch.
+    fn open_watch(self: Arc<Self>, path: &str) -> OpenWatch {
         self.metrics.watch_started(path);
         let mut watches = lock(&self.watches);
         watches.next += 1;
@@ -146,8 +149,8 @@ fn is_watch(uri: &http::Uri) -> bool {
 }
 
 /// Whether the response may be silent for long, for example the log of a container.
-fn waits_long(uri: &http::Uri) -> bool {
-    // A server's address may have a path of its own before this.
+fn may_be_silent(uri: &http::Uri) -> bool {
+    // the URL of the API server may have a path prefix
     let Some((_, path)) = uri.path().split_once("/api/v1/") else {
         return false;
     };
@@ -168,7 +171,7 @@ struct OpenWatch {
 }
 
 impl OpenWatch {
-    fn moved(&self) {
+    fn record_progress(&self) {
         if let Some(watch) = lock(&self.progress.watches).open.get_mut(&self.id) {
             watch.last = Instant::now();
         }
@@ -206,13 +209,13 @@ impl HttpBody for Observed {
             if !*this.bounded {
                 return Poll::Pending;
             }
-            let new = || Box::pin(sleep(ANSWER_WITHIN));
+            let new = || Box::pin(sleep(RESPONSE_TIMEOUT));
             let idle = this.idle.get_or_insert_with(new).as_mut().poll(cx);
-            return idle.map(|()| Some(Err(Stuck(ANSWER_WITHIN).into())));
+            return idle.map(|()| Some(Err(Stuck(RESPONSE_TIMEOUT).into())));
         };
         *this.idle = None;
         if let Some(watch) = this.watch {
-            watch.moved();
+            watch.record_progress();
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
@@ -333,13 +336,15 @@ mod tests {
     #[test]
     fn a_log_may_begin_late() {
         let uri = |text: &'static str| http::Uri::from_static(text);
-        assert!(waits_long(&uri(
+        assert!(may_be_silent(&uri(
             "/api/v1/namespaces/a/pods/b/log?follow=true"
         )));
-        assert!(waits_long(&uri(
+        assert!(may_be_silent(&uri(
             "/api/v1/namespaces/a/services/b/proxy/metrics"
         )));
-        assert!(waits_long(&uri("/clusters/c/api/v1/nodes/a/proxy/stats")));
+        assert!(may_be_silent(&uri(
+            "/clusters/c/api/v1/nodes/a/proxy/stats"
+        )));
         for bounded in [
             "/api/v1/namespaces/a/pods/b",
             "/api/v1/namespaces/a/configmaps/log",
@@ -347,7 +352,7 @@ mod tests {
             "/apis/example.com/v1/namespaces/a/proxyconfigs/b",
             "/apis/example.com/v1/nodes/a/proxy",
         ] {
-            assert!(!waits_long(&uri(bounded)), "{bounded}");
+            assert!(!may_be_silent(&uri(bounded)), "{bounded}");
         }
     }
 }

@@ -41,7 +41,7 @@ use crate::{
     style::Reconciler,
 };
 
-/// A fallback; normally the watch delivers the newer version before.
+/// The delay after a conflict. A fallback: normally, the watch delivers the newer version before, which triggers the reconciliation.
 const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the reconciliations of a controller share.
@@ -61,9 +61,9 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     pub reduction: Option<Reduction<R::Resource>>,
     /// The time after which an object is reconciled again without a change.
     pub resync: Option<Duration>,
-    /// The number of failed attempts after which an object is left alone.
+    /// The number of failed attempts after which an object is not retried until it changes.
     pub retry_limit: Option<u32>,
-    /// Whether the cache has become complete, and the reconciler has not got its objects yet.
+    /// Whether the cache has become complete, and the next change to report to [`Reconciler::cached`] is its first list.
     pub is_first_list: AtomicBool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
         _ => shared.locks.reconcile(&key).await,
     };
     let queue = &shared.metrics.queue;
-    // It may have changed, or have been deleted and forgotten, since it was taken from the cache.
+    // the object may have changed, or have been deleted and forgotten, since kube's controller took it from the cache
     let Some(object) = shared.store.get(&key) else {
         queue.forget(&key);
         return Ok(controller::Action::await_change());
@@ -89,9 +89,9 @@ pub(crate) async fn reconcile<R: Reconciler>(
         return Ok(wait.into());
     }
     let newest = shared.objects.newest(&key, object);
-    // What is known of an object that was deleted is forgotten after it has left the cache.
     let Some(object) = newest.filter(|it| shared.has(&key, it)) else {
         debug!(object = display_key(&key), "it was deleted");
+        // Only the failures are reset: the watch calls `forget` when it removes the object from the cache.
         shared.objects.succeed(&key);
         queue.forget(&key);
         return Ok(controller::Action::await_change());
@@ -108,7 +108,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
 }
 
 impl<R: Reconciler> Reconciliations<R> {
-    /// Reconciles an object once, and records, reports and logs how that ended. Returns when to do so again.
+    /// Reconciles an object once, and records, reports and logs the result. Returns when to reconcile it again.
     async fn attempt_measured(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -173,7 +173,7 @@ impl<R: Reconciler> Reconciliations<R> {
             queue.add_after(key, delay);
         }
         if !self.exists(key) {
-            // It was deleted meanwhile, and nothing reports that again.
+            // It was deleted meanwhile. The watch has called `forget` already, so what was recorded since is removed here.
             self.forget(key);
         }
         self.metrics.failing.set(self.objects.failing() as i64);
@@ -214,6 +214,7 @@ impl<R: Reconciler> Reconciliations<R> {
         R::FINALIZER == Some(name) || name == self.derived_finalizer
     }
 
+    /// Reconciles the object or cleans it up, and writes its finalizers.
     async fn attempt(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -275,6 +276,7 @@ impl<R: Reconciler> Reconciliations<R> {
         }
     }
 
+    /// Replaces the finalizers by those of others. A missing object is no failure.
     async fn remove_finalizers(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -317,7 +319,7 @@ impl<R: Reconciler> Reconciliations<R> {
                 forget_managers(&mut written);
                 let written = self.read(&written)?;
                 if written.meta().deletion_timestamp.is_some() && written.finalizers().is_empty() {
-                    // Without its last finalizer it is deleted, which the version in the response does not tell.
+                    // The API server deletes it with its last finalizer, but the response looks like that of an update.
                     self.objects.record_gone(key, written.clone());
                 } else {
                     self.objects.record_write(key, written.clone());
@@ -333,12 +335,13 @@ impl<R: Reconciler> Reconciliations<R> {
         }
     }
 
+    /// The context of a reconciliation. It takes over whether a child was lost, which [`record_writes`](Self::record_writes) gives back.
     fn context(&self, key: &ObjectRef<R::Resource>, object: &R::Resource) -> Context {
         let lost_child = self.objects.take_lost_child(key);
         Context::new(self.controller_context.clone(), object, lost_child)
     }
 
-    /// Keeps the object as the reconciler's last status write returned it, until the cache has it.
+    /// Records the writes of a reconciliation to its object, of which the last is used until the cache has it, and whether it lost a child.
     fn record_writes(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -356,7 +359,7 @@ impl<R: Reconciler> Reconciliations<R> {
         Some(written)
     }
 
-    /// Reads the response to a write as the cache would have the object.
+    /// Decodes the response to a write, and reduces the object as the cache does.
     fn read(&self, written: &Value) -> serde_json::Result<Arc<R::Resource>> {
         let mut object: Box<R::Resource> = read(written).map_err(|error| error.into_inner())?;
         if let Some(reduction) = &self.reduction {
@@ -384,7 +387,7 @@ impl<R: Reconciler> Reconciliations<R> {
         #[cfg(feature = "otel")]
         trace::failed(error);
         let (failures, backoff) = self.objects.fail(key);
-        // One that is being deleted is blocked by our finalizer.
+        // no limit for an object that is being deleted, because our finalizer blocks its deletion
         let limit = self
             .retry_limit
             .filter(|_| object.meta().deletion_timestamp.is_none());
@@ -406,7 +409,7 @@ impl<R: Reconciler> Reconciliations<R> {
         if self.reports_errors {
             let regarding = object.object_ref(&());
             let context = &self.controller_context;
-            // The last attempt counts as persistent.
+            // Some errors are reported only from the second failure on; at the limit, any error is.
             let persistence = limit.map_or(failures, |_| failures.max(2));
             if let Some(reason) = error.reason(persistence) {
                 let note = error.to_string();
@@ -425,18 +428,18 @@ impl<R: Reconciler> Reconciliations<R> {
     }
 }
 
-/// The outcome of a reconciliation that was not broken off.
+/// The outcome of a reconciliation that returned no error.
 enum Outcome {
     Reconciled(Action),
-    /// A part has failed, has been reported, and is repeated on its own.
+    /// A handler has failed, which it has reported, and is retried separately.
     Failed(Error, Action),
     /// The object was deleted, or is being deleted without our finalizer: the reconciler was not called, or its result does not matter.
     Gone,
-    /// The finalizers could not be written, because the object has changed; an earlier failure is not resolved yet.
+    /// The finalizers could not be written, because the object has changed. The count of failures stays as it is.
     Outdated,
 }
 
-/// The outcome of a write.
+/// The outcome of a write of the finalizers.
 enum WriteOutcome<K> {
     Written(Arc<K>),
     /// The object has changed since it was read; the watch will report the newer version.

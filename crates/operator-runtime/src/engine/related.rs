@@ -1,7 +1,7 @@
 //! Children and other related objects of a watch: as metadata, or whole.
 //!
 //! In: an object of the API server. Out: its metadata, the objects to reconcile because of it, and the JSON for the cache. The content of
-//! The content of an object is not parsed here, so that an object that is nested too deeply for a parser does not fail its list.
+//! an object is not parsed here, so that an object that is nested too deeply for a parser does not fail its list.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
@@ -26,7 +26,8 @@ pub struct Changed {
     pub group: String,
     /// Its kind.
     pub kind: String,
-    /// The name, namespace, labels, annotations and owners of the object; other fields are not read.
+    /// The metadata of the object: its name, namespace, uid, version, labels, annotations and owner references. Other fields may be
+    /// missing.
     pub metadata: ObjectMeta,
 }
 
@@ -110,7 +111,7 @@ fn body(
         drop_other_managers(&mut parsed, managers);
         *metadata = serde_json::value::to_raw_value(&parsed)?;
     }
-    // The items of a list do not have them.
+    // the items of a list have neither
     for (name, value) in [
         ("apiVersion", &resource.api_version),
         ("kind", &resource.kind),
@@ -181,12 +182,12 @@ fn drop_other_managers(metadata: &mut Value, managers: &[&str]) {
     }
 }
 
-/// Whether an entry of `managedFields` records the applies of `manager` to the main resource.
+/// Whether an entry of `managedFields` records applies of `manager` to the object itself, not to a subresource.
 pub(crate) fn is_applied_by(entry: &Value, manager: &str) -> bool {
     is_written_by(entry, manager) && entry["operation"] == "Apply"
 }
 
-/// Whether an entry of `managedFields` is of the writes of `manager` to the main resource.
+/// Whether an entry of `managedFields` records writes of `manager` to the object itself, not to a subresource.
 pub(crate) fn is_written_by(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && entry["subresource"].as_str().unwrap_or_default().is_empty()
 }

@@ -31,7 +31,7 @@ use crate::{
     engine::{
         cache::Cache,
         decode::Decoded,
-        fan_out::{FanOut, Listeners, WAITING},
+        fan_out::{CHANNEL_CAPACITY, FanOut, Listeners},
         listener::Listener,
         related::Related,
         watch::Source,
@@ -64,10 +64,11 @@ struct Inner<K: Resource<DynamicType = ()> + Clone + 'static> {
 struct State<K: Resource<DynamicType = ()> + Clone + 'static> {
     /// `None` once its watches have begun.
     cache: Option<Cache<K>>,
-    listeners: Vec<Listening<K>>,
+    listeners: Vec<Subscriber<K>>,
 }
 
-struct Listening<K: Resource<DynamicType = ()> + 'static> {
+/// A controller that uses the cache.
+struct Subscriber<K: Resource<DynamicType = ()> + 'static> {
     listener: Arc<dyn Listener<K>>,
     keys: mpsc::Sender<Vec<ObjectRef<K>>>,
     watch_errors: Counter,
@@ -136,8 +137,8 @@ where
         listener: Arc<dyn Listener<K>>,
         watch_errors: Counter,
     ) -> impl Stream<Item = ObjectRef<K>> + Send + use<K> {
-        let (sender, received) = mpsc::channel(WAITING);
-        lock(&self.0.state).listeners.push(Listening {
+        let (sender, received) = mpsc::channel(CHANNEL_CAPACITY);
+        lock(&self.0.state).listeners.push(Subscriber {
             listener,
             keys: sender,
             watch_errors,
@@ -179,26 +180,26 @@ where
                 let events = source.events::<Decoded<K>>(&(), namespace, selection, errors.clone());
                 events.map(move |event| (index, event)).boxed()
             });
-        let filling = Filling {
+        let filler = Filler {
             cache,
             reduction: inner.reduction.clone(),
             listeners,
             passed_to,
         };
-        watches.spawn(filling.run(stream::select_all(events).boxed()));
+        watches.spawn(filler.run(stream::select_all(events).boxed()));
     }
 }
 
 /// Fills a cache.
-struct Filling<K: Resource<DynamicType = ()> + Clone + 'static> {
+struct Filler<K: Resource<DynamicType = ()> + Clone + 'static> {
     cache: Cache<K>,
     reduction: Option<Reduction<K>>,
-    listeners: Vec<Listening<K>>,
+    listeners: Vec<Subscriber<K>>,
     /// For each watched namespace, the listeners to the metadata of the objects.
     passed_to: Vec<Listeners>,
 }
 
-impl<K> Filling<K>
+impl<K> Filler<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
@@ -224,7 +225,7 @@ where
         let cached = self.cache.store().len();
         let completed = self.cache.is_complete() && !was_complete;
         let mut triggered = Vec::with_capacity(self.listeners.len());
-        for (position, Listening { listener, .. }) in self.listeners.iter().enumerate() {
+        for (position, Subscriber { listener, .. }) in self.listeners.iter().enumerate() {
             if completed {
                 listener.filled();
             }
@@ -234,9 +235,9 @@ where
         if let Some(event) = passed_on {
             passed_to.send(&event).await;
         }
-        for (keys, Listening { keys: sender, .. }) in triggered.into_iter().zip(&self.listeners) {
+        for (keys, Subscriber { keys: sender, .. }) in triggered.into_iter().zip(&self.listeners) {
             if !keys.is_empty() {
-                // a controller that has ended listens no more
+                // fails if the controller has ended
                 let _ended = sender.send(keys).await;
             }
         }

@@ -1,8 +1,8 @@
-//! What runs beside the controllers and makes requests: timers, daemons, and handlers of events.
+//! The background tasks beside the reconciliations that make requests: timers, daemons, and handlers of events.
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The tasks of one term as the leader. Clones are about the same tasks.
+/// The tasks of one term as the leader. Clones share the tasks.
 #[derive(Clone, Default)]
 pub(crate) struct BackgroundTasks {
     tracker: TaskTracker,
@@ -10,7 +10,7 @@ pub(crate) struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Makes a task one of these.
+    /// Adds a task, which the returned future runs until [`abort`](Self::abort).
     pub fn track<F: Future<Output = ()>>(&self, task: F) -> impl Future<Output = ()> + use<F> {
         let abort = self.abort.clone();
         self.tracker.track_future(async move {
@@ -22,7 +22,7 @@ impl BackgroundTasks {
         })
     }
 
-    /// Aborts the tasks, and waits until none runs: one that does not wait for anything goes on until it does.
+    /// Aborts the tasks, each at its next `await`, and waits until none runs.
     pub async fn abort(&self) {
         self.abort.cancel();
         self.tracker.close();

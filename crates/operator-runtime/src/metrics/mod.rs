@@ -48,7 +48,7 @@ pub(crate) struct HandlerErrors {
 }
 
 impl HandlerErrors {
-    /// Counts a failed call. The calls of sub-handlers are those of their handler: their ids have no limit.
+    /// Counts a failed call. A call of a sub-handler counts as one of its handler, because the number of sub-handlers is not limited.
     pub fn count(&self, id: &str) {
         let labels = HandlerLabels {
             controller: self.controller.clone(),
@@ -214,7 +214,7 @@ impl Metrics {
         self.watches.get_or_create(&label).inc();
     }
 
-    /// Forgets the objects of the controllers, which have ended.
+    /// Removes the numbers of objects, after the controllers have ended.
     pub fn forget_objects(&self) {
         for objects in [&self.objects, &self.failing, &self.undecodable] {
             objects.clear();
@@ -226,6 +226,7 @@ impl Metrics {
         lock(&self.own)
     }
 
+    /// The text of `/metrics`.
     pub fn page(&self) -> Result<String, fmt::Error> {
         self.queues.refresh();
         let mut page = String::new();

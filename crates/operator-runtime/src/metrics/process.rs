@@ -9,7 +9,8 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
 };
 
-/// The unit of times in [`/proc/PID/stat`](https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html) that the kernel shows to programs.
+/// The unit of times in [`/proc/PID/stat`](https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html) that the kernel shows to programs:
+/// `USER_HZ`, which is 100 on all common architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 #[derive(Debug)]

@@ -29,7 +29,7 @@ struct QueueLabels {
     controller: Arc<str>,
 }
 
-/// Seconds with fractions.
+/// A gauge of seconds with fractions.
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// The work queue of one controller.
@@ -45,25 +45,26 @@ pub(crate) struct Queue {
     longest: Seconds,
 }
 
-/// The objects by the hashes of their names, which take less memory; a collision would blur a metric.
+/// The objects by the hashes of their names, which take less memory; a collision only makes a metric inexact.
 #[derive(Default)]
 struct Entries {
     queued: HashMap<u64, Queued>,
-    /// Since when.
+    /// When the reconciliations in flight started.
     running: HashMap<u64, Instant>,
 }
 
 /// An object that waits for its reconciliation.
 #[derive(Clone, Copy, Debug)]
 enum Queued {
+    /// It waits for a worker since this time.
     Since(Instant),
-    /// Not counted as added before this time.
+    /// It waits for this time, and does not count as added before.
     At(Instant),
 }
 
 impl Queue {
-    /// An object was triggered. It is not added unless it `exists`, which is asked while nothing can [forget](Self::forget) it: the caller
-    /// of `forget` deletes the object before.
+    /// Adds an object that was triggered, if it `exists`. That is called while nothing can [forget](Self::forget) the object, and the
+    /// caller of `forget` removes it from the cache before, so that a deleted object is not added.
     pub fn add(&self, object: &impl Hash, exists: impl FnOnce() -> bool) {
         let id = self.random.hash_one(object);
         let now = Instant::now();
@@ -80,7 +81,7 @@ impl Queue {
         self.adds.inc();
     }
 
-    /// An object is to be reconciled again after this time, unless it is triggered before. The caller forgets it if it does not exist.
+    /// Adds an object after this delay, or when it is triggered before. The caller forgets it if it does not exist.
     pub fn add_after(&self, object: &impl Hash, delay: Duration) {
         if delay.is_zero() {
             return self.add(object, || true);
@@ -89,7 +90,8 @@ impl Queue {
         self.wait(object, delay, || true);
     }
 
-    /// An object left the queue without a reconciliation, and waits for this time, or for a trigger; `exists` as for [`add`](Self::add).
+    /// Removes an object that is not reconciled now; it is added again after this delay, or when it is triggered. `exists` as for
+    /// [`add`](Self::add).
     pub fn skip(&self, object: &impl Hash, delay: Option<Duration>, exists: impl FnOnce() -> bool) {
         self.forget(object);
         if let Some(delay) = delay {
@@ -97,9 +99,10 @@ impl Queue {
         }
     }
 
+    /// Lets an object wait for this delay, unless it waits already.
     fn wait(&self, object: &impl Hash, delay: Duration, exists: impl FnOnce() -> bool) {
         let id = self.random.hash_one(object);
-        // A time that cannot be represented never comes.
+        // so far in the future that it cannot be represented: not counted
         let Some(at) = Instant::now().checked_add(delay) else {
             return;
         };
@@ -109,7 +112,7 @@ impl Queue {
         }
     }
 
-    /// A reconciliation starts.
+    /// Records that the reconciliation of an object starts.
     pub fn start(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
         let now = Instant::now();
@@ -132,7 +135,7 @@ impl Queue {
         self.waited.observe(waited.as_secs_f64());
     }
 
-    /// A reconciliation ended.
+    /// Records that the reconciliation of an object has ended.
     pub fn done(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
         let started = lock(&self.entries).running.remove(&id);
@@ -141,13 +144,13 @@ impl Queue {
         }
     }
 
-    /// An object was deleted, or cannot be decoded.
+    /// Removes an object that was deleted, or cannot be decoded.
     pub fn forget(&self, object: &impl Hash) {
         let id = self.random.hash_one(object);
         lock(&self.entries).queued.remove(&id);
     }
 
-    /// Computes what changes with time.
+    /// Computes the values that change with time.
     fn refresh(&self) {
         let now = Instant::now();
         let mut depth = 0;

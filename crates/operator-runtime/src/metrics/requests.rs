@@ -1,4 +1,4 @@
-//! The requests to the API server, under the name of client-go.
+//! The metric of requests to the API server, under its name in client-go.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ struct RequestLabels {
     method: &'static str,
 }
 
-/// The status of an answer; `None` if there was none.
+/// The status code of a response; `None` if there was no response.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 struct Code(Option<StatusCode>);
 

@@ -20,6 +20,7 @@ struct CodeLabels {
     code: u16,
 }
 
+/// The bounds of the histogram's buckets, in seconds.
 const SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
@@ -102,7 +103,7 @@ pub(crate) struct WebhookMetrics {
     seconds: Histogram,
     in_flight: Gauge,
     pub panics: Counter,
-    /// Those that have an answer of HTTP, which says that there is none to the question.
+    /// Counts requests without a review: those that got an HTTP server error, and those whose client did not wait for the response.
     pub failures: Counter,
 }
 
@@ -117,7 +118,7 @@ impl WebhookMetrics {
     }
 }
 
-/// A request in flight. One that is dropped without an answer has failed: the client waited too long.
+/// A request in flight. If it is dropped before [`answered`](Self::answered), it counts as failed: the client has closed the connection.
 pub(crate) struct InFlight<'a> {
     metrics: &'a WebhookMetrics,
     is_answered: bool,

@@ -1,4 +1,5 @@
-//! What runs beside the controllers until the process ends: its pages, and what stops it.
+//! The tasks that run beside the controllers until the process ends: they serve the HTTP pages and handle signals. It also calls the start
+//! and stop hooks.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -24,15 +25,16 @@ use crate::{
     setup::Setup,
 };
 
-/// How long stop hooks may take at least.
+/// The minimum time for the stop hooks, however long the shutdown has taken.
 const SHORTEST_STOP: Duration = Duration::from_secs(1);
 
-/// What ends the process.
+/// The ways to stop the process, and the hooks at its start and end.
 pub struct Stopping {
-    /// Asks for a graceful end.
+    /// Requests a graceful shutdown.
     stop: CancellationToken,
-    /// Ends it at once.
+    /// Requests an immediate stop.
     pub interrupted: CancellationToken,
+    /// When the shutdown was requested.
     begun: Arc<OnceLock<Instant>>,
 }
 
@@ -45,7 +47,7 @@ impl Stopping {
         }
     }
 
-    /// Calls the hooks of the start. Returns whether the operator shall still run then.
+    /// Calls the start hooks. Returns false if a shutdown was requested meanwhile.
     pub async fn begin(&self, hooks: &[Hook], setup: &Setup) -> Result<bool, Fatal> {
         let started = async {
             for hook in hooks {
@@ -54,7 +56,7 @@ impl Stopping {
             Ok(true)
         };
         tokio::select! {
-            // without hooks, nothing is cut off
+            // hooks first: if there are none, the start is not interrupted by a shutdown
             biased;
             started = started => started,
             () = self.stop.cancelled() => Ok(false),
@@ -62,7 +64,7 @@ impl Stopping {
         }
     }
 
-    /// Calls the hooks of the end, after this result, in the time that is left.
+    /// Calls the stop hooks in the remaining time. Returns the error of `ended`, or else that of a hook.
     pub async fn end(
         &self,
         hooks: &[Hook],
@@ -79,7 +81,7 @@ impl Stopping {
     }
 }
 
-/// The open ports.
+/// The listeners of the HTTP pages.
 pub struct Listeners {
     pages: TcpListener,
     #[cfg(feature = "protected-metrics")]
@@ -87,7 +89,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// `listener` is used instead of the address of the pages in the settings.
+    /// Opens the listeners. `listener` is used instead of the HTTP address of the settings.
     pub async fn open(listener: Option<TcpListener>, settings: &Settings) -> Result<Self, Fatal> {
         Ok(Self {
             pages: match listener {

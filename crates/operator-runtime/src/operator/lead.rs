@@ -1,9 +1,9 @@
 //! The terms of this replica as the leader: waits for the lease, runs the controllers, and releases it.
 //!
-//! There may be several terms, because an operator with a higher priority may pause this one. Each has its own end, watches, caches, queues
-//! and state of objects; only what `setup` functions returned is kept, so nothing that was observed before a pause is used after it. To exit
-//! instead, and be restarted as a standby, was rejected: Kubernetes counts restarts as crashes and delays each longer than the last,
-//! webhooks are unavailable meanwhile, and nothing restarts an operator that another program embeds. An operator that loses its lease
+//! There may be several terms, because an operator with a higher priority may pause this one. Each has its own stop token, watches, caches,
+//! queues and state of objects; only what `setup` functions returned is kept, so nothing that was observed before a pause is used after it.
+//! To exit instead, and be restarted as a standby, was rejected: Kubernetes counts restarts as crashes and delays each longer than the
+//! last, webhooks are unavailable meanwhile, and nothing restarts an operator that another program embeds. An operator that loses its lease
 //! without having released it still exits, because its requests may be in flight.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::{
     setup::Setup,
 };
 
-/// What the leader does about CRDs.
+/// The CRDs that the leader ensures, and the migration of their stored objects.
 pub struct Crds<'a> {
     ensured: &'a [OwnCrds],
     migration: Option<Migration>,
@@ -92,13 +92,13 @@ pub async fn lead(
             Some(kept) if !stop.is_cancelled() => election = ended(kept)?,
             _ => return Ok(()),
         }
-        // Another operator works: what this one has seen says nothing about the objects any more.
-        health.emptied();
+        // another operator works now, so the state that this one reported is out of date
+        health.forget_caches();
         metrics.forget_objects();
     }
 }
 
-/// Ensures the CRDs, and runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
+/// Ensures the CRDs, and runs the controllers until the term is stopped. Reconciliations in flight may last until the shutdown timeout.
 async fn work(
     wiring: Wiring,
     operator: &str,
@@ -126,11 +126,11 @@ async fn work(
     }
     let mut built = vec![];
     for (identity, build) in builds {
-        // Not in the controller's task, which begins after this replica counts as working.
+        // not in the controller's task, which starts after the role is `Working`
         health.filling(identity.to_string());
         built.push(build(identity.clone(), wiring.clone()));
     }
-    // Only now it is known who wants to know of which kind.
+    // only now, because the controllers have registered the kinds that they need
     let source = Source {
         client,
         settings: settings.clone(),
@@ -181,7 +181,7 @@ async fn work(
     Ok(())
 }
 
-/// Sets the metric of the leader for as long as it exists.
+/// Sets the metric of the leader to 1, until it is dropped.
 struct Leading(Arc<Metrics>);
 
 impl Leading {

@@ -107,11 +107,11 @@ async fn a_verdict_holds_for_a_minute() {
 async fn unknown_tokens_do_not_fill_the_memory() {
     let server = Server::in_memory();
     let gate = Gate::new(server.client());
-    for number in 0..MOST_VERDICTS + 10 {
+    for number in 0..MAX_VERDICTS + 10 {
         let code = get(&gate, METRICS, Some(&number.to_string())).await;
         assert_eq!(code, StatusCode::UNAUTHORIZED);
     }
-    assert!(gate.verdicts.lock().unwrap().len() <= MOST_VERDICTS);
+    assert!(gate.verdicts.lock().unwrap().len() <= MAX_VERDICTS);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +121,7 @@ async fn unknown_tokens_do_not_push_out_the_known_one() {
     let reader = token(&server, "prometheus").await;
     let gate = Gate::new(server.client());
     assert_eq!(get(&gate, METRICS, Some(&reader)).await, StatusCode::OK);
-    for number in 0..MOST_VERDICTS {
+    for number in 0..MAX_VERDICTS {
         gate.remember([number as u8; SHA256_OUTPUT_LEN], Verdict::Unknown);
         let mut hash = [0; SHA256_OUTPUT_LEN];
         hash[0] = number as u8;

@@ -90,13 +90,14 @@ pub trait Declarative: Send + Sync + 'static {
     /// [`Finalized::Done`].
     ///
     /// It is also called while an owned kind cannot be listed, for example because its CRD was deleted, so that this does not block the
-    /// deletion of the parent. Then `observed` returns [`Error::Unlisted`] for this kind only. If `finalize` returns the error, it is called
-    /// again later.
+    /// deletion of the parent. Then `observed` returns [`Error::Unlisted`] for this kind only. If `finalize` returns the error, it is
+    /// called again later.
     fn finalize(&self, _parent: &Self::Resource, _observed: &Observed) -> Result<Finalized> {
         Ok(Finalized::Done)
     }
 
-    /// The options of the controller; see [`Reconciler::options`](crate::Reconciler::options). A time of [`Desired::resync`] replaces that of the options.
+    /// The options of the controller; see [`Reconciler::options`](crate::Reconciler::options). The time of [`Desired::resync`] replaces
+    /// that of the options.
     ///
     /// ```
     /// # use k8s_openapi::api::apps::v1::Deployment;

@@ -21,7 +21,7 @@ pub(crate) enum CacheChange<'a, K: Object> {
     Listed(&'a [ObjectRef<K>]),
     /// Objects were created or changed.
     Changed(&'a [ObjectRef<K>]),
-    /// An object was deleted, or cannot be decoded any more; its last state, if it was deleted and is known.
+    /// An object was deleted, or cannot be decoded any more. If it was deleted, its last state, if that is known.
     Removed(&'a ObjectRef<K>, Option<&'a Arc<K>>),
 }
 
@@ -34,9 +34,9 @@ pub trait Reconciler: Send + Sync + 'static {
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
     /// By convention it is `<group of the kind>/<name of the operator>`, and `<name of the operator>/<name of the controller>` for a
-    /// [named](crate::Controllers::add_named) controller. Two controllers of one kind cannot have the same finalizer. If an earlier version of the operator used this name and the constant no longer
-    /// has it, the runtime removes the finalizer from the objects, so that they can be deleted without the old cleanup. You must remove a
-    /// former finalizer with any other name yourself.
+    /// [named](crate::Controllers::add_named) controller. Two controllers of one kind cannot have the same finalizer. If an earlier version
+    /// of the operator used such a name and the constant no longer has it, the runtime removes that finalizer from the objects, so that
+    /// they can be deleted without the old cleanup. You must remove a former finalizer with any other name yourself.
     const FINALIZER: Option<&'static str> = None;
 
     /// Makes the state of the cluster match `object`.
@@ -69,8 +69,8 @@ pub trait Reconciler: Send + Sync + 'static {
     /// It is also called for an object that no longer matches the selectors of the [options](Self::options), and when a list after a broken
     /// watch lacks an object. It is called at most once for each object: after the object's last reconciliation, and before the first
     /// reconciliation of a new object with the same name. While it runs, it occupies one of the [workers](ControllerOptions::workers). An
-    /// object that could not be decoded when it was deleted has its last state that could; without one, it is not called. An error is
-    /// logged.
+    /// object that could not be decoded when it was deleted is passed in its last state that could be decoded; if there is none, this is
+    /// not called. An error is logged.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -100,11 +100,11 @@ pub trait Reconciler: Send + Sync + 'static {
         async {}
     }
 
-    /// Called for each change of the cache, before the objects are reconciled that it is about.
+    /// Called for each change of the cache, before the changed objects are reconciled.
     #[doc(hidden)]
     fn cached(&self, _change: Cached<'_, Self::Resource>) {}
 
-    /// The options of the controller; called each time before it begins.
+    /// The options of the controller. Called each time before the controller starts.
     ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};

@@ -49,9 +49,9 @@ impl Convert for conversion::Conversion {
     }
 }
 
-/// A conversion that was added.
+/// A registered conversion.
 pub(super) struct Conversion {
-    /// `None` if the plural follows from the kind by the rules of English.
+    /// `None` if the plural of the kind is regular.
     pub kind: Option<String>,
     pub rules: Box<dyn Convert>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Request {
 
 impl Request {
     pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
-        let review: Review = Unreadable::check(body, API_VERSION, KIND)?;
+        let review: Review = Unreadable::read_review(body, API_VERSION, KIND)?;
         review.request.ok_or(Unreadable::NoRequest)
     }
 
@@ -84,21 +84,21 @@ impl Request {
             match convert(object, &self.desired, conversions) {
                 Ok(object) => converted.push(object),
                 Err(error) => {
-                    let message = format!("{}: {error}", named(index, object));
+                    let message = format!("{}: {error}", describe(index, object));
                     warn!(error = message, "cannot convert");
                     return Err(message);
                 }
             }
-            // A list may have thousands of objects, and other requests have time limits.
+            // A list may have thousands of objects: let other requests run in between, which have time limits.
             yield_now().await;
         }
         let success = json!({"status": "Success"});
-        Ok(written(&self.uid, &converted, success))
+        Ok(review(&self.uid, &converted, success))
     }
 
     /// The review of a conversion that failed.
     pub fn failure(&self, message: &str) -> Value {
-        written(
+        review(
             &self.uid,
             &[],
             json!({"status": "Failure", "message": message}),
@@ -106,7 +106,8 @@ impl Request {
     }
 }
 
-fn written(uid: &str, objects: &[Value], result: Value) -> Value {
+/// The review with a response.
+fn review(uid: &str, objects: &[Value], result: Value) -> Value {
     let response = json!({"uid": uid, "convertedObjects": objects, "result": result});
     json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 }
@@ -121,7 +122,7 @@ fn convert(object: &Value, desired: &str, conversions: &[Conversion]) -> Result<
     let conversion =
         find(to, kind, conversions).ok_or("this operator does not convert the kind")?;
     let mut converted = conversion.convert(object, desired)?;
-    // The API server converts parts of applied objects, which may have no metadata, but takes back none without it.
+    // For a server-side apply, the API server also converts partial objects, which may lack metadata, but it rejects a result without it.
     if let Some(fields) = converted.as_object_mut() {
         fields.entry("metadata").or_insert_with(|| json!({}));
     }
@@ -135,7 +136,7 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The conversion of a kind: a guess could convert by the rules of another kind.
+/// The conversion of a kind. There is none unless kind or plural match: a guess could convert by the rules of another kind.
 fn find<'a>(group: &str, kind: &str, conversions: &'a [Conversion]) -> Option<&'a dyn Convert> {
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "", kind)).plural;
     let is_of = |conversion: &&Conversion| {
@@ -149,8 +150,8 @@ fn find<'a>(group: &str, kind: &str, conversions: &'a [Conversion]) -> Option<&'
     conversions.iter().find(is_of).map(|it| &*it.rules)
 }
 
-/// The place and name of an object in a message.
-fn named(index: usize, object: &Value) -> String {
+/// Describes an object in a message.
+fn describe(index: usize, object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (
         text(&object["metadata"]["namespace"]),

@@ -3,8 +3,8 @@
 //! versions of a kind.
 //!
 //! Every replica serves them over TLS, whether it leads or not, from before it waits for its lease until its controllers have ended. Add
-//! them with [`Controllers::webhooks`](crate::Controllers::webhooks). Nothing that goes wrong allows a request: an error, a panic, or an
-//! object that cannot be decoded refuses it.
+//! them with [`Controllers::webhooks`](crate::Controllers::webhooks). No failure allows a request: an error, a panic, or an object that
+//! cannot be decoded refuses it.
 
 mod admission;
 mod certificate;

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{Result, Setup, error::Fatal};
 
+/// The endpoints of webhooks, with their paths.
 pub(super) type Served = Vec<(String, Arc<dyn Endpoint>)>;
 
 /// The webhooks of an operator, which every replica serves, whether it leads or not.
@@ -53,6 +54,7 @@ pub(super) struct Registration {
     pub start: Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Served>> + Send>,
 }
 
+/// Creates the endpoint that serves a webhook.
 type Serve<W> = fn(Arc<W>) -> Arc<dyn Endpoint>;
 
 /// What a type serves, and at which paths; see [`Webhooks::add`].
@@ -120,7 +122,8 @@ impl Webhooks {
 
     /// Adds the conversion between the versions of a CustomResourceDefinition, which is served at `/convert`.
     ///
-    /// The plural of the kind has to be the regular one, for example `boxes` of `Box`; for others, see [`convert_kind`](Self::convert_kind).
+    /// The plural of the kind has to be the regular one, for example `boxes` of `Box`; for others, see
+    /// [`convert_kind`](Self::convert_kind).
     #[must_use]
     pub fn convert(self, conversion: impl Convert) -> Self {
         self.add_conversion(None, Box::new(conversion))
@@ -189,9 +192,9 @@ impl Webhooks {
         }
         let mut converted = HashSet::new();
         let mut crds = self.crds();
-        if let Some(twice) = crds.find(|crd| !converted.insert(*crd)) {
+        if let Some(duplicate) = crds.find(|crd| !converted.insert(*crd)) {
             return Err(Fatal::TwoConversions {
-                crd: twice.to_owned(),
+                crd: duplicate.to_owned(),
             });
         }
         self.conversions.iter().try_for_each(|it| {

@@ -1,5 +1,5 @@
-//! Answers HTTP requests: finds the webhook of the path, and gives it the review within limits of size and time. Nothing that goes wrong
-//! allows a request: it is refused, or answered with an HTTP error, after which the API server applies the webhook's failure policy.
+//! Answers HTTP requests: finds the webhook of the path, and gives it the review within limits of size and time. If anything
+//! fails, the request is refused, or answered with an HTTP error, after which the API server applies the webhook's failure policy.
 
 use std::{
     collections::HashMap,
@@ -32,14 +32,14 @@ use crate::{
 /// The path of the conversions.
 pub(super) const CONVERT: &str = "/convert";
 
-/// The most bytes of a review: the object of the largest request, 3 MiB, in which Go writes `<`, `>` and `&` with six bytes, and the object
-/// before.
+/// The maximum size of a review, in bytes: a request has at most 3 MiB, of which Go escapes each `<`, `>` and `&` with six bytes. The rest
+/// is for the old object.
 pub(super) const MAX_BODY: usize = 20 << 20;
 
 /// The longest time that the API server waits for a webhook.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer later than the API server waits is of no use. It gives up first, so that its failure policy decides.
+/// How much longer a webhook may take than the API server waits: the API server times out first, so that its failure policy decides.
 const GRACE: Duration = Duration::from_millis(100);
 
 const JSON: &str = "application/json";
@@ -77,7 +77,7 @@ impl Router {
             .get_or_init(|| endpoints.into_iter().collect());
     }
 
-    /// The response to a request. Its body is only read if it may be a review; it has a response of its own if it cannot be read.
+    /// Answers a request. The body is only read if it may be a review; if it cannot be read, it returns the response.
     pub async fn respond(
         &self,
         parts: Parts,
@@ -88,12 +88,13 @@ impl Router {
         };
         let in_flight = metrics.begin();
         let started = Instant::now();
-        let response = self.checked(&parts, body, metrics).await;
+        let response = self.dispatch(&parts, body, metrics).await;
         in_flight.answered(response.status(), started.elapsed());
         response
     }
 
-    async fn checked(
+    /// Checks the method, the content type and the size of a request, and gives it to the webhook of its path.
+    async fn dispatch(
         &self,
         parts: &Parts,
         body: impl Future<Output = Result<Bytes, Response<Bytes>>>,
@@ -169,9 +170,9 @@ async fn admit(
         Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
     };
     let uid = request.uid.clone();
-    if request.is_of_deleted() {
-        // as the match condition of the generated configurations, which not every installation can have
-        return json(&Answer::default().written(&uid));
+    if request.is_update_during_deletion() {
+        // The match conditions of the generated configurations exclude such a request, but not every installation can have them.
+        return json(&Answer::default().to_review(&uid));
     }
     let span = info_span!(
         "webhook",
@@ -191,7 +192,7 @@ async fn admit(
         debug!(allowed = answer.refusal.is_none(), "answered");
         answer
     };
-    json(&answered.instrument(span).await.written(&uid))
+    json(&answered.instrument(span).await.to_review(&uid))
 }
 
 /// Why a webhook has no answer of its own.
@@ -216,7 +217,7 @@ impl NoAnswer {
     }
 }
 
-/// What a webhook answers, unless it panics or takes too long.
+/// Waits for the answer of a webhook, unless it panics or takes too long.
 async fn guarded<T>(
     answer: impl Future<Output = T>,
     limit: Duration,
@@ -274,14 +275,14 @@ pub(super) fn too_large() -> Response<Bytes> {
 }
 
 fn json(value: &Value) -> Response<Bytes> {
-    written(StatusCode::OK, JSON, value.to_string())
+    response(StatusCode::OK, JSON, value.to_string())
 }
 
 pub(super) fn text(code: StatusCode, message: impl Into<String>) -> Response<Bytes> {
-    written(code, TEXT, message.into())
+    response(code, TEXT, message.into())
 }
 
-fn written(code: StatusCode, media: &'static str, body: String) -> Response<Bytes> {
+fn response(code: StatusCode, media: &'static str, body: String) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = code;
     let headers = response.headers_mut();

@@ -17,7 +17,7 @@ use super::{
     registry::{Registration, Served, Webhooks},
     router::Router,
     server,
-    service::{Opened, WebhookService},
+    service::{OpenService, WebhookService},
 };
 use crate::{
     Settings, Setup,
@@ -29,15 +29,15 @@ use crate::{
 /// How long a replica serves after the signal to stop, until API servers have noticed that it is not ready any more.
 const NOTICE: Duration = Duration::from_secs(3);
 
-/// The longest time for requests in flight at the end.
+/// How long the requests in flight may take at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the webhooks of an operator need.
+/// What is needed to serve the webhooks of an operator.
 pub(crate) struct Launch<'a> {
     pub setup: Setup,
     pub health: Arc<Health>,
     pub service: &'a WebhookService,
-    /// Instead of the address in the settings.
+    /// Used instead of the address in the settings.
     pub listener: Option<TcpListener>,
     pub stop: CancellationToken,
     pub background: &'a mut JoinSet<Fatal>,
@@ -45,9 +45,10 @@ pub(crate) struct Launch<'a> {
 
 /// The webhooks that are served. Dropping them ends the service, but not the tasks.
 pub(crate) struct Running {
-    opened: Opened,
+    opened: OpenService,
     stop: CancellationToken,
     health: Arc<Health>,
+    /// How long API servers take to notice a stop.
     notice: Duration,
     /// Cancelled once API servers have noticed the stop.
     noticed: CancellationToken,
@@ -138,7 +139,8 @@ impl Launch<'_> {
     }
 }
 
-/// Only in a cluster, API servers find the replicas by endpoints, which follow the readiness with a delay.
+/// How long API servers take to notice that a replica stops. Only in a cluster, they find the replicas by the endpoints of the Service,
+/// which follow the readiness with a delay.
 fn notice(settings: &Settings, listener: Option<&TcpListener>) -> Duration {
     let is_reachable = listener
         .and_then(|it| it.local_addr().ok())

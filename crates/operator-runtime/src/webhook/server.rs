@@ -26,10 +26,10 @@ use tracing::debug;
 use super::router::{MAX_BODY, Router, text, too_large};
 use crate::tls::handshake;
 
-/// The most open connections; others wait. API servers share a connection for all their requests.
+/// The maximum number of open connections; others wait. An API server sends all its requests over one connection.
 const CONNECTIONS: usize = 256;
 
-/// The most requests in flight on a connection.
+/// The maximum number of requests in flight on a connection.
 const STREAMS: u32 = 128;
 
 /// How long a client of HTTP/1.1 may take for the header of its next request.
@@ -38,28 +38,29 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a client may take for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A review with more bytes than this is large, and so is one of unknown size. So many are answered at a time, so that their memory has a
-/// limit: everybody in the cluster may send some.
+/// A review is large if it has more bytes than this, or an unknown size.
 const LARGE: u64 = 1 << 20;
+
+/// How many large reviews are answered at a time. This limits their memory: everybody in the cluster may send some.
 const LARGE_REVIEWS: usize = 2;
 
-/// How often a silent connection of HTTP/2 is checked.
+/// How often a silent HTTP/2 connection gets a ping, and how long its answer may take.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How long a connection is used: API servers open the next one, and others do not keep theirs for ever.
+/// The maximum age of a connection. API servers then open another one, and no other client keeps a connection for ever.
 const CONNECTION_AGE: Duration = Duration::from_secs(600);
 
-/// How long connections are accepted after the end: some have been made before it.
+/// How long connections are still accepted after the shutdown has begun: clients may have connected before it.
 const LAST_CONNECTIONS: Duration = Duration::from_millis(50);
 
-/// How long a client that has connected before the end may take for its first request.
+/// How long a client that has connected before the shutdown may take for its first request.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);
 
 /// How long the last requests of a connection may take, which is more than API servers wait.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
 
-/// Serves until `closing` is cancelled, then finishes the requests in flight and those of clients that have just connected, and returns.
-/// Dropping it closes all connections.
+/// Serves until `closing` is cancelled, then finishes the requests in flight and the requests of clients that have just connected, and
+/// returns. Dropping it closes all connections.
 pub(super) async fn serve(
     listener: TcpListener,
     config: Arc<ServerConfig>,
@@ -112,13 +113,13 @@ pub(super) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// Completes when a client that has sent nothing has had its time.
+/// Completes when the shutdown has begun, and the time for a first request is over.
 async fn late(closing: &CancellationToken) {
     closing.cancelled().await;
     sleep(FIRST_REQUEST).await;
 }
 
-/// Serves a connection until it ends, or until its requests are finished after a shutdown or when it is old.
+/// Serves a connection until it ends. After a shutdown, or when the connection is old, it is closed once its requests are finished.
 async fn connection(
     stream: TlsStream<TcpStream>,
     router: Arc<Router>,
@@ -134,7 +135,7 @@ async fn connection(
         .max_concurrent_streams(STREAMS)
         .keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE);
-    // As negotiated, not as the first bytes look: a silent client would not be disconnected.
+    // The negotiated protocol, instead of a guess from the first bytes, for which a silent client could make us wait for ever.
     let http = match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => http.http2_only(),
         _ => http.http1_only(),
@@ -170,7 +171,7 @@ async fn connection(
     }
 }
 
-/// Completes at the end, but not before the first request, or the time for it.
+/// Completes when the shutdown has begun, and the first request of the connection has begun or the time for it is over.
 async fn closing_after_a_request(closing: &CancellationToken, begun: &CancellationToken) {
     closing.cancelled().await;
     tokio::select! {
@@ -190,7 +191,7 @@ async fn respond(
         return too_large();
     }
     let is_large = length.exact().is_none_or(|length| length > LARGE);
-    // until the answer, because what is read of the body is larger than itself
+    // kept until the answer, because the decoded review takes more memory than the body
     let _permit = if is_large {
         match timeout(BODY_TIMEOUT, large.acquire()).await {
             Ok(permit) => Some(permit.expect("the semaphore is never closed")),
@@ -379,7 +380,7 @@ mod tests {
             .await
             .unwrap();
         tokio::spawn(connection);
-        // it has no end
+        // a body without an end
         let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
         let request = Request::post("https://localhost/nowhere");
         let response = sender.send_request(request.body(body).unwrap());

@@ -37,8 +37,8 @@ enum State {
     Draining,
 }
 
-/// Serves for as long as it exists.
-pub(super) struct Opened(WebhookService);
+/// A service that is open. Dropping it closes the service.
+pub(super) struct OpenService(WebhookService);
 
 impl WebhookService {
     pub(crate) fn new() -> Self {
@@ -47,9 +47,9 @@ impl WebhookService {
         }
     }
 
-    pub(super) fn open(&self, router: Arc<Router>) -> Opened {
+    pub(super) fn open(&self, router: Arc<Router>) -> OpenService {
         self.state.send_replace(State::Open(router));
-        Opened(self.clone())
+        OpenService(self.clone())
     }
 
     async fn respond(self, request: Request<Bytes>) -> Result<Response<Bytes>, ConnectionRefused> {
@@ -67,16 +67,16 @@ impl WebhookService {
     }
 }
 
-impl Opened {
-    /// Takes no new requests, and waits for those in flight.
+impl OpenService {
+    /// Refuses new requests, and waits for those in flight.
     pub async fn drain(&self) {
         self.0.state.send_replace(State::Draining);
-        // Each request in flight listens to the state.
+        // Each request in flight has a receiver of the state, and `closed` waits until there is none.
         self.0.state.closed().await;
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenService {
     fn drop(&mut self) {
         self.0.state.send_replace(State::Closed);
     }

@@ -1,4 +1,4 @@
-//! Reads the body of a review, or finds what is wrong with it.
+//! Reads the body of a review, or reports what is wrong with it.
 
 use serde::Deserialize;
 
@@ -30,8 +30,8 @@ struct Version {
 }
 
 impl Unreadable {
-    /// Reads a review after its version and kind.
-    pub fn check<'a, R: Deserialize<'a>>(
+    /// Checks the version and the kind of a review, and reads it.
+    pub fn read_review<'a, R: Deserialize<'a>>(
         body: &'a [u8],
         expected: &'static str,
         kind: &'static str,

@@ -1,4 +1,4 @@
-//! What becomes of kept values when a client edits the object in the other version.
+//! What happens to kept values when a client edits the object in the other version.
 
 use operator_runtime::conversion::{Conversion, ConversionError, Spoke};
 use serde_json::{Value, json};

@@ -22,7 +22,7 @@ fn convert(conversion: &Conversion) -> impl Fn(&Value, &str) -> Result<Value, St
 }
 
 /// One direction of a pair.
-struct Way {
+struct Direction {
     /// The schema of the version that a client edits.
     schema: Schema,
     /// The schema of the version where the object comes from.
@@ -33,19 +33,19 @@ struct Way {
     places: BTreeMap<String, Vec<String>>,
 }
 
-fn ways(pair: &Pair) -> [Way; 2] {
+fn directions(pair: &Pair) -> [Direction; 2] {
     let schema = |schema: &Value| serde_json::from_value::<Schema>(schema.clone()).unwrap();
     let (v1, v2) = ("b.c/v1", "b.c/v2");
     let (spoke, hub) = (&pair.spoke, &pair.hub);
     [
-        Way {
+        Direction {
             schema: schema(spoke),
             origin: schema(hub),
             from: v2,
             to: v1,
             places: pair.to_hub.clone(),
         },
-        Way {
+        Direction {
             schema: schema(hub),
             origin: schema(spoke),
             from: v1,
@@ -87,19 +87,19 @@ proptest! {
     fn an_edit_wins_and_changes_nothing_else(shapes in shapes(), seed in any::<u64>(), choices in prop::collection::vec(any::<(Index, Index, bool)>(), 30)) {
         let mut pair = Pair::of(&shapes);
         let conversion = pair.conversion();
-        for way in ways(&pair) {
-            let donors = objects(&way.schema, way.to, seed ^ 1);
-            for (before, (leaf, donor, is_removed)) in objects(&way.origin, way.from, seed).iter().zip(&choices) {
-                let converted = conversion.convert(before, way.to).unwrap();
-                let all = leaves(&way.schema, &converted);
+        for direction in directions(&pair) {
+            let donors = objects(&direction.schema, direction.to, seed ^ 1);
+            for (before, (leaf, donor, is_removed)) in objects(&direction.origin, direction.from, seed).iter().zip(&choices) {
+                let converted = conversion.convert(before, direction.to).unwrap();
+                let all = leaves(&direction.schema, &converted);
                 let Some(leaf) = (!all.is_empty()).then(|| leaf.get(&all)) else { continue };
                 let mut edited = converted.clone();
                 let value = leaf.value(donor.get(&donors)).filter(|_| !is_removed);
                 leaf.set(&mut edited, value.cloned());
-                if !violations(&way.schema, &edited).is_empty() {
+                if !violations(&direction.schema, &edited).is_empty() {
                     continue;
                 }
-                check_edit(&conversion, &way, before, &edited, leaf)?;
+                check_edit(&conversion, &direction, before, &edited, leaf)?;
             }
         }
     }
@@ -108,9 +108,9 @@ proptest! {
     fn items_that_a_client_moves_keep_what_the_other_version_has(shapes in shapes(), seed in any::<u64>(), order in prop::collection::vec(any::<Index>(), 6)) {
         let mut pair = Pair::of(&shapes);
         let conversion = pair.conversion();
-        for way in ways(&pair) {
-            for before in objects(&way.origin, way.from, seed) {
-                let mut edited = conversion.convert(&before, way.to).unwrap();
+        for direction in directions(&pair) {
+            for before in objects(&direction.origin, direction.from, seed) {
+                let mut edited = conversion.convert(&before, direction.to).unwrap();
                 let Some(spec) = edited["spec"].as_object_mut() else { continue };
                 let is_list_of_objects = |it: &&mut Value| it.as_array().is_some_and(|it| it.iter().any(Value::is_object));
                 for list in spec.values_mut().filter(is_list_of_objects) {
@@ -123,7 +123,7 @@ proptest! {
                     }
                     items.pop();
                 }
-                let after = conversion.convert(&edited, way.from).unwrap();
+                let after = conversion.convert(&edited, direction.from).unwrap();
                 let lists = |object: &Value| {
                     let fields = object["spec"].as_object().into_iter().flatten();
                     fields.filter_map(|(name, it)| Some((name.clone(), it.as_array()?.clone()))).collect::<BTreeMap<_, _>>()
@@ -155,16 +155,16 @@ proptest! {
     }
 }
 
-/// That the edited version has the edit after there and back, that the other version has it too, and that nothing else changed there.
+/// Checks that the edit is still there after a round trip, that the other version has it too, and that nothing else has changed in it.
 fn check_edit(
     conversion: &Conversion,
-    way: &Way,
+    direction: &Direction,
     before: &Value,
     edited: &Value,
     leaf: &Leaf,
 ) -> Result<(), TestCaseError> {
-    let after = conversion.convert(edited, way.from).unwrap();
-    let back = conversion.convert(&after, way.to).unwrap();
+    let after = conversion.convert(edited, direction.from).unwrap();
+    let back = conversion.convert(&after, direction.to).unwrap();
     let context = || format!("{leaf:?}\nbefore {before}\nedited {edited}\nafter {after}");
     prop_assert_eq!(
         without_annotation(back),
@@ -173,10 +173,10 @@ fn check_edit(
         context()
     );
     let fresh = conversion
-        .convert(&without_annotation(edited.clone()), way.from)
+        .convert(&without_annotation(edited.clone()), direction.from)
         .unwrap();
-    let places = leaf.counterparts(&way.places);
-    let previous = conversion.convert(before, way.to).unwrap();
+    let places = leaf.counterparts(&direction.places);
+    let previous = conversion.convert(before, direction.to).unwrap();
     let is_changed = leaf.value(&previous) != leaf.value(edited);
     // items that are still in a list are not edited
     let is_list = |object| leaf.value(object).is_some_and(Value::is_array);

@@ -119,7 +119,7 @@ impl Leaf {
         self.path.contains("[]")
     }
 
-    /// The places of the value in the other version. That of an item without keys is the whole list.
+    /// The places of the value in the other version. For an item without keys, this is the whole list.
     pub fn counterparts(&self, places: &BTreeMap<String, Vec<String>>) -> Vec<Leaf> {
         let path = self.path.split("[]").next().unwrap();
         let is_at = |place: &str| {
@@ -135,6 +135,7 @@ impl Leaf {
         targets.iter().map(|target| self.bound(target)).collect()
     }
 
+    /// A leaf at this path, with the keys and indices of this one.
     fn bound(&self, path: &str) -> Leaf {
         let mut bindings = self
             .place

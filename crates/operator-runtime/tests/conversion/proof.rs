@@ -142,8 +142,8 @@ fn changed_metadata_a_wrong_version_and_an_unstable_result_are_found() {
         ConversionProof::of(&crd(v1.clone(), v1.clone()), convert).failures()
     };
     assert_finds(&found(&|_| {}), &[]);
-    let labelled = found(&|object| object["metadata"]["labels"]["x"] = "y".into());
-    assert_finds(&labelled, &["v1 metadata.labels", "v2 metadata.labels"]);
+    let labeled = found(&|object| object["metadata"]["labels"]["x"] = "y".into());
+    assert_finds(&labeled, &["v1 metadata.labels", "v2 metadata.labels"]);
     let annotated =
         found(&|object| object["metadata"]["annotations"]["conversion.b.c/kept"] = "{}".into());
     assert_finds(&annotated, &[]);

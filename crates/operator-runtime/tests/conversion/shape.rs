@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 pub enum Shape {
     Same,
     Renamed,
-    /// Into an object that only the hub has.
+    /// It is moved into an object that only the hub has.
     MovedDown,
-    /// Out of an object that only the spoke has.
+    /// It is moved out of an object that only the spoke has.
     MovedUp,
     ListOfOne,
     OneOfList,
@@ -29,7 +29,7 @@ pub enum Shape {
     NullHub,
     /// A list whose items have different values.
     EnumItems(bool),
-    /// A default inside an object that has a default; whether the inner one is declared first.
+    /// A default inside an object that has a default; `true` if the inner one is declared first.
     DefaultObject(bool),
     /// An object with fields.
     Object {
@@ -75,7 +75,7 @@ fn leaf() -> impl Strategy<Value = Shape> {
     ]
 }
 
-/// The fields of `spec`.
+/// Random fields of `spec`.
 pub fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     let shape = leaf().prop_recursive(2, 12, 4, |inner| {
         let fields = || prop::collection::vec(inner.clone(), 1..4);
@@ -93,14 +93,14 @@ pub fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     prop::collection::vec(shape, 1..6)
 }
 
-/// The schemas of shapes, and their rules.
+/// The schemas of both versions of some shapes, and the rules between them.
 pub struct Pair {
     pub spoke: Value,
     pub hub: Value,
     rules: Option<Spoke>,
-    /// Where the value of a path in the spoke is in the hub.
+    /// The places in the hub of the values at a path of the spoke.
     pub to_hub: BTreeMap<String, Vec<String>>,
-    /// Where the value of a path in the hub is in the spoke.
+    /// The places in the spoke of the values at a path of the hub.
     pub to_spoke: BTreeMap<String, Vec<String>>,
 }
 
@@ -160,7 +160,7 @@ impl Pair {
         self.rules = self.rules.take().map(rule);
     }
 
-    /// Notes the places of values; those that one side lacks are empty.
+    /// Records where values are in both versions; a version without them has no places.
     fn place(&mut self, spoke: &[&str], hub: &[&str]) {
         let owned = |places: &[&str]| places.iter().map(|it| it.to_string()).collect::<Vec<_>>();
         for place in spoke {

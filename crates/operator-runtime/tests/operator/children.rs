@@ -1,4 +1,4 @@
-//! Children come from a cache: what that spares the API server, and that a cache which is out of date costs nobody anything.
+//! Children are read from a cache: which requests this saves, and that an outdated cache does no harm.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::support::{
-    Gate, OPERATOR, Running, Widget, Widgets, create, event, patch, ready, rest, server,
+    Gate, OPERATOR, Running, Widget, Widgets, create, event, patch, ready, server, until_quiet,
 };
 use k8s_openapi::{
     api::core::v1::{ConfigMap, ResourceQuota, ResourceQuotaSpec, ServiceAccount},
@@ -26,7 +26,7 @@ use operator_runtime::{
 use operator_testing::{Request, Server};
 use serde_json::json;
 
-/// Makes a ServiceAccount for each Widget, with its size.
+/// Applies a ServiceAccount for each Widget, with its size.
 struct Accounts;
 
 impl Reconciler for Accounts {
@@ -52,7 +52,7 @@ impl Reconciler for Accounts {
     }
 }
 
-/// Makes a ResourceQuota for each Widget, with its size in a form that the API server changes.
+/// Applies a ResourceQuota for each Widget, with its size in a form that the API server normalizes.
 struct Quotas;
 
 impl Reconciler for Quotas {
@@ -73,7 +73,7 @@ impl Reconciler for Quotas {
     }
 }
 
-/// An operator that has made the child of the Widget `a`, and the gate that its watch has.
+/// An operator that has applied the child of the Widget `first`, and the gate of its watch of ServiceAccounts.
 async fn running(server: &Server) -> (Running, Gate) {
     let gate = Gate::new("/serviceaccounts", true);
     let accounts = Controllers::new().add(
@@ -83,7 +83,7 @@ async fn running(server: &Server) -> (Running, Gate) {
     let running = Running::start(gate.client(server), Settings::for_tests(), accounts).await;
     create(server, "first", "ok").await;
     ready(server, "first").await;
-    rest(server).await;
+    until_quiet(server).await;
     (running, gate)
 }
 
@@ -91,7 +91,7 @@ fn accounts(server: &Server) -> Api<ServiceAccount> {
     Api::default_namespaced(server.client())
 }
 
-/// Somebody else's account.
+/// Creates a ServiceAccount that no Widget controls.
 async fn foreign(server: &Server, name: &str) -> ServiceAccount {
     let metadata = ObjectMeta {
         name: Some(name.into()),
@@ -108,7 +108,7 @@ async fn foreign(server: &Server, name: &str) -> ServiceAccount {
         .unwrap()
 }
 
-/// What the operator asked of ServiceAccounts from a point on, other than to list and to watch, with the codes of the answers.
+/// The operator's requests for single ServiceAccounts: the verbs, with the codes of the responses.
 fn asked(requests: &[Request]) -> Vec<(&'static str, u16)> {
     requests
         .iter()
@@ -138,7 +138,7 @@ async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
     let before = server.requests().len();
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(asked(&server.requests()[before..]), [("patch", 201)]);
 
     let before = server.requests().len();
@@ -149,7 +149,7 @@ async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
     api.patch("a", &parameters, &Patch::Merge(noted))
         .await
         .unwrap();
-    rest(&server).await;
+    until_quiet(&server).await;
     let since = server.requests();
     let of_operator = since[before..]
         .iter()
@@ -169,7 +169,7 @@ async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
     assert_eq!(asked(&server.requests()[before..]), [("patch", 200)]);
 }
 
-/// The ConfigMaps that an operator read while it made one and was then woken without a change.
+/// How often an operator reads a ConfigMap while it applies one, and is then triggered without a change of the spec.
 async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
     let server = server().await;
     let setup = async |_: Setup| Ok(Widgets::<false>(Arc::default()));
@@ -179,7 +179,7 @@ async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
     ready(&server, "a").await;
     let noted = json!({ "metadata": { "annotations": { "note": "new" } } });
     patch(&server, "a", noted).await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let requests = server.requests();
     requests
         .iter()
@@ -215,7 +215,7 @@ async fn a_name_in_use_is_refused_without_a_write() {
         if name == "known" {
             create(&server, "first", "ok").await;
             ready(&server, "first").await;
-            rest(&server).await;
+            until_quiet(&server).await;
         }
         let before = server.requests().len();
         create(&server, name, "ok").await;
@@ -285,7 +285,7 @@ async fn own_writes_are_known_before_the_watch_reports_them() {
             .await;
     }
     gate.set(true);
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(size(&server, "first").await["size"], "1");
     assert_eq!(asked(&server.requests()[before..]), [("patch", 200); 4]);
 }
@@ -321,7 +321,7 @@ async fn a_write_without_a_response_is_not_taken_for_a_failed_one() {
     server
         .eventually("it is made", async || has("1").await)
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
 
     is_lossy.store(true, Ordering::SeqCst);
     patch(&server, "a", json!({ "spec": { "size": 2 } })).await;

@@ -1,4 +1,4 @@
-//! What a reconciler can do with its context, in one turn.
+//! What a reconciler can do with its context, in one reconciliation.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use operator_runtime::{
 };
 use tokio::sync::mpsc::{Sender, channel};
 
-/// Tries everything once for each Widget, and sends what came of it.
+/// Calls the methods of the context for each Widget, and sends the outcomes.
 struct Everything(Sender<Vec<(&'static str, String)>>);
 
 fn outcome<T>(result: &Result<T>) -> String {
@@ -145,7 +145,7 @@ async fn children_are_applied_adopted_and_deleted_and_ownership_is_enforced() {
         .collect();
     assert_eq!(found, expected);
 
-    let first_turn = &writes(&server.requests()[before..])[..5];
+    let first_writes = &writes(&server.requests()[before..])[..5];
     let expected = [
         "create widgets/",
         "patch configmaps/",
@@ -154,8 +154,8 @@ async fn children_are_applied_adopted_and_deleted_and_ownership_is_enforced() {
         "patch resourcequotas/",
     ];
     assert_eq!(
-        first_turn, expected,
-        "what is unchanged is not written again"
+        first_writes, expected,
+        "an unchanged child is not written again"
     );
     let made = configs.get("made").await.unwrap();
     assert_eq!(Some(&made.owner_references()[0].uid), widget.uid().as_ref());

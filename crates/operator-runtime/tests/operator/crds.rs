@@ -52,14 +52,14 @@ async fn start(server: &Server, version: &str, crd: &Value) -> Running {
     Running::start(server.client(), Settings::for_tests(), controllers).await
 }
 
-/// Runs the operator until it works, and stops it.
+/// Runs the operator until it is ready, and stops it.
 async fn run(server: &Server, version: &str, crd: &Value) {
     let running = start(server, version, crd).await;
-    works(server, &running).await;
+    until_ready(server, &running).await;
     running.stop().await.unwrap();
 }
 
-async fn works(server: &Server, running: &Running) {
+async fn until_ready(server: &Server, running: &Running) {
     server
         .eventually("it works", async || {
             (running.page("/readyz").await.0 == 200).then_some(())
@@ -76,7 +76,7 @@ async fn installed(server: &Server) -> Value {
     serde_json::to_value(api.get(NAME).await.unwrap()).unwrap()
 }
 
-/// The names of the installed CRD's fields besides those of [`crd`] without any.
+/// The names of the installed CRD's fields, without those that [`crd`] always adds.
 async fn fields(server: &Server) -> Vec<String> {
     let crd = installed(server).await;
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -107,7 +107,7 @@ async fn an_absent_crd_is_created_and_an_equal_one_is_not_written() {
     let server = Server::start().await.unwrap();
     let own = crd(&["a"]);
     let running = start(&server, "0.1.0", &own).await;
-    works(&server, &running).await;
+    until_ready(&server, &running).await;
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
     running.stop().await.unwrap();
@@ -134,10 +134,10 @@ async fn an_older_crd_is_updated_and_a_newer_one_is_left() {
     install(&server, &crd(&["a"])).await;
     run(&server, "0.1.0", &crd(&["a", "b"])).await;
     assert_eq!(fields(&server).await, ["a", "b"]);
-    // A rollback to a version without the annotation, as from other manifests.
+    // A rollback to an operator whose version is not known does not remove the field.
     run(&server, "unknown", &crd(&["a"])).await;
     assert_eq!(fields(&server).await, ["a", "b"]);
-    // The next version removes a field on purpose; the one before it does not bring it back.
+    // A later version removes a field on purpose; the earlier one does not bring it back.
     run(&server, "0.2.0", &crd(&["a"])).await;
     assert_eq!(fields(&server).await, ["a"]);
     run(&server, "0.1.0", &crd(&["a", "b"])).await;
@@ -158,7 +158,7 @@ async fn a_crd_that_another_has_extended_is_left() {
     assert_eq!(fields(&server).await, ["a", "b"]);
 }
 
-/// A CRD that is converted, with this `clientConfig`.
+/// A CRD with a conversion webhook that has this `clientConfig`.
 fn converted(fields: &[&str], config: &Value) -> Value {
     let mut crd = crd(fields);
     crd["spec"]["conversion"] = json!({
@@ -236,7 +236,7 @@ async fn a_standby_touches_no_crd() {
     settings.leader_election = true;
     let controllers = controllers("0.1.0", &crd(&[]));
     let running = Running::start(server.client(), settings, controllers).await;
-    works(&server, &running).await;
+    until_ready(&server, &running).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(verbs(&server).is_empty(), "{:?}", verbs(&server));
     let free = json!({ "spec": { "holderIdentity": null } });

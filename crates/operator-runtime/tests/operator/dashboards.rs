@@ -1,7 +1,7 @@
 //! The queries of [kubebuilder's Grafana dashboards](https://book.kubebuilder.io/plugins/available/grafana-v1-alpha) find their metrics.
 //!
-//! The labels `job`, `namespace`, `pod` and `instance` are not here: Prometheus adds them to what it scrapes. All of the dashboards' queries
-//! are listed; none is about Go.
+//! The labels `job`, `namespace`, `pod` and `instance` are not here: Prometheus adds them to what it scrapes. All of the dashboards'
+//! queries are listed; none is about Go.
 
 use crate::support::*;
 
@@ -23,7 +23,7 @@ const QUERIES: [(&str, &[&str]); 15] = [
     ("workqueue_retries_total", &["name"]),
     ("process_cpu_seconds_total", &[]),
     ("process_resident_memory_bytes", &[]),
-    // Those that alerts use, or that controller-runtime exports beside them.
+    // Others that alerts use, or that controller-runtime exports.
     (
         "controller_runtime_reconcile_time_seconds_bucket",
         &["controller", "le"],

@@ -24,7 +24,7 @@ use operator_runtime::{
 use operator_testing::Server;
 use serde_json::json;
 
-/// As many accounts as the size says, and a ConfigMap; or what the way says.
+/// Returns as many ServiceAccounts as the size says, and a ConfigMap; or what the `way` says.
 #[derive(Default)]
 struct Sites {
     desired: AtomicUsize,
@@ -131,7 +131,7 @@ async fn start(client: Client) -> (Running, Arc<Sites>) {
     (running, sites)
 }
 
-/// So that the test can count.
+/// Shares the counters with the test.
 struct Shared(Arc<Sites>);
 
 impl Declarative for Shared {
@@ -175,7 +175,7 @@ async fn resize(server: &Server, size: i32) {
     patch(server, "a", json!({ "spec": { "size": size } })).await;
 }
 
-/// The condition of the present generation.
+/// The condition, once it is about the current generation.
 async fn condition(server: &Server, status: &str) -> MetaV1 {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
@@ -211,7 +211,7 @@ async fn children_follow_what_is_desired() {
         condition(&server, "True").await.message,
         "1 accounts, size 1"
     );
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(names(&server).await, ["a-0", "a-9"]);
     let requests = server.requests().split_off(from);
     let deletions = writes(&requests);
@@ -248,7 +248,7 @@ async fn a_status_may_lose_its_last_field() {
                 .then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     set_way(&server, "a", "ok").await;
     condition(&server, "True").await;
 }
@@ -259,7 +259,7 @@ async fn nothing_changes_when_nothing_is_to_change() {
     let (_running, sites) = start(server.client()).await;
     create(&server, "a", "ok").await;
     condition(&server, "True").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     set_way(&server, "a", "again").await;
     condition(&server, "True").await;
     let (from, calls) = (server.requests().len(), sites.desired.load(SeqCst));
@@ -295,14 +295,14 @@ async fn nothing_is_deleted_after_an_error() {
         patch(&server, "a", json!({ "spec": { "size": 1, "way": way } })).await;
         let message = condition(&server, "False").await.message;
         assert!(message.contains(expected), "{way}: {message}");
-        rest(&server).await;
+        until_quiet(&server).await;
         assert_eq!(
             names(&server).await,
             ["a-0", "a-1", "a-2", "taken"],
             "{way}"
         );
         let mut writes = writes(&server.requests().split_off(from));
-        // the child that is desired beside the one that is taken
+        // without the writes of the ConfigMap, which is desired too, but is not taken
         writes.retain(|write| {
             !write.contains("widgets") && (way != "taken" || !write.contains("configmaps"))
         });
@@ -320,12 +320,12 @@ async fn an_invalid_parent_touches_nothing_until_it_changes() {
     create(&server, "a", "ok").await;
     resize(&server, 2).await;
     condition(&server, "True").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let (from, calls) = (server.requests().len(), sites.desired.load(SeqCst));
     resize(&server, -1).await;
     let message = condition(&server, "False").await.message;
     assert_eq!(message, "spec.size is negative; 2 accounts, size 2");
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(sites.desired.load(SeqCst), calls);
     let writes = writes(&server.requests().split_off(from));
     assert!(

@@ -1,4 +1,4 @@
-//! What the API server forgets, or says too early: pages of a list that have expired, and a conflict that no change explains.
+//! Unusual responses of the API server: a page of a list that has expired, and a conflict without a newer version of the object.
 
 use std::{
     future::ready,
@@ -14,7 +14,7 @@ use operator_runtime::{Action, Context, Controllers, Reconciler, Result, Setting
 use operator_testing::Server;
 use serde_json::json;
 
-/// Writes the status alone.
+/// Only writes the status.
 struct Seen;
 
 impl Reconciler for Seen {
@@ -28,16 +28,17 @@ impl Reconciler for Seen {
     }
 }
 
-/// A client that counts the requests that `is_meant`, and answers the first of them with what `instead` gives, if it gives anything.
+/// A client that counts the requests for which `is_counted` returns `true`. If `instead` returns a response for the first one, it is not
+/// sent.
 fn counting(
     server: &Server,
-    is_meant: fn(&http::Request<Body>) -> bool,
+    is_counted: fn(&http::Request<Body>) -> bool,
     instead: impl Fn() -> Option<http::Response<Body>> + Clone + Send + 'static,
 ) -> (Client, Arc<AtomicUsize>) {
     let (pass, count) = (server.client(), Arc::new(AtomicUsize::new(0)));
     let counted = count.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let is_first = is_meant(&request) && counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let is_first = is_counted(&request) && counted.fetch_add(1, Ordering::SeqCst) == 0;
         let answer = if is_first { instead() } else { None };
         let pass = pass.clone();
         async move {
@@ -51,7 +52,7 @@ fn counting(
     (Client::new(service, namespace), count)
 }
 
-async fn ready_at_last(server: &Server, name: &str) {
+async fn until_status(server: &Server, name: &str) {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
         .eventually("it has its status", async || {
@@ -77,7 +78,7 @@ async fn a_list_whose_next_page_has_expired_is_restarted() {
     });
     let calls = Arc::new(Calls::default());
     let _running = Running::start(client, Settings::for_tests(), widgets::<false>(&calls)).await;
-    ready_at_last(&server, "w119").await;
+    until_status(&server, "w119").await;
     if !server.is_real() {
         assert_eq!(
             pages.load(Ordering::SeqCst),
@@ -96,10 +97,10 @@ async fn a_conflict_without_a_newer_version_is_retried() {
         let answer = http::Response::builder().status(409);
         answer.body(Body::from(status.as_bytes().to_vec())).ok()
     });
-    // no child wakes the object again
+    // without children, no watch of them triggers the object again
     let seen = Controllers::new().add(async |_: Setup| Ok(Seen), |watches| watches);
     let _running = Running::start(client, Settings::for_tests(), seen).await;
     create(&server, "a", "ok").await;
-    ready_at_last(&server, "a").await;
+    until_status(&server, "a").await;
     assert_eq!(writes.load(Ordering::SeqCst), 2);
 }

@@ -1,4 +1,4 @@
-//! Reconcilers that fail, panic or want what they may not, and objects that do not decode.
+//! Reconcilers that fail, panic or apply children that they must not, and objects that cannot be decoded.
 
 use std::{
     sync::{
@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::support::{
-    self, Calls, Running, Widget, create, event, ready, rest, server, set_way, widgets,
+    self, Calls, Running, Widget, create, event, ready, server, set_way, until_quiet, widgets,
 };
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
@@ -73,8 +73,8 @@ async fn a_permanent_error_waits_for_a_change_and_a_temporary_one_does_not() {
         widgets::<false>(&calls),
     )
     .await;
-    // The first list of the children wakes all, and is not to count as a try.
-    rest(&server).await;
+    // The first list of the children triggers all objects, which must not count as an attempt.
+    until_quiet(&server).await;
     create(&server, "a", "permanent").await;
     assert_eq!(event(&server, "a", "PermanentError").await, "size is odd");
     tokio::time::sleep(Duration::from_millis(400)).await;
@@ -139,8 +139,8 @@ async fn the_delay_between_failures_grows() {
     settings.backoff_first = Duration::from_millis(50);
     settings.backoff_last = Duration::from_secs(60);
     let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
-    // The first list of the children wakes all, and is not to count as a try.
-    rest(&server).await;
+    // The first list of the children triggers all objects, which must not count as an attempt.
+    until_quiet(&server).await;
     create(&server, "a", "fail").await;
     // With 50, 100, 200, 400 and 800 ms between them, the sixth comes after 1.2 to 1.6 s.
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -156,8 +156,8 @@ async fn a_status_write_in_each_failure_does_not_shorten_the_backoff() {
     settings.backoff_first = Duration::from_millis(200);
     settings.backoff_last = Duration::from_secs(60);
     let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
-    // The first list of the children wakes all, and is not to count as a try.
-    rest(&server).await;
+    // The first list of the children triggers all objects, which must not count as an attempt.
+    until_quiet(&server).await;
     create(&server, "a", "unsteady for good").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(calls.reconciled(), 1, "that one waits for a change");
@@ -182,7 +182,7 @@ async fn a_failing_object_that_is_deleted_is_no_longer_counted() {
     .await;
     create(&server, "a", "fail slowly").await;
     server
-        .eventually("its turn begins", async || {
+        .eventually("its reconciliation begins", async || {
             (calls.reconciled() == 1).then_some(())
         })
         .await;
@@ -190,7 +190,7 @@ async fn a_failing_object_that_is_deleted_is_no_longer_counted() {
     api.delete("a", &DeleteParams::default()).await.unwrap();
     let errors = r#"controller_runtime_reconcile_errors_total{controller="widget"}"#;
     server
-        .eventually("its turn ends", async || {
+        .eventually("its reconciliation ends", async || {
             (running.metric(errors).await == Some(1.0)).then_some(())
         })
         .await;
@@ -260,12 +260,12 @@ async fn a_child_of_another_owner_is_never_taken_over() {
 async fn the_error_for_a_child_of_another_kind_names_the_kind() {
     let server = server().await;
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
-    let holder = support::other(&server, "a").await;
+    let holder = support::create_of_other_kind(&server, "a").await;
     let taken = |name: &str, owner: OwnerReference| ConfigMap {
         metadata: ObjectMeta {
             name: Some(name.into()),
             owner_references: Some(vec![owner]),
-            // The collector is not to be quicker than the test.
+            // The garbage collector must not delete it during the test.
             finalizers: Some(vec!["test.example.com/hold".into()]),
             ..ObjectMeta::default()
         },
@@ -311,7 +311,7 @@ async fn an_object_that_another_creates_concurrently_is_not_changed() {
         ("another controller", json!({})),
     ] {
         let server = server().await;
-        let holder = support::other(&server, "a").await;
+        let holder = support::create_of_other_kind(&server, "a").await;
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());
         let mut theirs: ConfigMap = serde_json::from_value(theirs).unwrap();
         theirs.metadata.name = Some("a".into());
@@ -335,11 +335,11 @@ async fn an_object_that_another_creates_concurrently_is_not_changed() {
         create(&server, "a", "ok").await;
         let note = event(&server, "a", "ChildTaken").await;
         assert!(note.starts_with("v1/ConfigMap a exists already"), "{note}");
-        let left = api.get("a").await.unwrap();
-        assert_eq!(left.data, theirs.data, "{what}");
-        assert_eq!(left.metadata.labels, None, "{what}");
+        let remaining = api.get("a").await.unwrap();
+        assert_eq!(remaining.data, theirs.data, "{what}");
+        assert_eq!(remaining.metadata.labels, None, "{what}");
         let owners = theirs.metadata.owner_references;
-        assert_eq!(left.metadata.owner_references, owners, "{what}");
+        assert_eq!(remaining.metadata.owner_references, owners, "{what}");
     }
 }
 
@@ -363,7 +363,7 @@ async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
         "{note}"
     );
 
-    // One that was good leaves the cache, and comes back when it is mended.
+    // An object that cannot be decoded any more leaves the cache, and comes back when it is fixed.
     let objects = r#"operator_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
     let undecodable = r#"operator_undecodable_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
     assert_eq!(running.metric(objects).await, Some(1.0));
@@ -374,7 +374,7 @@ async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
     support::patch_raw(&server, "good", json!({ "spec": { "size": 2 } })).await;
     ready(&server, "good").await;
 
-    // Its deletion waits for the cleanup, and says so.
+    // Its deletion waits for the cleanup, which an event reports.
     support::patch_raw(&server, "good", json!({ "spec": { "size": "no" } })).await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     let _ = api.delete("good", &DeleteParams::default()).await;
@@ -389,7 +389,7 @@ async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
             api.get_opt("good").await.unwrap().is_none().then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(running.metric(undecodable).await, Some(1.0));
     assert_eq!(calls.cleaned(), 1);
 }
@@ -459,13 +459,13 @@ async fn many_undecodable_objects_are_reported_with_limited_concurrency() {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let (pass, (now, most)) = (pass.clone(), counted.clone());
         async move {
-            let tells = request.uri().path().ends_with("/events");
-            if tells {
+            let is_event = request.uri().path().ends_with("/events");
+            if is_event {
                 most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             let answer = pass.send(request).await;
-            if tells {
+            if is_event {
                 now.fetch_sub(1, SeqCst);
             }
             answer

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A hook that logs its calls, and fails so often.
+/// A hook that logs its calls, and fails the first `failures` times.
 fn hook(log: &Log, name: &'static str, failures: usize) -> Hook {
     let (log, attempts) = (log.clone(), AtomicUsize::new(0));
     let run = move |setup: operator_runtime::Setup| {

@@ -1,9 +1,9 @@
-//! An object from its creation to its end, and how much is written for it.
+//! An object from its creation to its deletion, and the writes that it takes.
 
 use std::sync::Arc;
 
 use crate::support::{
-    self, Calls, Running, Widget, create, patch, ready, rest, server, widgets, writes,
+    self, Calls, Running, Widget, create, patch, ready, server, until_quiet, widgets, writes,
 };
 use futures::StreamExt;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
@@ -46,7 +46,7 @@ async fn an_object_takes_two_writes_or_three_with_a_finalizer_and_none_once_sett
         let before = server.requests().len();
         create(&server, name, "ok").await;
         ready(&server, name).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let mut made = writes(&server.requests()[before..]);
         made.retain(|write| write != "create widgets/");
         assert_eq!(made, expected);
@@ -73,7 +73,7 @@ async fn a_restart_writes_nothing() {
     .await;
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     running.stop().await.unwrap();
 
     let before = server.requests().len();
@@ -89,7 +89,7 @@ async fn a_restart_writes_nothing() {
             (calls.finished() > 0).then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(writes(&server.requests()[before..]), [""; 0]);
     running.stop().await.unwrap();
 }
@@ -149,10 +149,10 @@ async fn cleanup_runs_before_an_object_is_deleted() {
     support::set_way(&server, "a", "stuck").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
-    rest(&server).await;
+    until_quiet(&server).await;
     assert!(
         api.get_opt("a").await.unwrap().is_some(),
-        "it went before its cleanup"
+        "it was deleted before its cleanup"
     );
     support::set_way(&server, "a", "ok").await;
     server
@@ -191,7 +191,7 @@ async fn a_finalizer_of_an_earlier_version_is_removed() {
     assert_eq!(calls.cleaned(), 0);
 }
 
-/// The client, with what watches of widgets tell held back while the gate is shut.
+/// The client, but the events of its watches of widgets are held back while the gate is closed.
 fn gated(client: Client, gate: watch::Receiver<bool>) -> Client {
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let is_held = request.uri().path().ends_with("/widgets")
@@ -236,7 +236,7 @@ async fn children_of_a_deleted_object_are_not_recreated() {
     let held = json!({ "metadata": { "finalizers": ["example.com/held"] } });
     patch(&server, "a", held).await;
     ready(&server, "a").await;
-    rest(&server).await;
+    until_quiet(&server).await;
 
     gate.send_replace(false);
     let api: Api<Widget> = Api::default_namespaced(server.client());
@@ -250,7 +250,7 @@ async fn children_of_a_deleted_object_are_not_recreated() {
             (calls.reconciled() > reconciled).then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let mut written = writes(&server.requests()[before..]);
     written.retain(|write| write.ends_with(" configmaps/"));
     assert_eq!(written, ["delete configmaps/"]);

@@ -1,4 +1,5 @@
-//! Operators on an API server: one program, because linking one takes seconds. What needs a process of its own is beside it.
+//! Operators on an API server. They are one program, because linking one takes seconds; tests that need a process of their own are beside
+//! it.
 
 mod children;
 mod context;

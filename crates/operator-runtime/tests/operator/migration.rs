@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 const NAME: &str = "gadgets.test.example.com";
 
-/// A CRD of two versions, the first or the second of which is stored.
+/// A CRD with the versions `v1` and `v2`, and this storage version.
 fn crd(storage: &str) -> Value {
     let version = |name: &str| {
         json!({
@@ -68,12 +68,12 @@ async fn start(server: &Server) -> Running {
 }
 
 /// Waits until the storage version counts as settled, and a little longer.
-async fn is_migrated(server: &Server) {
+async fn until_migrated(server: &Server) {
     sleep(Duration::from_secs(120)).await;
     assert_eq!(stored_versions(server).await, json!(["v2"]));
 }
 
-/// Two objects that are stored in a version before the storage version.
+/// A server with two objects that are stored in the former storage version.
 async fn with_old_objects() -> Server {
     let server = server().await;
     server.install(&crd("v1").to_string()).await.unwrap();
@@ -93,7 +93,7 @@ async fn each_stored_object_is_written_once_and_the_former_version_is_forgotten(
         .unwrap()
         .items;
     let running = start(&server).await;
-    is_migrated(&server).await;
+    until_migrated(&server).await;
     let after: Vec<_> = gadgets(&server, "v2")
         .list(&Default::default())
         .await
@@ -131,12 +131,12 @@ async fn each_stored_object_is_written_once_and_the_former_version_is_forgotten(
     running.stop().await.unwrap();
 }
 
-/// A replica continues what another one began while the CRD had this generation, and which has rewritten the first object. Returns the names of
-/// the objects that it rewrites.
+/// Lets a replica continue a migration that another one began when the CRD had this generation, and in which it has rewritten the first
+/// object. Returns the names of the objects that the replica rewrites.
 async fn continued(generation: impl Fn(i64) -> i64) -> Vec<String> {
     let server = with_old_objects().await;
     let crd = crds(&server).await.get(NAME).await.unwrap();
-    // the replica before has begun now, and rewritten the first object
+    // the other replica begins now, and rewrites the first object
     let list = gadgets(&server, "v2")
         .list_metadata(&Default::default())
         .await
@@ -163,7 +163,7 @@ async fn continued(generation: impl Fn(i64) -> i64) -> Vec<String> {
     let before = server.requests().len();
 
     let running = start(&server).await;
-    is_migrated(&server).await;
+    until_migrated(&server).await;
     running.stop().await.unwrap();
     server
         .requests()
@@ -179,9 +179,9 @@ async fn a_migration_that_was_interrupted_goes_on_where_it_was() {
     assert_eq!(continued(|generation| generation).await, ["b"]);
 }
 
-/// Between the two, another version may have been the storage version: after a rollback, for example.
+/// Since that generation, another version may have been the storage version, for example after a rollback.
 #[tokio::test(start_paused = true)]
-async fn a_migration_of_an_earlier_definition_begins_again() {
+async fn a_migration_of_an_earlier_generation_begins_again() {
     assert_eq!(continued(|generation| generation - 2).await, ["a", "b"]);
 }
 
@@ -214,7 +214,8 @@ async fn an_object_that_cannot_be_written_keeps_its_version_stored() {
     running.stop().await.unwrap();
 }
 
-/// The server in memory keeps no versions apart; a real one writes an object that does not change only if it was stored in another version.
+/// The server in memory does not record the version in which it stores an object. A real one writes an unchanged object only if it is
+/// stored in another version.
 #[tokio::test]
 async fn on_a_real_server_objects_are_stored_again_and_the_former_version_can_be_removed() {
     if std::env::var("OPERATOR_TEST_SERVER").is_err() {

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tower::{ServiceBuilder, ServiceExt};
 
-/// What happened, in order, and to which operator.
+/// What happened in order, each with the operator.
 type Timeline = Arc<Mutex<Vec<(&'static str, String)>>>;
 
 fn add(timeline: &Timeline, operator: &'static str, what: impl Into<String>) {
@@ -121,7 +121,7 @@ fn order(timeline: &Timeline) -> Vec<&'static str> {
     order
 }
 
-async fn works(server: &Server, operator: &'static str, timeline: &Timeline) {
+async fn until_working(server: &Server, operator: &'static str, timeline: &Timeline) {
     let now = timeline.lock().unwrap().len();
     server
         .eventually("it works", async || {
@@ -151,10 +151,10 @@ async fn the_lower_priority_pauses_for_the_higher_and_resumes_after_it() {
     let timeline = Timeline::default();
     create(&server, "a", "ok").await;
     let lower = start(&server, ("lower", 0), &timeline).await;
-    works(&server, "lower", &timeline).await;
+    until_working(&server, "lower", &timeline).await;
     for round in 0..2 {
         let higher = start(&server, ("higher", 5), &timeline).await;
-        works(&server, "higher", &timeline).await;
+        until_working(&server, "higher", &timeline).await;
         server
             .eventually("the lower one says that it is paused", async || {
                 is_paused(&lower).await.then_some(())
@@ -163,7 +163,7 @@ async fn the_lower_priority_pauses_for_the_higher_and_resumes_after_it() {
         assert_eq!(higher.metric(PAUSED).await, Some(0.0));
         assert_eq!(higher.page("/readyz").await, (200, "ok".into()));
         higher.stop().await.unwrap();
-        works(&server, "lower", &timeline).await;
+        until_working(&server, "lower", &timeline).await;
         assert_eq!(lower.metric(PAUSED).await, Some(0.0));
         assert_eq!(lower.page("/readyz").await, (200, "ok".into()), "{round}");
     }
@@ -174,7 +174,7 @@ async fn the_lower_priority_pauses_for_the_higher_and_resumes_after_it() {
     let count = |it: &str| timeline.iter().filter(|(_, what)| what == it).count();
     assert_eq!(count("daemon begins"), 5);
     assert_eq!(count("daemon ends"), 5, "every daemon ended gracefully");
-    // Watches are cut off, so their answers may be missing; no request of one operator is open while the other works.
+    // The requests need not have as many answers: a pause cuts off the watches.
 }
 
 #[tokio::test]
@@ -183,12 +183,12 @@ async fn the_lower_priority_resumes_when_the_lease_of_a_killed_one_expires() {
     let timeline = Timeline::default();
     create(&server, "a", "ok").await;
     let lower = start(&server, ("lower", 0), &timeline).await;
-    works(&server, "lower", &timeline).await;
+    until_working(&server, "lower", &timeline).await;
     let higher = start(&server, ("higher", 5), &timeline).await;
-    works(&server, "higher", &timeline).await;
+    until_working(&server, "higher", &timeline).await;
     let killed = Instant::now();
     drop(higher);
-    works(&server, "lower", &timeline).await;
+    until_working(&server, "lower", &timeline).await;
     assert!(killed.elapsed() > Duration::from_secs(2), "it did not wait");
     assert!(order(&timeline).starts_with(&["lower", "higher"]));
     assert_eq!(order(&timeline).last(), Some(&"lower"));
@@ -201,7 +201,7 @@ async fn of_equal_priorities_the_first_keeps_working() {
     let timeline = Timeline::default();
     create(&server, "a", "ok").await;
     let first = start(&server, ("first", 3), &timeline).await;
-    works(&server, "first", &timeline).await;
+    until_working(&server, "first", &timeline).await;
     let second = start(&server, ("second", 3), &timeline).await;
     let third = start(&server, ("third", 2), &timeline).await;
     sleep(Duration::from_millis(800)).await;

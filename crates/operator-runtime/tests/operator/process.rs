@@ -1,8 +1,8 @@
-//! The process: leader election, the end, health and readiness.
+//! The process of an operator: leader election, shutdown, health and readiness.
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{self, Calls, OPERATOR, Running, create, ready, rest, server, widgets};
+use crate::support::{self, Calls, OPERATOR, Running, create, ready, server, until_quiet, widgets};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
@@ -31,7 +31,7 @@ async fn holder(server: &Server) -> Option<String> {
 
 const LEADER: &str = r#"leader_election_master_status{name="widget-operator"}"#;
 
-async fn leads(server: &Server, running: &Running) {
+async fn until_leading(server: &Server, running: &Running) {
     server
         .eventually("it leads", async || {
             (running.metric(LEADER).await == Some(1.0)).then_some(())
@@ -44,7 +44,7 @@ async fn a_standby_takes_over_immediately_when_the_leader_stops() {
     let server = server().await;
     let (first_calls, second_calls) = (Arc::new(Calls::default()), Arc::new(Calls::default()));
     let first = Running::start(server.client(), electing(), widgets::<false>(&first_calls)).await;
-    leads(&server, &first).await;
+    until_leading(&server, &first).await;
     let second = Running::start(server.client(), electing(), widgets::<false>(&second_calls)).await;
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
@@ -59,7 +59,7 @@ async fn a_standby_takes_over_immediately_when_the_leader_stops() {
 
     let stopped = Instant::now();
     first.stop().await.unwrap();
-    leads(&server, &second).await;
+    until_leading(&server, &second).await;
     assert!(
         stopped.elapsed() < Duration::from_secs(2),
         "it waited for the lease to expire"
@@ -78,12 +78,12 @@ async fn a_standby_takes_over_from_a_crashed_leader_when_the_lease_expires() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let first = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
-    leads(&server, &first).await;
+    until_leading(&server, &first).await;
     let second = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
     sleep(Duration::from_millis(300)).await;
     let crashed = Instant::now();
     drop(first);
-    leads(&server, &second).await;
+    until_leading(&server, &second).await;
     let took = crashed.elapsed();
     assert!(took > Duration::from_millis(2500), "after {took:?}");
 }
@@ -93,7 +93,7 @@ async fn a_leader_that_loses_its_lease_stops_immediately() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut running = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
-    leads(&server, &running).await;
+    until_leading(&server, &running).await;
     create(&server, "a", "hang").await;
     server
         .eventually("it hangs", async || (calls.reconciled() > 0).then_some(()))
@@ -118,7 +118,7 @@ async fn running_reconciliations_end_before_the_lease_is_released() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut running = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
-    leads(&server, &running).await;
+    until_leading(&server, &running).await;
     create(&server, "a", "slow").await;
     server
         .eventually("it is in flight", async || {
@@ -175,7 +175,7 @@ async fn an_operator_is_ready_when_its_cache_is_full() {
         .await;
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let success = r#"controller_runtime_reconcile_total{controller="widget",result="success"}"#;
     assert!(running.metric(success).await >= Some(1.0));
     assert!(

@@ -68,7 +68,7 @@ async fn one_several_or_all_namespaces_are_watched() {
             *made = children.get_opt("a").await.unwrap().is_some();
         }
         assert_eq!(made, expected, "{watched:?}");
-        // A child's deletion is seen in each of them.
+        // The deletion of a child is noticed in each watched namespace.
         for (index, children) in children
             .iter()
             .enumerate()
@@ -114,7 +114,7 @@ async fn children_outside_the_listed_namespaces_trigger_a_cluster_scoped_owner()
                 children.get_opt("fleet").await.unwrap()
             })
             .await;
-        support::rest(&server).await;
+        support::until_quiet(&server).await;
         let _ = children.delete("fleet", &Default::default()).await;
     }
 }
@@ -211,7 +211,7 @@ async fn a_cluster_scoped_owner_has_children_and_is_triggered_by_watched_kinds()
         .await
         .unwrap();
     server
-        .eventually("the fleet is woken", async || {
+        .eventually("the fleet is reconciled", async || {
             let now = running
                 .metric(
                     r#"controller_runtime_reconcile_total{controller="fleet",result="success"}"#,
@@ -222,7 +222,7 @@ async fn a_cluster_scoped_owner_has_children_and_is_triggered_by_watched_kinds()
         .await;
 }
 
-/// Is woken by all Widgets and ConfigMaps.
+/// Records the changes of all watched Widgets and ConfigMaps.
 struct Counting(Arc<Mutex<Vec<String>>>);
 
 impl Reconciler for Counting {
@@ -247,7 +247,7 @@ async fn controllers_that_watch_the_same_kind_share_one_watch() {
     let seen = Arc::new(Mutex::new(vec![]));
     let (counting, calls) = (Counting(seen.clone()), Arc::new(Calls::default()));
     let setup = async move |_: Setup| Ok(counting);
-    // the ConfigMaps are owned by the one and watched twice by the other, and the Widgets are the first one's own
+    // the first controller reconciles Widgets and owns ConfigMaps; the other one owns and watches ConfigMaps, and watches Widgets
     let controllers = widgets::<false>(&calls).add(setup, |c| {
         c.owns::<ConfigMap>().watches::<ConfigMap>().watches_named(
             "test.example.com",
@@ -290,7 +290,7 @@ async fn controllers_that_watch_the_same_kind_share_one_watch() {
     assert_eq!(watches, ["configmaps", "fleets", "widgets"]);
 }
 
-/// A kind that has its name in common with [`Widget`].
+/// Another kind with the name `Widget`.
 mod other {
     use super::*;
 
@@ -324,7 +324,7 @@ async fn two_kinds_with_the_same_name_are_distinguished() {
         .create(&PostParams::default(), &widget)
         .await
         .unwrap();
-    // The other kind's list is never answered.
+    // The list of the Widgets of `test.example.com` is never answered.
     let pass = server.client();
     let held = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let pass = pass.clone();
@@ -374,7 +374,7 @@ async fn a_relist_finds_a_child_that_was_deleted_during_a_gap() {
     .await;
     support::create(&server, "a", "ok").await;
     support::ready(&server, "a").await;
-    support::rest(&server).await;
+    support::until_quiet(&server).await;
     service.expire_watches();
     let children: Api<ConfigMap> = Api::default_namespaced(server.client());
     let old = children.get("a").await.unwrap();

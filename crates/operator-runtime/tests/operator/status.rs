@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crate::support::{Calls, Running, Widget, WidgetSpec, create, rest, server, widgets};
+use crate::support::{Calls, Running, Widget, WidgetSpec, create, server, until_quiet, widgets};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -15,7 +15,7 @@ use operator_runtime::{Action, Context, Controllers, Reconciler, Result, Setting
 use operator_testing::Server;
 use serde_json::json;
 
-/// Shows the size in the status; in two steps if the way is `steps`.
+/// Writes the size to the status; in two steps if the `way` is `steps`.
 struct Sizes;
 
 impl Reconciler for Sizes {
@@ -37,7 +37,7 @@ fn sizes() -> Controllers {
     Controllers::new().add(async |_: Setup| Ok(Sizes), |watches| watches)
 }
 
-/// A client in whose first status write `meddle` comes first; and the codes that status writes got.
+/// A client that calls `meddle` before its first status write, and the response codes of its status writes.
 fn meddling<F>(
     server: &Server,
     meddle: impl Fn() -> F + Clone + Send + 'static,
@@ -69,7 +69,7 @@ where
     )
 }
 
-async fn sized(server: &Server, size: i64) {
+async fn until_size(server: &Server, size: i64) {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
         .eventually("the status shows the size", async || {
@@ -95,8 +95,8 @@ async fn a_recreated_object_never_gets_the_status_of_the_old_one() {
     });
     let running = Running::start(client, Settings::for_tests(), sizes()).await;
     create(&server, "a", "ok").await;
-    sized(&server, 2).await;
-    rest(&server).await;
+    until_size(&server, 2).await;
+    until_quiet(&server).await;
     assert_eq!(*codes.lock().unwrap(), [409, 200]);
     let errors = r#"controller_runtime_reconcile_total{controller="widget",result="error"}"#;
     assert_eq!(running.metric(errors).await, Some(0.0), "that is no error");
@@ -143,6 +143,6 @@ async fn a_status_can_be_written_in_several_steps() {
     let (client, codes) = meddling(&server, async || ());
     let _running = Running::start(client, Settings::for_tests(), sizes()).await;
     create(&server, "a", "steps").await;
-    sized(&server, 1).await;
+    until_size(&server, 1).await;
     assert!(codes.lock().unwrap().iter().all(|code| *code == 200));
 }

@@ -86,7 +86,7 @@ fn image(pod: &Pod) -> &str {
     spec.containers[0].image.as_deref().unwrap()
 }
 
-/// The condition's message, once it is about the present generation.
+/// The message of the condition, once it is about the current generation.
 async fn message(server: &Server, name: &str, is_true: bool) -> String {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
@@ -100,7 +100,7 @@ async fn message(server: &Server, name: &str, is_true: bool) -> String {
         .await
 }
 
-/// Writes of pods by the operator from a point on.
+/// The writes of pods, from the request with the number `from` on.
 fn pod_writes(server: &Server, from: usize) -> Vec<String> {
     let requests: Vec<Request> = server.requests().split_off(from);
     let writes = writes(&requests);
@@ -128,7 +128,7 @@ enum Done {
 
 async fn done(server: &Server, name: &str, before: &Pod, desired: &str, from: usize) -> Done {
     message(server, name, true).await;
-    rest(server).await;
+    until_quiet(server).await;
     let message = message(server, name, true).await;
     let now = pods(server).get(name).await.unwrap();
     let is_same = now.uid() == before.uid();
@@ -175,7 +175,7 @@ async fn an_equal_child_is_left_alone_also_after_a_restart() {
         let running = start(&server, strategy).await;
         create(&server, "a", "one").await;
         message(&server, "a", true).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let before = pods(&server).get("a").await.unwrap();
         let limits = before.spec.as_ref().unwrap().containers[0]
             .resources
@@ -187,7 +187,7 @@ async fn an_equal_child_is_left_alone_also_after_a_restart() {
         );
         running.stop().await.unwrap();
 
-        // as admission does, and other controllers
+        // as an admission webhook or another controller does
         let sidecar = json!({ "metadata": { "labels": { "added": "x" } } });
         let by_another = PatchParams {
             field_manager: Some("another".into()),
@@ -201,11 +201,11 @@ async fn an_equal_child_is_left_alone_also_after_a_restart() {
         let running = start(&server, strategy).await;
         patch(&server, "a", json!({ "spec": { "size": 7 } })).await;
         message(&server, "a", true).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let now = pods(&server).get("a").await.unwrap();
         assert_eq!(now.uid(), before.uid(), "{strategy:?}");
         assert_eq!(now.labels()["added"], "x");
-        // server-side apply may send once what it cannot tell from a change; nothing follows from that
+        // server-side apply may be sent once although nothing changes
         if strategy != Apply {
             assert_eq!(pod_writes(&server, from), [""; 0], "{strategy:?}");
         }
@@ -227,7 +227,7 @@ async fn a_child_that_should_change() {
         let _running = start(&server, strategy).await;
         create(&server, "a", "one").await;
         message(&server, "a", true).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let (before, from) = (
             pods(&server).get("a").await.unwrap(),
             server.requests().len(),
@@ -268,7 +268,7 @@ async fn a_child_that_another_has_changed() {
         let _running = start(&server, strategy).await;
         create(&server, "a", "one").await;
         message(&server, "a", true).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let (before, from) = (
             pods(&server).get("a").await.unwrap(),
             server.requests().len(),
@@ -279,7 +279,7 @@ async fn a_child_that_another_has_changed() {
             .await
             .unwrap();
         let from = from + 1;
-        rest(&server).await;
+        until_quiet(&server).await;
         assert_eq!(
             done(&server, "a", &before, "one", from).await,
             expected,
@@ -290,7 +290,7 @@ async fn a_child_that_another_has_changed() {
 
 #[tokio::test]
 async fn a_child_that_is_being_deleted() {
-    // an apply changes it none the less, as fields may be needed until it is gone
+    // server-side apply still changes it, because its fields may matter until it is gone
     let expected = [
         Done::Updated,
         Done::Waits,
@@ -303,7 +303,7 @@ async fn a_child_that_is_being_deleted() {
         let _running = start(&server, strategy).await;
         create(&server, "a", "one").await;
         message(&server, "a", true).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let hold = json!({ "metadata": { "finalizers": ["example.com/hold"] } });
         pods(&server)
             .patch("a", &PatchParams::default(), &Patch::Merge(hold))
@@ -313,7 +313,7 @@ async fn a_child_that_is_being_deleted() {
             .delete("a", &Default::default())
             .await
             .unwrap();
-        rest(&server).await;
+        until_quiet(&server).await;
         let (before, from) = (
             pods(&server).get("a").await.unwrap(),
             server.requests().len(),
@@ -345,7 +345,7 @@ async fn a_child_is_not_deleted_for_one_that_the_server_refuses() {
     let _running = start(&server, Recreate).await;
     create(&server, "a", "one").await;
     message(&server, "a", true).await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let before = pods(&server).get("a").await.unwrap();
     set_way(&server, "a", " ").await;
     let message = message(&server, "a", false).await;
@@ -381,7 +381,7 @@ async fn a_name_that_another_has() {
             message.contains("controlled by nobody"),
             "{strategy:?}: {message}"
         );
-        rest(&server).await;
+        until_quiet(&server).await;
         assert_eq!(pod_writes(&server, from), [""; 0], "{strategy:?}");
         let now = pods(&server).get("a").await.unwrap();
         assert_eq!(
@@ -424,7 +424,7 @@ async fn a_replaced_service_keeps_what_the_server_has_allocated() {
     let before = server
         .eventually("the service", async || services.get_opt("a").await.unwrap())
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     patch(&server, "a", json!({ "spec": { "size": 8080 } })).await;
     let after = server
         .eventually("the new port", async || {
@@ -476,12 +476,12 @@ async fn the_only_entry_of_a_map_is_restored() {
         );
         let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
         create(&server, "a", "one").await;
-        rest(&server).await;
+        until_quiet(&server).await;
         let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
         let change = Patch::Merge(json!({ "data": { "way": "changed" } }));
         let changed = maps.patch("a", &PatchParams::default(), &change).await;
         assert_eq!(changed.unwrap().data.unwrap()["way"], "changed");
-        rest(&server).await;
+        until_quiet(&server).await;
         let restored = maps.get("a").await.unwrap();
         assert_eq!(restored.data.unwrap()["way"], "one", "{strategy:?}");
     }

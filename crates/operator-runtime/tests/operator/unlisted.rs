@@ -13,7 +13,7 @@ use operator_runtime::{
 };
 use operator_testing::Server;
 
-/// An account for each widget. Before it is deleted, its children of one kind are read.
+/// Returns a ServiceAccount for each Widget. Before a Widget is deleted, its children of the kind that its `way` names are read.
 struct Accounts;
 
 impl Declarative for Accounts {
@@ -47,7 +47,7 @@ async fn start(client: Client) -> Running {
     Running::start(client, Settings::for_tests(), controllers).await
 }
 
-async fn gone(server: &Server, name: &str) {
+async fn until_deleted(server: &Server, name: &str) {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
         .eventually(&format!("{name} is deleted"), async || {
@@ -77,7 +77,7 @@ async fn a_kind_that_cannot_be_listed_blocks_only_the_parents_that_read_it() {
     for name in ["reads", "does-not"] {
         widgets.delete(name, &Default::default()).await.unwrap();
     }
-    gone(&server, "does-not").await;
+    until_deleted(&server, "does-not").await;
     let note = event(&server, "reads", "ChildrenUnlisted").await;
     assert!(
         note.starts_with("v1/ServiceAccount has not been listed yet\nhelp: "),
@@ -85,5 +85,5 @@ async fn a_kind_that_cannot_be_listed_blocks_only_the_parents_that_read_it() {
     );
     assert!(widgets.get_opt("reads").await.unwrap().is_some());
     is_open.store(true, SeqCst);
-    gone(&server, "reads").await;
+    until_deleted(&server, "reads").await;
 }

@@ -1,4 +1,4 @@
-//! Kinds, a reconciler whose ways the objects choose, and a running operator for the tests.
+//! The kinds of the tests, a reconciler that does what its objects ask for, and a running operator.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::{
@@ -46,7 +46,7 @@ pub const FINALIZER: &str = "test.example.com/widget-operator";
 )]
 #[kube(status = "WidgetStatus", schema = "disabled")]
 pub struct WidgetSpec {
-    /// How the reconciler is to behave; `ok` if absent.
+    /// What the reconciler should do with the object, for example `panic`; `ok` if absent.
     #[serde(default)]
     pub way: Option<String>,
     #[serde(default)]
@@ -93,7 +93,7 @@ impl Calls {
     }
 }
 
-/// Makes a ConfigMap for each Widget, or fails as it says; with a finalizer or without.
+/// Applies a ConfigMap for each Widget, or fails as its `way` says. It has a finalizer if `CLEANUP`.
 pub struct Widgets<const CLEANUP: bool>(pub Arc<Calls>);
 
 impl<const CLEANUP: bool> Reconciler for Widgets<CLEANUP> {
@@ -104,7 +104,7 @@ impl<const CLEANUP: bool> Reconciler for Widgets<CLEANUP> {
         let count = self.0.reconciled.fetch_add(1, Ordering::SeqCst) + 1;
         assert!(
             widget.metadata.deletion_timestamp.is_none(),
-            "reconciled on the way out"
+            "reconciled while it is being deleted"
         );
         match widget.spec.way.as_deref() {
             Some("panic") => panic!("no luck with {}", widget.name_any()),
@@ -187,7 +187,7 @@ pub async fn server() -> Server {
     server
 }
 
-/// An operator in a task of its own; dropping it is a crash.
+/// An operator in a task of its own. To drop it is a crash.
 pub struct Running {
     pub handle: ShutdownHandle,
     pub address: SocketAddr,
@@ -222,7 +222,7 @@ impl Running {
         self.ended().await
     }
 
-    /// Waits for the end.
+    /// Waits until the operator has ended.
     pub async fn ended(&mut self) -> Result<(), Fatal> {
         let ended = (&mut self.task).await.unwrap();
         ended.map_err(|error| error.downcast().unwrap())
@@ -250,7 +250,7 @@ impl Running {
         (code, body.to_owned())
     }
 
-    /// The value of a line of the metrics.
+    /// The value of a metric with its labels, as in a line of the page `/metrics`.
     pub async fn metric(&self, line: &str) -> Option<f64> {
         let (_, page) = self.page("/metrics").await;
         page.lines()
@@ -270,8 +270,8 @@ pub async fn create(server: &Server, name: &str, way: &str) -> Widget {
         .unwrap()
 }
 
-/// Makes an object of another kind that is called Widget, and tells how it owns.
-pub async fn other(server: &Server, name: &str) -> OwnerReference {
+/// Creates an object of another kind with the name `Widget`, and returns the owner reference of its children.
+pub async fn create_of_other_kind(server: &Server, name: &str) -> OwnerReference {
     let kind = GroupVersionKind::gvk("other.example.com", "v1", "Widget");
     let resource = ApiResource::from_gvk(&kind);
     let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &resource);
@@ -291,7 +291,7 @@ pub async fn set_way(server: &Server, name: &str, way: &str) {
     patch(server, name, json!({ "spec": { "way": way } })).await;
 }
 
-/// Waits until the widget is ready for its present generation.
+/// Waits until the widget is ready in its current generation.
 pub async fn ready(server: &Server, name: &str) -> Widget {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
@@ -319,7 +319,7 @@ pub async fn event(server: &Server, name: &str, reason: &str) -> String {
         .await
 }
 
-/// The writes from a point on, less those of events and leases and of the test itself.
+/// The writes among these requests, except those of events and leases.
 pub fn writes(requests: &[Request]) -> Vec<String> {
     requests
         .iter()
@@ -335,8 +335,8 @@ pub fn writes(requests: &[Request]) -> Vec<String> {
         .collect()
 }
 
-/// Waits until no request has come for a while, other than of events and leases.
-pub async fn rest(server: &Server) {
+/// Waits until there was no request for a while, except for leases.
+pub async fn until_quiet(server: &Server) {
     let count = || {
         let requests = server.requests();
         requests
@@ -353,7 +353,7 @@ pub async fn rest(server: &Server) {
     }
 }
 
-/// As [`patch`], for an object that is not as its type says, before or after.
+/// Like [`patch`], for an object that does not fit its type before or after the patch.
 pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
     let resource = ApiResource::erase::<Widget>(&());
     let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &resource);
@@ -362,7 +362,7 @@ pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
         .unwrap();
 }
 
-/// What the operator hears of a kind: nothing, until it is opened.
+/// A gate for the lists and watches of a kind: the operator receives nothing while it is closed.
 #[derive(Clone)]
 pub struct Gate {
     open: Arc<watch::Sender<bool>>,
@@ -410,7 +410,7 @@ impl Gate {
     }
 }
 
-/// Lists of accounts fail while the gate is closed.
+/// A client whose lists and watches of ServiceAccounts fail while the gate is closed.
 pub fn gated(server: &Server, is_open: Arc<AtomicBool>) -> Client {
     let pass = server.client();
     let service = ServiceBuilder::new().service_fn(move |request: http::Request<Body>| {

@@ -283,7 +283,7 @@ async fn a_webhook_gets_the_request_as_it_was_made() {
     let controllers = Controllers::new().webhooks(webhooks);
     let server = Server::in_memory();
     let running = Running::start(server.client(), Settings::for_tests(), controllers);
-    running.served().await;
+    running.until_served().await;
     let mut review = review(
         "CREATE",
         json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}, "deleteOptions": {"gracePeriodSeconds": 3}}),

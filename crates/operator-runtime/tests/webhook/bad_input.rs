@@ -1,4 +1,4 @@
-//! Whatever is sent, the answer is an error with its place or a refusal, and nothing is allowed by accident.
+//! Bad input: the answer is an error that names the place, or a refusal, and nothing is allowed by accident.
 
 use std::time::Duration;
 

@@ -51,7 +51,8 @@ async fn objects_are_converted_in_order() {
     assert_eq!(nothing["convertedObjects"], json!([]));
 }
 
-/// For an apply in another version than before, the API server has the fields converted that the manager no longer applies.
+/// When a manager applies an object in another version than before, the API server converts a part of it: the fields that the manager no
+/// longer applies.
 #[tokio::test]
 async fn a_part_of_an_object_without_metadata_gets_some() {
     let running = Running::serving(&Server::in_memory()).await;
@@ -130,7 +131,7 @@ async fn a_kind_is_converted_by_its_own_rules_alone() {
         let controllers = Controllers::new().webhooks(webhooks);
         let server = Server::in_memory();
         let running = Running::start(server.client(), Settings::for_tests(), controllers);
-        running.served().await;
+        running.until_served().await;
         let response = running.review("/convert", &review).await;
         match expected {
             Ok(spec) => assert_eq!(response["convertedObjects"][0]["spec"], spec),

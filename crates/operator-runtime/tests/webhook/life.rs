@@ -29,7 +29,7 @@ use tokio::{
 
 use crate::served::{Running, Sizes, Widgets, creation, post, webhooks, widget};
 
-/// Takes its time, and reports when it has begun.
+/// Reports when a reconciliation has begun, which ends when the test allows it.
 struct Slow {
     begun: Arc<Notify>,
     may_end: Arc<Semaphore>,
@@ -55,7 +55,7 @@ fn controllers() -> (Controllers, Arc<Notify>, Arc<Semaphore>) {
     (controllers, begun, may_end)
 }
 
-/// An operator, and the address of its health.
+/// An operator, and the address of its health page.
 async fn start(client: Client, settings: Settings, controllers: Controllers) -> (Running, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -97,7 +97,7 @@ async fn a_replica_whose_lists_hang_and_that_does_not_lead_serves_and_is_ready()
         settings.leader_election = leader_election;
         let (controllers, ..) = controllers();
         let (running, address) = start(hanging(), settings, controllers.webhooks(webhooks())).await;
-        running.served().await;
+        running.until_served().await;
         assert_eq!(page(&address, "/readyz").await, "ok");
         let response = running.review("/validate", &creation(json!({}))).await;
         assert_eq!(response["allowed"], true);
@@ -134,7 +134,7 @@ async fn a_replica_converts_at_once_and_is_not_ready_before_its_webhooks_are_set
     assert_eq!((code, &*message), (503, "the webhooks are starting"));
     assert_eq!(page(&address, "/readyz").await, "waiting for the webhooks");
     ready.notify_one();
-    running.served().await;
+    running.until_served().await;
     assert_eq!(page(&address, "/readyz").await, "ok");
 }
 
@@ -144,7 +144,7 @@ async fn a_replica_is_not_ready_before_it_has_a_certificate() {
     settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
     let controllers = Controllers::new().webhooks(webhooks());
     let (running, address) = start(hanging(), settings, controllers).await;
-    running.served().await;
+    running.until_served().await;
     assert_eq!(page(&address, "/readyz").await, "waiting for the webhooks");
     running.stop().await.unwrap();
 }
@@ -160,7 +160,7 @@ async fn mounted_certificates_need_a_folder() {
     assert!(matches!(error, Err(Fatal::NoWebhookCertificates)));
     settings.webhook_certificates = Some("/nowhere".into());
     let running = Running::start(hanging(), settings, controllers());
-    running.served().await;
+    running.until_served().await;
     running.stop().await.unwrap();
 }
 
@@ -210,7 +210,7 @@ async fn webhooks_are_served_until_the_controllers_have_ended_and_requests_in_fl
     let (controllers, begun, may_end) = controllers();
     let controllers = controllers.webhooks(webhooks());
     let (mut running, address) = start(server.client(), Settings::for_tests(), controllers).await;
-    running.served().await;
+    running.until_served().await;
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
     let map = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
     maps.create(&PostParams::default(), &map).await.unwrap();
@@ -247,7 +247,7 @@ async fn a_replica_that_loses_its_lease_serves_until_api_servers_have_noticed() 
     let server = Server::in_memory();
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
-    // one that API servers reach by a Service
+    // an address that API servers could reach through a Service
     settings.webhook_address = Some(([0, 0, 0, 0], 0).into());
     let (controllers, ..) = controllers();
     let controllers = controllers.webhooks(webhooks());
@@ -295,7 +295,7 @@ async fn an_operator_without_webhooks_is_ready_as_before_and_answers_none() {
 async fn requests_are_counted() {
     let controllers = Controllers::new().webhooks(webhooks());
     let (running, address) = start(hanging(), Settings::for_tests(), controllers).await;
-    running.served().await;
+    running.until_served().await;
     running.review("/mutate", &creation(json!({}))).await;
     for way in ["panic", "fail", "deny", "invalid"] {
         running

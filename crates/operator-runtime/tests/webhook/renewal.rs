@@ -1,5 +1,5 @@
-//! Two replicas behind one address, as a Service has them, while a hundred requests a second reach their webhooks: certificates expire and are
-//! renewed, and the replicas are restarted one after the other. In memory and on a real API server, which keeps its connections.
+//! Two replicas behind one address, as a Service has them, while a hundred requests a second reach their webhooks: certificates expire and
+//! are renewed, and the replicas are restarted one after the other. In memory and on a real API server, which keeps its connections.
 
 use std::{
     collections::BTreeSet,
@@ -27,10 +27,10 @@ use crate::{
 
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// Between two creations, each of which calls two webhooks.
+/// The time between two creations, each of which calls two webhooks.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// The addresses that a Service would have: those of ready replicas.
+/// The endpoints that a Service would have: the addresses of the ready replicas.
 type Endpoints = Arc<Mutex<Vec<SocketAddr>>>;
 
 struct Replica {
@@ -66,7 +66,7 @@ impl Replica {
         }
     }
 
-    /// As a Deployment does it: no new connection comes any more, then the replica stops.
+    /// Stops the replica like a Deployment: first it gets no new connections, then it is stopped.
     async fn stop(self, endpoints: &Endpoints) {
         endpoints.lock().unwrap().retain(|it| *it != self.address);
         sleep(Duration::from_millis(200)).await;
@@ -93,7 +93,7 @@ async fn service(endpoints: Endpoints) -> String {
             };
             tokio::spawn(async move {
                 let mut replica = TcpStream::connect(address).await.unwrap();
-                // it ends as soon as one of them ends
+                // until one side closes its connection
                 let _ = copy_bidirectional(&mut client, &mut replica).await;
             });
         }
@@ -168,7 +168,7 @@ async fn no_request_fails_while_certificates_expire_and_replicas_are_restarted()
         .install(include_str!("../support/crds.yaml"))
         .await
         .unwrap();
-    // not a test of the machine's speed
+    // long timeouts, because this does not test the speed of the machine
     let patient = CONFIGURATIONS.replace("timeoutSeconds: 2", "timeoutSeconds: 10");
     server.install(&patient).await.unwrap();
     let endpoints = Endpoints::default();
@@ -193,12 +193,12 @@ async fn no_request_fails_while_certificates_expire_and_replicas_are_restarted()
     let load = Load::start(&server);
     let began = Instant::now();
     let mut certificates = BTreeSet::from([serving_certificate(&server).await]);
-    // the certificate with which both began has expired
+    // until the certificate with which both have started has expired
     while began.elapsed() < LIFETIME {
         sleep(Duration::from_millis(500)).await;
         certificates.insert(serving_certificate(&server).await);
     }
-    // API servers connect again, and see the certificates of now
+    // the API server connects again, and gets the current certificate
     first.stop(&endpoints).await;
     let first = Replica::start(&server, &url, &endpoints).await;
     second.stop(&endpoints).await;

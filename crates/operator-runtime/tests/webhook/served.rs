@@ -163,13 +163,13 @@ impl Running {
     pub async fn serving(server: &Server) -> Self {
         let controllers = Controllers::new().webhooks(webhooks());
         let running = Self::start(server.client(), Settings::for_tests(), controllers);
-        running.served().await;
+        running.until_served().await;
         server.answer_webhooks(HOST, running.service.clone());
         running
     }
 
     /// Waits until the webhooks are set up.
-    pub async fn served(&self) {
+    pub async fn until_served(&self) {
         while !matches!(self.post("/validate", "").await, Ok((400, _))) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -31,6 +31,7 @@ pub(super) fn is_date_time(text: &str) -> bool {
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
         return false;
     };
+    // the dot of the fraction is not escaped in the API server's library (go-openapi/strfmt) either
     let regex = r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$";
     is_date(date) && matches(regex, time)
 }

@@ -1,4 +1,4 @@
-//! Lists: with as few items as the goal needs, distinct if required.
+//! Builds lists: with few items, which are distinct if required.
 
 use super::goal::{GoalKind, Id};
 use super::grow::Wanted;
@@ -6,7 +6,7 @@ use super::{Edge, Objects};
 use crate::Schema;
 use serde_json::{Value, json};
 
-/// More items are all alike.
+/// The maximum number of items that are built for goals; more of them would cover nothing new.
 const LARGEST: usize = 3;
 
 impl<'s> Objects<'s> {
@@ -35,7 +35,7 @@ impl<'s> Objects<'s> {
         let is_set = |it: &&Schema| it.list_type.as_deref().is_some_and(|it| it != "atomic");
         let distinct = wanted.facets.iter().any(is_set);
         if least > 1 && (distinct || least > LARGEST) {
-            // A list of distinct small items in which one is the grown one.
+            // the smallest list that satisfies the schemas, with its first item replaced by the one that was built for goals
             let Some(Value::Array(mut small)) = self.smallest(&wanted.roots) else {
                 return None;
             };

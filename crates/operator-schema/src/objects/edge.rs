@@ -107,6 +107,7 @@ impl Edge {
     }
 }
 
+/// Whether a field that the schema does not specify can be added to an object.
 pub(super) fn keeps_unknown(schema: &Schema) -> bool {
     schema.preserve_unknown_fields == Some(true)
         && schema.additional_properties.is_none()

@@ -34,8 +34,9 @@ pub(super) struct Node<'s> {
     pub(super) name: &'s str,
     pub(super) goals: Vec<Goal<'s>>,
     pub(super) fields: Vec<(&'s str, Id)>,
-    /// The node of list items, or of the values of a map.
+    /// The node of the items of a list.
     pub(super) items: Option<Id>,
+    /// The node of the values of a map.
     pub(super) additional: Option<Id>,
     parent: Option<Id>,
     pointer: String,
@@ -65,6 +66,7 @@ pub(super) enum GoalKind<'s> {
     Edge(Edge),
 }
 
+/// All goals of a schema, and which of them are reached.
 pub(super) struct Plan<'s> {
     pub(super) nodes: Vec<Node<'s>>,
     total: usize,
@@ -91,6 +93,7 @@ impl<'s> Plan<'s> {
         self.total - self.nodes[Self::ROOT].open
     }
 
+    /// Adds a node for a schema, and nodes for the schemas below it.
     fn add(
         &mut self,
         schema: &'s Schema,
@@ -137,12 +140,13 @@ impl<'s> Plan<'s> {
             pointer: pointer.clone(),
         });
         for (key, field) in &schema.properties {
-            // The type and metadata of the whole object are the caller's.
+            // the caller sets the type and the metadata of the root
             if parent.is_none() && prune::is_meta(key) {
                 continue;
             }
             let pointer = format!("{pointer}/properties/{}", escape(key));
             let fewest = schema.min_properties.unwrap_or(0);
+            // whether `minProperties` allows an object without one of the fields
             let is_spare = usize::try_from(fewest).is_ok_and(|it| it < schema.properties.len());
             let is_optional = is_spare && !schema.required.contains(key);
             let field = self.add(field, Some(id), key, pointer, is_optional);

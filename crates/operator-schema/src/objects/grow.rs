@@ -10,10 +10,10 @@ use std::cmp::Reverse;
 /// How often a goal is picked together with others before it is tried alone.
 const TRIES: usize = 3;
 
-/// The cost of checks: so many parts of values for a unit of the budget.
+/// The number of parts of a value whose check costs one unit of the budget.
 const CHECKED_AT_ONCE: usize = 16;
 
-/// The cost of each value that is tried for a small one.
+/// The cost of each value that [`sample::smallest`] tries.
 const SPENT_ON_SMALL: usize = 20;
 
 /// The requirements for a value.
@@ -165,7 +165,7 @@ impl<'s> Objects<'s> {
             (Value::Object(mut base), Value::Object(value)) => {
                 let mut fields: Vec<_> = value.into_iter().collect();
                 fields.retain(|(key, value)| base.get(key) != Some(value));
-                // Where only some fit, those go first below which most is left to reach.
+                // if not all fields fit, those with the most open goals are added first
                 let open = |key: &str| self.plan.field(id, key).map_or(0, |it| it.open);
                 fields.sort_by_key(|(key, _)| Reverse(open(key)));
                 self.merge(&checked, &mut base, &fields);
@@ -226,6 +226,7 @@ impl<'s> Objects<'s> {
         node.open > usize::from(absent.is_some())
     }
 
+    /// The strictest lower bound of all schemas, such as `minItems`.
     pub(super) fn least(wanted: &Wanted<'_>, bound: fn(&Schema) -> Option<i64>) -> usize {
         sample::most_of(&wanted.facets, bound)
     }

@@ -41,7 +41,7 @@ pub(super) fn limit(schema: &Schema, is_most: bool) -> Option<Value> {
     let number = match (bound, is_most) {
         (None, true) => most,
         (None, false) => least,
-        // Saturates, as the bounds of the type are the next ones.
+        // saturating is right, because the limits of the type apply next
         (Some(bound), true) => (bound.floor() as i64).saturating_sub(inward).min(most),
         (Some(bound), false) => (bound.ceil() as i64).saturating_add(inward).max(least),
     };

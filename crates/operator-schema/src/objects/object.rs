@@ -1,4 +1,4 @@
-//! Objects: their fields, and fields that the schema does not specify.
+//! Builds objects with fields that the schema specifies, and with others if it preserves them.
 
 use super::edge::{ODD_KEY, UNKNOWN, keeps_unknown};
 use super::goal::{GoalKind, Id};
@@ -48,6 +48,7 @@ impl<'s> Objects<'s> {
         map.into()
     }
 
+    /// Adds the required fields, those that lead to the focus or to open goals, and others at random.
     fn fields(&mut self, id: Id, wanted: &Wanted<'s>, map: &mut Map<String, Value>) {
         let is_required = |key: &str| {
             wanted
@@ -67,7 +68,7 @@ impl<'s> Objects<'s> {
                 map.insert(key.to_owned(), value);
             }
         }
-        // Those that the node has no schema for, and the type and metadata of the root.
+        // The required fields that the node does not have: those without a property, and the type and metadata of the root.
         let required = wanted.facets.iter().flat_map(|it| &it.required);
         for key in required {
             if !map.contains_key(key)

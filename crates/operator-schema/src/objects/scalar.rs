@@ -1,4 +1,4 @@
-//! Strings, numbers and booleans.
+//! Builds strings, numbers and booleans.
 
 use super::Objects;
 use super::goal::{GoalKind, Id};
@@ -44,6 +44,7 @@ impl<'s> Objects<'s> {
         if accepted.is_none()
             && let Some(some) = pool.first()
         {
+            // only records the violations
             self.is_accepted(&wanted.roots, some);
         }
         accepted.cloned()

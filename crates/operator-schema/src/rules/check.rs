@@ -1,5 +1,5 @@
-//! Checks the CEL rules of a schema as the API server does when a CRD is created: their syntax, their types, and where they may look at the old
-//! value, and their costs.
+//! Checks the CEL rules of a schema as the API server does when a CRD is created: their syntax, their types, where they use `oldSelf`, and
+//! their costs.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 
@@ -12,7 +12,7 @@ mod infer;
 mod literal;
 mod types;
 
-use self::cost::{ITEMS, OF_RULE, OF_VERSION, Part, Rated, VALUES, counted, factor};
+use self::cost::{ITEMS, Part, RULE_LIMIT, Rated, VALUES, VERSION_LIMIT, counted, factor};
 use self::declared::declared;
 use self::infer::Inference;
 use self::types::Type;
@@ -46,7 +46,7 @@ pub enum RuleFaultKind {
     Syntax,
     /// A field, type or operation in the expression does not fit the schema.
     Type,
-    /// The expression calls a function that no API server up to the one of the catalogue has.
+    /// The expression calls a function that neither the API server of the catalogue has, nor an older one.
     UnknownFunction,
     /// The expression is nested too deeply to be checked.
     TooDeep,
@@ -54,14 +54,14 @@ pub enum RuleFaultKind {
     Cost,
 }
 
-/// What the API server expects an expression of a rule to cost.
+/// The cost of an expression of a rule, as the API server estimates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleCost {
     /// A JSON pointer from the root of the schema to the keyword.
     pub pointer: String,
-    /// The cost of an evaluation, at most.
+    /// The maximum cost of one evaluation.
     pub once: u64,
-    /// For how many values of an object it is evaluated, at most.
+    /// The maximum number of values of an object for which it is evaluated.
     pub count: u64,
 }
 
@@ -72,23 +72,23 @@ pub fn rule_faults(schema: &Schema) -> Vec<RuleFault> {
     check.faults
 }
 
-/// The costs of the rules of a schema, and of their messages, without those that have another fault. `schema` is the root of a version.
+/// The costs of the rules of a schema and of their message expressions, except those with another fault. `schema` is the root of a version.
 pub fn rule_costs(schema: &Schema) -> Vec<RuleCost> {
     Check::of(schema).costs
 }
 
-/// What is known about a schema from those around it.
+/// What the surrounding schemas determine about a schema.
 #[derive(Clone)]
 struct Place<'s> {
     pointer: String,
     is_root: bool,
-    /// How many values there can be; `None` without a bound.
+    /// The maximum number of values of the schema in an object; `None` without a bound.
     count: Option<u64>,
-    /// Whether a schema around has rules.
+    /// Whether a surrounding schema has rules.
     is_within_rules: bool,
-    /// The type, and what declares the sizes of values, if they follow from the schema around.
+    /// The type and the declaration of sizes, if the surrounding schema determines them.
     declared: Option<Declared<'s>>,
-    /// The outermost list or object around in which old and new values do not correspond.
+    /// The pointer of the outermost surrounding list or object in which old and new values do not correspond.
     uncorrelated: Option<String>,
 }
 
@@ -100,9 +100,9 @@ struct Check<'s> {
     root: &'s Schema,
     faults: Vec<RuleFault>,
     costs: Vec<RuleCost>,
-    /// The most expensive of the rules that are accepted alone, and its cost.
+    /// The most expensive of the expressions that are within the limit of one rule, and its cost.
     greatest: Option<(u64, Rated<'s>)>,
-    /// Many rules are there at several places.
+    /// The parsed expressions, because many of them occur at several places.
     parsed: HashMap<&'s str, Parsed>,
 }
 
@@ -127,6 +127,7 @@ impl<'s> Check<'s> {
         check
     }
 
+    /// Checks the rules of a schema, and of the schemas below it.
     fn at(&mut self, schema: &'s Schema, place: &Place<'s>) {
         if !has_rules(schema) {
             return;
@@ -184,6 +185,7 @@ impl<'s> Check<'s> {
         }
     }
 
+    /// Checks a rule and its message expression.
     fn rule(
         &mut self,
         rule: &'s Rule,
@@ -276,31 +278,31 @@ impl<'s> Check<'s> {
             once,
             count,
         });
-        if cost > OF_RULE {
+        if cost > RULE_LIMIT {
             let name = if rated.pointer.ends_with("/rule") {
                 "estimated rule cost"
             } else {
                 "estimated messageExpression cost"
             };
-            self.too_expensive(name, (cost, OF_RULE), &rated, OF_RULE);
+            self.too_expensive(name, (cost, RULE_LIMIT), &rated, RULE_LIMIT);
         } else if self.greatest.as_ref().is_none_or(|it| it.0 < cost) {
             self.greatest = Some((cost, rated));
         }
     }
 
-    /// Compares the cost of all expressions that are accepted alone with their limit.
+    /// Compares the total cost of the expressions that are within the limit of one rule with the limit of a version.
     fn total(&mut self) {
         let costs = self.costs.iter().map(|it| it.once.saturating_mul(it.count));
-        let total = costs.filter(|it| *it <= OF_RULE).sum();
-        if total > OF_VERSION
+        let total = costs.filter(|it| *it <= RULE_LIMIT).sum();
+        if total > VERSION_LIMIT
             && let Some((_, rated)) = self.greatest.take()
         {
             let name = "estimated cost total of the rules, to which this one contributes most,";
-            self.too_expensive(name, (total, OF_VERSION), &rated, OF_RULE / 100);
+            self.too_expensive(name, (total, VERSION_LIMIT), &rated, RULE_LIMIT / 100);
         }
     }
 
-    /// `enough` is what the expression may cost after the advice.
+    /// Reports an expression whose cost exceeds a limit, with advice to lower it to `enough`.
     fn too_expensive(
         &mut self,
         name: &str,

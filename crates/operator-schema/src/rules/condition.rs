@@ -1,4 +1,4 @@
-//! Evaluates [match conditions], expressions over whole objects that no schema types.
+//! Evaluates [match conditions]: expressions over whole objects, whose types come from no schema.
 //!
 //! [match conditions]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions
 
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Why a condition has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// The evaluation fails in the API server as well; with its message.
+    /// The evaluation fails in the API server as well. Contains its message.
     #[error("{0}")]
     Failed(String),
     /// The evaluator does not support the expression.

@@ -1,23 +1,23 @@
-//! How deep expressions may be: parser, checks and evaluator recurse, and a deeper one would overflow the stack.
+//! Limits the depth of expressions: the parser, the checks and the evaluator recurse, so a deeper expression would overflow the stack.
 
 use super::parse::quoted;
 use std::mem;
 
-/// The [`depth`] up to which expressions are parsed. The deepest of the rules of 700 real CRDs has 42.
-pub(super) const MOST: usize = 200;
+/// The [`depth`] up to which expressions are parsed. The maximum in the rules of 700 real CRDs is 42.
+pub(super) const MAX_DEPTH: usize = 200;
 
 /// More than a debug build needs for an expression of that depth: parsing a bracket takes 150 KiB, evaluating a member of a chain 40 KiB.
 const STACK: usize = 16 << 20;
 
-/// Runs what parses or evaluates expressions with enough stack.
+/// Calls a function that parses or evaluates expressions with enough stack.
 pub(super) fn with_stack<T>(run: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(STACK, 2 * STACK, run)
 }
 
-/// What a bracket counts: it takes that much more of the stack than a member of a chain.
+/// The depth that a bracket counts for: it takes so many times the stack of a member of a chain.
 const BRACKET: usize = 4;
 
-/// What is open at a bracket.
+/// The counts within one bracket, or outside of all.
 #[derive(Default)]
 struct Level {
     /// The conditions `a ? b : c` since the last `,`, each of which contains the next one.
@@ -36,7 +36,7 @@ impl Level {
         (self.chain, self.inner) = (0, 0);
     }
 
-    /// Goes on with the level around, if there is one.
+    /// Ends this level, and continues with the surrounding one, if there is one.
     fn close(&mut self, around: Option<Self>) {
         self.end_chain();
         if let Some(around) = around {
@@ -47,7 +47,7 @@ impl Level {
     }
 }
 
-/// At most how deep the tree of an expression is, with brackets and conditions counted [`BRACKET`] times.
+/// An upper bound of the depth of an expression's tree, in which brackets and conditions count for [`BRACKET`].
 pub(super) fn depth(expression: &str) -> usize {
     let (mut level, mut around) = (Level::default(), Vec::new());
     let mut at = 0;
@@ -133,7 +133,7 @@ mod tests {
         ]
     }
 
-    /// The stack of a test is the least that this crate is called with.
+    /// The thread of a test has the smallest stack on which this crate is called.
     #[test]
     fn a_rule_of_any_depth_fits_the_stack() {
         for n in [1, 8, 16, 24, 32, 39, 48, 95, 190, 199, 250, 20_000] {

@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 /// Why a rule rejects a value.
 pub(super) enum Refusal {
-    /// The rule is false; with the result of `messageExpression`.
+    /// The rule is false. Contains the result of `messageExpression`.
     False { message: Option<String> },
-    /// The evaluation failed, as it would in the API server; with its message.
+    /// The evaluation failed, as it would in the API server. Contains its message.
     Error(String),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Outcome {
 
 /// The variables for the rules of one value.
 pub(super) struct Evaluation {
-    /// With `self`, which is converted once for all rules.
+    /// Contains `self`, which is converted once for all rules.
     context: Context<'static>,
     old: Option<Cel>,
 }
@@ -129,7 +129,7 @@ pub(super) fn with_variables(
     with_stack(|| Ok(resolve(&context(variables), &*program(expression)?)))
 }
 
-/// The functions with variables.
+/// A context with all functions, and with these variables.
 pub(super) fn context(
     variables: impl IntoIterator<Item = (&'static str, Cel)>,
 ) -> Context<'static> {
@@ -140,7 +140,7 @@ pub(super) fn context(
     context
 }
 
-/// Evaluates an expression; if that fails, once more for the result or error of the API server.
+/// Evaluates an expression. If that fails, evaluates it [`with_errors`], to get the result or the error of the API server.
 fn resolve(context: &Context<'_>, program: &IdedExpr) -> Result<Cel, ExecutionError> {
     context
         .resolve(program)
@@ -157,7 +157,7 @@ pub(super) fn server_message(error: &ExecutionError) -> Option<String> {
         ExecutionError::DivisionByZero(_) => Some("division by zero".to_owned()),
         ExecutionError::RemainderByZero(_) => Some("modulus by zero".to_owned()),
         ExecutionError::Overflow(..) => Some("integer overflow".to_owned()),
-        // The API server has checked the types: what is left are values of which only the object says whether they are numbers or texts.
+        // The API server has checked the types. So this is a value of type `dyn`, such as an int-or-string: its type depends on the object.
         ExecutionError::NoSuchOverload | ExecutionError::UnexpectedType { .. } => {
             Some(NO_OVERLOAD.to_owned())
         }
@@ -179,7 +179,7 @@ pub(super) fn server_message(error: &ExecutionError) -> Option<String> {
     }
 }
 
-/// The error of a call with values of other types than the function has.
+/// The error of a call whose values fit no overload of the function.
 pub(super) const NO_OVERLOAD: &str = "no such overload";
 
 fn is_plain(value: &Cel) -> bool {
@@ -192,7 +192,7 @@ fn is_plain(value: &Cel) -> bool {
 type Compiled = Result<Rc<IdedExpr>, String>;
 
 thread_local! {
-    // once for each thread
+    // leaked only once for each thread
     static FUNCTIONS: &'static Context<'static> = Box::leak(Box::new(functions()));
     static KNOWN: RefCell<HashMap<String, Compiled>> = RefCell::default();
 }
@@ -209,7 +209,7 @@ fn functions() -> Context<'static> {
     context
 }
 
-/// Compiles an expression, with a cache. Returns the unsupported part if that fails.
+/// Compiles an expression, with a cache. The error is the part of the expression that is not supported.
 pub(super) fn program(expression: &str) -> Compiled {
     const REMEMBERED: usize = 4096;
     if let Some(known) = KNOWN.with_borrow(|known| known.get(expression).cloned()) {

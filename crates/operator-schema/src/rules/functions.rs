@@ -1,4 +1,4 @@
-//! Functions of CEL that the evaluator lacks, or that differ from those of the API server.
+//! Functions of CEL that the evaluator lacks, or in which it differs from the API server.
 //!
 //! <https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions>
 
@@ -47,12 +47,12 @@ fn string(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<Cel, E
     Ok(Cel::String(text.into()))
 }
 
-/// Of strings alone.
+/// Only of strings, unlike the function of the evaluator.
 fn contains(This(text): This<Arc<String>>, part: Arc<String>) -> bool {
     text.contains(part.as_str())
 }
 
-/// With patterns as Go reads them, each compiled once.
+/// With patterns in Go's syntax, each of which is compiled once.
 fn matches(
     ftx: &FunctionContext<'_, '_>,
     This(text): This<Arc<String>>,

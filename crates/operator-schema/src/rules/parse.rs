@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use super::depth::{MOST, depth};
+use super::depth::{MAX_DEPTH, depth};
 use super::tree::{MacroKind, Node};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators};
@@ -12,7 +12,7 @@ use kube_cel::cel::parser::Parser;
 /// Why [`read`] fails for an expression that may be valid.
 pub(super) const TOO_DEEP: &str = "the expression is nested too deeply";
 
-/// The most parts that [`with_errors`] adds to an expression.
+/// The maximum number of parts that [`with_errors`] adds to an expression.
 const MOST_ADDED: usize = 5_000;
 
 /// Parses an expression, with `a.?b` as `a[?"b"]`, because the evaluator fails for the former if the field is absent.
@@ -30,7 +30,7 @@ pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
 
 /// Parses an expression.
 pub(super) fn read(expression: &str) -> Result<IdedExpr, String> {
-    if depth(expression) > MOST {
+    if depth(expression) > MAX_DEPTH {
         return Err(TOO_DEEP.to_owned());
     }
     let parser = Parser::new().enable_optional_syntax(true);
@@ -72,7 +72,7 @@ fn without_pairs(expression: &str) -> Cow<'_, str> {
     text
 }
 
-/// The length of the literal at the start of a text.
+/// The length of the string literal at the start of a text.
 pub(super) fn quoted(text: &str, is_raw: bool) -> usize {
     let quote = &text[..1];
     let quote = if text.starts_with(&quote.repeat(3)) {
@@ -95,12 +95,12 @@ pub(super) fn quoted(text: &str, is_raw: bool) -> usize {
     at + quote.len()
 }
 
-/// The same expression, for which the evaluator fails as the API server does: with the error of the first argument of a function, which it
-/// drops otherwise, and not because of an item of `all` or `exists` if another one decides.
+/// An equivalent expression for which the evaluator fails if and only if the API server fails, and with the same error. By itself, the
+/// evaluator drops the error of the first argument of a function, and fails for an item of `all` or `exists` even if another item decides.
 ///
 /// `size(a)` becomes `[a, size(a)][1]`, and `a.all(x, p)` becomes `a.all(x, @not_strictly_false(p)) && a.all(x, p)`.
 ///
-/// A call in an argument is written twice for each call around it, so only so many parts are added.
+/// Nested calls double the expression at each level, so at most [`MOST_ADDED`] parts are added.
 pub(super) fn with_errors(expression: &IdedExpr) -> IdedExpr {
     let mut expression = expression.clone();
     let left = Cell::new(MOST_ADDED);

@@ -32,6 +32,7 @@ pub(crate) fn metadata(schema: &Schema, value: &Value) -> Option<Value> {
     name(schema, value).map(|name| json!({"name": name}))
 }
 
+/// A name that the rules of a root accept: `example`, or a text in the rules.
 fn name(schema: &Schema, value: &Value) -> Option<String> {
     let texts = schema.validations.iter().map(|rule| rule.rule.as_str());
     let quoted = texts.flat_map(|rule| rule.split(['\'', '"']).skip(1).step_by(2));
@@ -44,13 +45,14 @@ fn name(schema: &Schema, value: &Value) -> Option<String> {
     names.find(suits).map(str::to_owned)
 }
 
+/// Whether a value is a root without a name whose rules use the metadata.
 pub(super) fn asks_for_name(schema: &Schema, value: &Value) -> bool {
     let mentions = |text: &str| text.contains("self.metadata");
     let is_unnamed = value.is_object() && value.pointer("/metadata/name").is_none();
     is_unnamed && is_resource(schema) && schema.validations.iter().any(|it| mentions(&it.rule))
 }
 
-/// Whether a schema is the root of a version, as far as that is visible.
+/// Whether a schema looks like the root of a version.
 pub(super) fn is_resource(schema: &Schema) -> bool {
     let metadata = schema.properties.get("metadata");
     metadata.is_some_and(|it| it.additional_properties.is_none())

@@ -1,10 +1,10 @@
 //! Edits an object until it satisfies its schema and all rules.
 //!
-//! A broken rule is asked for the edits that would make it true (`demand`). Each alternative is applied to the object, which is then pruned,
-//! defaulted and evaluated. The search continues with the step for which the sum of violations and discrepancies is least: a discrepancy is
-//! that another alternative than the first was taken, or another rule than the first. No object is edited twice. The costs of a search are
-//! limited in evaluated values, so that the result does not depend on the speed of the machine. At the end, optional fields are dropped
-//! while the object stays valid.
+//! For a broken rule, `demand` returns alternatives: the edits that would make it true. Each alternative is applied to the object, which is
+//! then pruned, defaulted and evaluated. The search continues with the step for which the sum of violations and discrepancies is smallest.
+//! A discrepancy is the choice of an alternative, or of a rule, other than the first. No object is edited twice. The cost of a search is
+//! limited by the number of evaluated values, so the result does not depend on the speed of the machine. At the end, optional fields are
+//! dropped as long as the object stays valid.
 
 mod candidate;
 mod demand;
@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::rc::Rc;
 
-/// The most that a search may cost, in parts of values that are evaluated.
+/// The maximum cost of a search, in parts of values that are evaluated.
 const COST: usize = 16_000;
 
 /// How many alternatives of a broken rule are tried.
@@ -40,11 +40,10 @@ const ALTERNATIVES: usize = 8;
 /// How many broken rules of an object are tried.
 const BROKEN: usize = 3;
 
-/// How many fields and items are tried to be dropped.
+/// How many fields and items the solver tries to drop.
 const DROPPED: usize = 200;
 
-/// An object that satisfies the schema and all rules, made from `closest` with as few edits as are found. The fields `wanted` of the root
-/// are not dropped.
+/// Finds an object that satisfies the schema and all rules, with few edits of `closest`. The fields `wanted` of the root are not dropped.
 pub(crate) fn solve(schema: &Schema, closest: &Value, wanted: &[&str]) -> Option<Value> {
     if !has_rules(schema) {
         return None;
@@ -69,7 +68,7 @@ struct Solver<'s> {
     is_root: bool,
 }
 
-/// A value whose rules are not all true.
+/// A rule that is not true for its value.
 struct Broken<'s> {
     /// The pointer of the value.
     place: String,
@@ -82,24 +81,27 @@ struct Broken<'s> {
 struct Judged<'s> {
     object: Value,
     broken: Vec<Broken<'s>>,
-    /// How many parts of the schema and rules it violates.
+    /// The number of violations of the schema and of broken rules.
     wrong: usize,
 }
 
-/// What is left to do for an object.
+/// A step of the search, from one of its objects.
 enum Step {
-    /// To ask a broken rule for edits.
+    /// Finds edits for the broken rule with this index.
     Ask(usize),
-    /// To evaluate the object after edits.
+    /// Evaluates the object after edits.
     Try(Plan),
 }
 
-/// The objects so far, and the steps that are left, the most promising first: by the number of violations and of discrepancies.
+/// The objects so far, and the remaining steps.
 #[derive(Default)]
 struct Search<'s> {
     objects: Vec<Judged<'s>>,
+    /// The JSON of all edited objects.
     known: HashSet<String>,
+    /// All steps with the indices of their objects; `None` for the steps that were taken.
     steps: Vec<Option<(usize, Step)>>,
+    /// The priority, the discrepancy and the index of each remaining step, the smallest first.
     open: BinaryHeap<Reverse<(usize, usize, usize)>>,
 }
 
@@ -117,8 +119,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The alternatives of a rule with their discrepancies: their place in the list, and as much as there are violations for one that changes
-/// what is there while another only adds.
+/// The alternatives of a rule with their discrepancies: the index in the list. If the first alternative only adds to the object, `wrong` is
+/// added for each one that changes existing values.
 fn ranked(alternatives: Vec<Plan>, wrong: usize) -> impl Iterator<Item = (usize, Plan)> {
     let adds = |plan: &Plan| plan.iter().all(edit::Edit::adds);
     let can_add = alternatives.first().is_some_and(adds);
@@ -157,6 +159,7 @@ impl<'s> Solver<'s> {
         is_valid(self.schema, object) && self.broken(object).is_empty()
     }
 
+    /// Searches for an object that satisfies the schema and all rules; `None` if no step or no budget remains.
     fn search(&self, start: Value) -> Option<Value> {
         let meter = Cell::new(COST);
         let mut search = Search::default();
@@ -206,6 +209,7 @@ impl<'s> Solver<'s> {
         None
     }
 
+    /// Evaluates an object, and subtracts the cost from the budget `meter`.
     fn judged(&self, object: Value, meter: &Cell<usize>) -> Judged<'s> {
         let broken = self.broken(&object);
         let wrong = violations(self.schema, &object).len() + broken.len();
@@ -263,7 +267,7 @@ impl<'s> Solver<'s> {
                 }
                 _ => continue,
             };
-            // the items of a default are meant as they are
+            // the items of a default list are kept
             let before = match schema.type_.as_deref() {
                 Some("array") => &defaulted,
                 _ => start,
@@ -285,6 +289,7 @@ impl<'s> Solver<'s> {
     }
 }
 
+/// Collects the broken rules of a value and of all values in it.
 fn broken_at<'s>(
     schema: &'s Schema,
     value: &Value,

@@ -1,6 +1,6 @@
 //! The parsed tree of a rule, with its operators and macros by name.
 //!
-//! The parser replaces a macro by the loop that it stands for; here the macro is recognized by that loop.
+//! The parser replaces a macro by a comprehension. Here, the macro is recognized by its comprehension.
 
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, operators};
@@ -23,7 +23,7 @@ pub(super) enum Node<'e> {
     Call(&'e str, Vec<&'e IdedExpr>),
     /// A macro over the items of a list or the keys of a map.
     Macro(Macro<'e>),
-    /// A map, a message, or a loop of another macro.
+    /// A map, a message, or the comprehension of another macro.
     Other,
 }
 
@@ -110,7 +110,7 @@ fn added_of(step: &IdedExpr) -> Option<&IdedExpr> {
     }
 }
 
-/// The parts of an expression, as they are evaluated.
+/// The direct parts of an expression; of a macro, its range and its body.
 pub(super) fn parts(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call

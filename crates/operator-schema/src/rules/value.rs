@@ -50,7 +50,7 @@ fn object(schema: &Schema, map: &Map<String, Value>, is_resource: bool) -> Cel {
     let mut fields: HashMap<String, Cel> = HashMap::new();
     for (key, value) in map {
         match (schema.properties.get(key), &schema.additional_properties) {
-            // To rules a null of a nullable field is not there.
+            // rules see a nullable field that is null as absent
             (Some(_), _) if value.is_null() => {}
             (Some(field), _) => {
                 if let Some(name) = escaped(key) {
@@ -113,7 +113,7 @@ pub(super) fn json(schema: &Schema, value: &Cel) -> Option<Value> {
     }
 }
 
-/// Words that are no identifiers.
+/// Reserved words, which cannot be identifiers.
 pub(super) const KEYWORDS: [&str; 21] = [
     "true",
     "false",

@@ -72,7 +72,7 @@ fn numbers(facets: &[&Schema], fractions: bool) -> Vec<Value> {
         );
     }
     candidates.extend((2..10).map(f64::from));
-    // The server drops the fraction of a bound and would take 0 for at least 0.5; a sample does not.
+    // The server drops the fraction of a bound: it accepts 0 for `minimum: 0.5`. A sample satisfies the bound as it is written.
     let is_within =
         |it: &f64| least.is_none_or(|least| *it >= least) && most.is_none_or(|most| *it <= most);
     if candidates.iter().any(is_within) {

@@ -56,7 +56,7 @@ const READABLE: [&str; 46] = [
     "#ffffff",
 ];
 
-/// How often a pattern is tried with other alternatives and more repetitions.
+/// How many alternatives of a pattern are tried for each number of repetitions.
 const ALTERNATIVES: usize = 12;
 
 /// The approximate maximum length of a candidate, unless its pattern demands more.
@@ -74,7 +74,7 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
         .iter()
         .any(|end| lower.ends_with(end))
     {
-        // the kinds of Kubernetes that take it check it
+        // an operator may pass it to a CronJob, whose schedule the API server validates
         candidates.push("0 0 * * *".to_owned());
     }
     candidates.extend(READABLE.map(str::to_owned));
@@ -90,7 +90,7 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     candidates
 }
 
-/// Texts that are likely to match a pattern, with other alternatives and more repetitions. They are remembered for the last patterns.
+/// Texts that are likely to match a pattern, with other alternatives and more repetitions. They are cached for the last patterns.
 pub(crate) fn matching(pattern: &str, least: usize) -> Rc<[String]> {
     const REMEMBERED: usize = 64;
     type Known = HashMap<(String, usize), Rc<[String]>>;
@@ -111,6 +111,7 @@ pub(crate) fn matching(pattern: &str, least: usize) -> Rc<[String]> {
     texts
 }
 
+/// The texts of [`matching`], without the cache.
 fn written(pattern: &str, least: usize) -> Vec<String> {
     let Some(hir) = pattern::translated(pattern)
         .ok()
@@ -170,12 +171,12 @@ pub(super) fn another(text: &str, n: usize) -> Option<String> {
     Some(format!("{head}{number:0width$}{tail}"))
 }
 
-/// Writes a text for an expression.
+/// Writes a text that is likely to match a regular expression.
 struct Writer {
     text: String,
-    /// How many repetitions more than the fewest.
+    /// The number of repetitions beyond the minimum.
     more: usize,
-    /// Which alternative is taken of each group.
+    /// The index of the alternative that is taken, modulo their number.
     alternative: usize,
     /// The approximate maximum length.
     longest: usize,

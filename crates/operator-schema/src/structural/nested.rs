@@ -21,7 +21,8 @@ impl Problems {
         }
     }
 
-    /// Checks a schema under a junctor; `structure` is its counterpart in the structural schema.
+    /// Checks a schema under a junctor. `structure` is its counterpart in the structural schema. If `names_types`, its `anyOf` is that of
+    /// an int-or-string, which may have types.
     fn branch(
         &mut self,
         schema: &Schema,
@@ -55,6 +56,7 @@ impl Problems {
         }
     }
 
+    /// Checks the schema of a field or item under a junctor. `missing` means that the structural schema does not specify it.
     fn restricted(
         &mut self,
         schema: &Schema,
@@ -65,7 +67,7 @@ impl Problems {
         if missing {
             let message =
                 "is restricted here, but not specified outside of allOf, anyOf, oneOf and not";
-            // The server checks the counterparts only of schemas under the root's junctors.
+            // The server checks this only under the junctors of the root.
             let effect = match context.level {
                 Level::Root => Effect::Refused,
                 Level::Item | Level::Field => Effect::Contradiction,

@@ -55,6 +55,7 @@ pub(crate) fn is_same(value: &Value, allowed: &Value) -> bool {
             }
         }
         (Value::Number(value), Value::String(allowed)) => match Num::of(value) {
+            // Go converts an integer to the character with that code point
             Num::Int(code) => {
                 let c = u32::try_from(code)
                     .ok()

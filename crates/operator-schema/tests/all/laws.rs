@@ -1,4 +1,4 @@
-//! What holds for all schemas and values.
+//! Properties of all schemas and values.
 
 use operator_schema::{Objects, Schema, apply_defaults, prune, sample, structural, violations};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn object() -> impl Strategy<Value = Value> {
         .prop_map(|it| Value::Object(it.into_iter().collect()))
 }
 
-/// Schemas that some value satisfies, with defaults that do.
+/// Schemas that some value satisfies, with valid defaults.
 fn field() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
@@ -146,7 +146,7 @@ proptest! {
     }
 }
 
-/// The deepest schema that the parsers of JSON and YAML let through, in a thread with the usual stack.
+/// The deepest schema that the parsers of JSON and YAML accept, in a thread with the usual stack.
 #[test]
 fn deep_nesting_does_not_overflow_the_stack() {
     let mut text = r#"{"type":"string","minLength":1}"#.to_owned();

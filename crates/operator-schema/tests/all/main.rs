@@ -1,4 +1,4 @@
-//! One program, as the tests of this crate are optimized and so slow to compile and link.
+//! All tests are one program: the tests of this crate are optimized, so each program is slow to compile and to link.
 
 mod defaults_and_pruning;
 mod laws;

@@ -1,4 +1,4 @@
-//! Arbitrary objects: valid, and between them they show all that a schema allows.
+//! Arbitrary objects are valid, and together they cover all that a schema allows.
 
 use operator_schema::{Edge, Objects, Schema, apply_defaults, prune, violations};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ fn schema(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap()
 }
 
-/// The values of field `a` in a series that reaches all there is.
+/// The values of field `a` in a series that covers the whole schema.
 fn values(field: Value) -> Vec<Value> {
     let schema = schema(json!({"type": "object", "properties": {"a": field}}));
     let mut objects = Objects::new(&schema, 7);
@@ -182,7 +182,7 @@ fn an_optional_field_is_omitted_at_every_level() {
     assert_eq!(absent, None);
 }
 
-fn definitions(folder: &Path) -> Vec<PathBuf> {
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(path) = open.pop() {
         if path.is_dir() {
@@ -195,14 +195,14 @@ fn definitions(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Of the definitions of this repository, or those below the folder that the environment variable `CORPUS` names.
+/// Reads the CRDs of this repository, or those below the folder that the environment variable `CORPUS` names.
 #[test]
 fn real_schemas_are_covered_by_valid_objects() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/crds");
     let folder = std::env::var_os("CORPUS").map_or(own, PathBuf::from);
     let (mut versions, mut none, mut count) = (0, Vec::new(), 0);
     let (mut reached, mut total, mut complete) = (0, 0, 0);
-    for path in definitions(&folder) {
+    for path in yaml_files(&folder) {
         let text = std::fs::read_to_string(&path).unwrap();
         let documents = serde_yaml::Deserializer::from_str(&text);
         let documents = documents.map(|document| Value::deserialize(document).unwrap());

@@ -4,7 +4,7 @@
 use operator_schema::{RuleFault, RuleFaultKind, Schema, rule_faults};
 use serde_json::{Value, json};
 
-/// Rules of the root and of its spec, with what is wrong.
+/// The place of a rule (the root or its spec), the rule, and a part of the message, which is empty for a valid rule.
 const RULES: [(&str, &str, &str); 52] = [
     ("", "self.spec.host != ''", ""),
     ("", "self.metadata.name == self.kind + self.apiVersion", ""),
@@ -185,7 +185,7 @@ fn a_fault_has_a_kind_and_a_place() {
     }
 }
 
-/// The costs that exceed their limit, with the bounds of `spec` and of its lists, and what would lower them.
+/// A case has the bounds of `spec.list`, the lists and maps around `spec`, the rules, and a part of the message with its advice.
 #[test]
 fn a_rule_must_be_cheap() {
     let quadratic = "self.list.all(x, self.list.all(y, x == y))";

@@ -1,4 +1,4 @@
-//! Rules and updates against what a real API server said of them: `tests/rules/record` wrote it down.
+//! The results of rules and updates are those of a real API server, which `tests/rules/record` recorded.
 #![cfg(feature = "cel")]
 
 use operator_schema::{
@@ -38,7 +38,7 @@ fn results_are_those_of_the_api_server() {
             Some(old) => schema.validate_update(&whole(old), &whole(&case["new"])),
             None => schema.validate(&whole(&case["new"])),
         };
-        let said: Vec<Value> = found
+        let reported: Vec<Value> = found
             .violations
             .iter()
             .map(|it| json!({"field": it.path, "reason": it.reason.as_str(), "message": it.detail}))
@@ -49,7 +49,7 @@ fn results_are_those_of_the_api_server() {
             let more = |it: &&Value| count(list, it) > count(other, it);
             list.iter().filter(more).cloned().collect::<Vec<_>>()
         };
-        let (lacking, more) = (without(expected, &said), without(&said, expected));
+        let (lacking, more) = (without(expected, &reported), without(&reported, expected));
         if !(lacking.is_empty() && more.is_empty() && found.unsupported.is_empty()) {
             wrong.push(format!(
                 "{name}\n  expected {lacking:?}\n  found    {more:?}\n  {:?}",
@@ -79,13 +79,13 @@ fn unsupported_expressions_are_reported() {
     assert_eq!(function.pointer, "/x-kubernetes-validations/0");
     assert!(function.what.contains("nosuch"), "{function}");
     assert!(syntax.what.starts_with("syntax"), "{syntax}");
-    // known before there is an object
+    // both are also found without an object
     let faults = rule_faults(&schema);
     assert_eq!(faults.len(), 2);
     assert_eq!(faults[1].message, syntax.what);
 }
 
-/// Of the definitions of this repository, or those below the folder that the environment variable `CORPUS` names.
+/// Reads the CRDs of this repository, or those below the folder that the environment variable `CORPUS` names.
 #[test]
 fn the_rules_of_real_schemas_are_evaluated() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/crds");

@@ -94,7 +94,7 @@ fn strings_match_patterns_formats_and_lengths() {
     }
 }
 
-/// A match takes the product of both lengths, so a text that was made from the pattern is not matched again.
+/// The time of a match grows with the product of both lengths, so a text that was generated from the pattern is not matched again.
 #[test]
 fn a_long_pattern_has_a_sample() {
     for part in [r"\\d{1,3}x", r"\\w+", "[^a]", "(a|b)"] {
@@ -207,7 +207,7 @@ fn a_hostile_schema_costs_little() {
     assert!(sample(&many).is_err());
 }
 
-/// Reads every CRD below the folder that the environment variable `CORPUS` names; without it there is nothing to do.
+/// Reads every CRD below the folder that the environment variable `CORPUS` names. Without it, the test does nothing.
 #[test]
 fn nearly_every_real_schema_has_a_valid_sample() {
     let Some(corpus) = std::env::var_os("CORPUS") else {

@@ -9,7 +9,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
-/// The sample of a field `spec`, whose schema has these fields, all required that do not end with `?`, and these rules.
+/// The sample of a field `spec`, whose schema has these rules and these fields. A field is required unless its name ends with `?`.
 fn spec(fields: Value, rules: &[&str]) -> Value {
     let fields = fields.as_object().unwrap().iter();
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -91,7 +91,7 @@ fn a_field_is_added_rather_than_a_default_changed() {
 }
 
 #[test]
-fn numbers_are_set_beside_each_other() {
+fn numbers_are_set_relative_to_each_other() {
     let range = json!({"least": int(), "usual": int(), "most": int()});
     let sample = spec(
         range,
@@ -287,7 +287,7 @@ fn rules_of_the_root_set_the_name() {
         named,
         json!({"spec": {"alias": "team-example"}, "metadata": {"name": "team-example"}})
     );
-    // not `team-`, which is no name
+    // not `team-`, which is not a valid name
     assert_eq!(
         root(&["self.metadata.name.startsWith('team-')"])["metadata"]["name"],
         "team-example"
@@ -536,7 +536,7 @@ fn atom(dice: &mut Dice, part: &Part<'_>, others: &[Part<'_>]) -> Option<String>
     }
 }
 
-/// A schema with rules that are true of an object.
+/// A random schema, and an object for which its rules are true.
 fn drawn(runner: &mut TestRunner, seed: u64) -> Option<(Schema, Value)> {
     let mut schema = laws::schema().new_tree(runner).ok()?.current();
     let mut dice = Dice(seed);

@@ -1,4 +1,4 @@
-//! What the API server demands of a schema, and what it takes though it cannot work.
+//! What the API server requires of a schema, and which contradictory schemas it accepts.
 
 use operator_schema::{Effect, Schema, structural, unchecked_rules};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the API server refuses, and its very words.
+//! Which values the API server rejects, and its exact messages.
 
 use operator_schema::{Schema, violations};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The checks of one object: its conversion to another version, back, again, and through a third version.
+//! The checks of one object: its conversion to another version, back, to that version again, and through a third version.
 
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ impl ConversionProof<'_> {
         }
     }
 
-    /// Converts an object; an error that is not declared is reported.
+    /// Converts an object. Reports an error, unless its field is declared as inexpressible.
     fn convert(&self, object: &Value, to: &Version, report: &mut Report) -> Option<Value> {
         let error = match (self.function)(object, &self.crd.api_version(&to.name)) {
             Ok(converted) => {
@@ -88,7 +88,7 @@ impl ConversionProof<'_> {
         None
     }
 
-    /// What the API server makes of a converted object. Fields that it drops are reported.
+    /// A converted object as the API server returns it: with defaults, and without unknown fields, which are reported.
     fn settled(
         &self,
         mut object: Value,
@@ -99,7 +99,7 @@ impl ConversionProof<'_> {
         let before = object.clone();
         for path in to.settle(&mut object) {
             let field = Field::read(&path);
-            // the path of a map's key with dots cannot be read
+            // the value is not found if a map key in the path contains dots
             let value = field
                 .values(&before)
                 .first()
@@ -116,7 +116,7 @@ impl ConversionProof<'_> {
         object
     }
 
-    /// Compares two objects of a version, except for declared fields. Metadata is compared after each conversion.
+    /// Compares two objects of a version, except for declared fields and metadata, which `check_metadata` compares.
     #[allow(clippy::too_many_arguments, reason = "each is a part of the message")]
     fn compare(
         &self,

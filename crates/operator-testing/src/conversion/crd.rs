@@ -61,7 +61,7 @@ impl Crd {
         }
     }
 
-    /// The key of the annotation that may change.
+    /// The key of the annotation in which a conversion keeps the values that the other version cannot have.
     pub fn annotation(&self) -> String {
         format!("conversion.{}/kept", self.group)
     }
@@ -79,7 +79,7 @@ impl Crd {
             .find(|version| self.api_version(&version.name) == api_version)
     }
 
-    /// Arbitrary valid objects of a version, the same in every run: at first those that cover its schema with all optional fields and
+    /// Arbitrary valid objects of a version, the same in every run: first objects that cover its schema with all optional fields and
     /// edge cases, at most `covering`, then random ones.
     pub fn objects(&self, version: &Version, covering: usize) -> Vec<Value> {
         const RANDOM: usize = 100;
@@ -98,7 +98,7 @@ impl Crd {
             .collect()
     }
 
-    /// Every second object has metadata that must not change.
+    /// Completes an object with its version, kind and metadata. Every second one also has labels, annotations, finalizers and an owner.
     fn completed(&self, version: &Version, mut object: Value, index: usize) -> Value {
         object["apiVersion"] = self.api_version(&version.name).into();
         object["kind"] = self.kind.as_str().into();
@@ -140,7 +140,7 @@ impl Version {
         #[cfg(not(feature = "cel"))]
         let violations = operator_schema::violations(&self.schema, object);
         let texts = violations.iter().map(ToString::to_string);
-        // that of other violations
+        // the API server adds this text to other violations
         let is_consequence =
             |text: &String| text.contains("some validation rules were not checked");
         texts.filter(|text| !is_consequence(text)).collect()

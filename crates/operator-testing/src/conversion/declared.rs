@@ -1,4 +1,4 @@
-//! What the user declares about fields, and the proof that each declaration is needed.
+//! The user's declarations about fields, and the check that each of them is needed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::field::Field;
 use super::proof::ConversionProof;
 use super::report::{Report, shown};
 
-/// An exception, and an object that shows it.
+/// A field that conversions may change or refuse, and an object for which they do.
 pub(super) struct Declared {
     pub kind: Kind,
     pub field: Field,
@@ -44,7 +44,7 @@ impl Kind {
 }
 
 impl ConversionProof<'_> {
-    /// Proves that the example of each declaration is valid, and really is such a case.
+    /// Checks that the example of each declaration is valid, and needs the declaration.
     pub(super) fn check_declared(&self, report: &mut Report) {
         for declared in &self.declared {
             let field = declared.field.text();
@@ -93,7 +93,7 @@ impl ConversionProof<'_> {
         }
     }
 
-    /// Whether the example is such a case in another version at least.
+    /// Whether the example needs the declaration when it is converted to at least one other version.
     fn shows(&self, declared: &Declared, version: &str, example: &Value) -> bool {
         self.crd
             .versions
@@ -103,14 +103,14 @@ impl ConversionProof<'_> {
                 let returned = self.there_and_back(example, &other.name);
                 let returned = match (declared.kind, returned) {
                     (Kind::Inexpressible, Err(error)) => {
-                        return names(&declared.field, version, &error);
+                        return is_subject(&declared.field, version, &error);
                     }
                     (Kind::Inexpressible, Ok(_)) | (_, Err(_)) => return false,
                     (_, Ok(returned)) => returned,
                 };
                 let changes = differences(example, &returned);
                 let mut changes = changes.iter().filter(|it| {
-                    declared.field.leads_to(&it.path) || is_above(&it.path, &declared.field)
+                    declared.field.contains(&it.path) || is_above(&it.path, &declared.field)
                 });
                 if changes.next().is_none() {
                     return false;
@@ -132,7 +132,7 @@ impl ConversionProof<'_> {
             .into_iter()
             .any(|declared| {
                 let version = self.crd.version_of(&declared.example);
-                version.is_some_and(|version| names(&declared.field, &version.name, error))
+                version.is_some_and(|version| is_subject(&declared.field, &version.name, error))
             })
     }
 
@@ -144,8 +144,8 @@ impl ConversionProof<'_> {
             .iter()
             .filter(|it| it.kind != Kind::Inexpressible)
         {
-            let of = self.crd.version_of(&declared.example);
-            if of.is_some_and(|of| of.name == version) {
+            let declared_in = self.crd.version_of(&declared.example);
+            if declared_in.is_some_and(|it| it.name == version) {
                 declared.field.remove(&mut rest);
             }
         }
@@ -160,11 +160,13 @@ pub(super) fn subject(error: &str) -> Option<(&str, &str)> {
     (!field.contains(' ')).then_some((version, field))
 }
 
-fn names(field: &Field, version: &str, error: &str) -> bool {
-    subject(error).is_some_and(|(of, place)| of == version && field.leads_to(place))
+/// Whether an error is about a field of a version.
+fn is_subject(field: &Field, version: &str, error: &str) -> bool {
+    subject(error)
+        .is_some_and(|(its_version, place)| its_version == version && field.contains(place))
 }
 
-/// Whether a path leads through a place, for example because its parent is absent.
+/// Whether a place contains the field. A difference is at a parent of the field if the parent is absent, for example.
 fn is_above(place: &str, field: &Field) -> bool {
-    Field::read(place).leads_to(field.text())
+    Field::read(place).contains(field.text())
 }

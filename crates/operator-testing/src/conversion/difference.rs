@@ -12,7 +12,7 @@ pub(super) struct Difference<'v> {
     pub after: Option<&'v Value>,
 }
 
-/// All differences, the deepest that there are.
+/// All differences, each at the deepest path that differs.
 pub(super) fn differences<'v>(before: &'v Value, after: &'v Value) -> Vec<Difference<'v>> {
     let mut differences = vec![];
     collect("", Some(before), Some(after), &mut differences);

@@ -56,8 +56,8 @@ impl Field {
         &self.text
     }
 
-    /// Whether the path leads to `place` or to one above it. `place` has indices and keys of maps instead of `[]` and `{}`.
-    pub fn leads_to(&self, place: &str) -> bool {
+    /// Whether `place` is this field or inside it. `place` has indices and keys of maps instead of `[]` and `{}`.
+    pub fn contains(&self, place: &str) -> bool {
         let place = Self::read(place).steps;
         self.steps.len() <= place.len()
             && self.steps.iter().zip(&place).all(|pair| match pair {
@@ -107,7 +107,7 @@ fn remove(steps: &[Step], value: &mut Value) {
             **member = Value::Null;
         }
     }
-    // a list keeps its length
+    // an item of a list stays, as null, so that the list keeps its length
     if let (Step::Name(name), Value::Object(fields)) = (step, value) {
         let is_empty = |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.is_empty());
         if fields.get(name).is_some_and(is_empty) {
@@ -126,8 +126,8 @@ mod tests {
     fn a_field_is_found_in_lists_and_maps() {
         let mut object = json!({"spec": {"a": [{"b": {"k": {"c": 1}}}, {}], "d": 2}});
         let field = Field::read("spec.a[name].b{}.c");
-        assert!(field.leads_to("spec.a[3].b.k.c") && field.leads_to("spec.a[3].b.k.c.x"));
-        assert!(!field.leads_to("spec.a[3].b") && !field.leads_to("spec.d"));
+        assert!(field.contains("spec.a[3].b.k.c") && field.contains("spec.a[3].b.k.c.x"));
+        assert!(!field.contains("spec.a[3].b") && !field.contains("spec.d"));
         assert_eq!(field.values(&object), [&json!(1)]);
         field.remove(&mut object);
         assert_eq!(field.values(&object), [&json!(null); 0]);

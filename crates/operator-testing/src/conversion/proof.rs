@@ -41,8 +41,8 @@ pub struct ConversionProof<'a> {
 }
 
 impl<'a> ConversionProof<'a> {
-    /// A proof for the CRD of this name in a file. `convert` gets an object, and the group and version to convert it to. Errors about a
-    /// field begin with version and path: `v1 spec.size: reason`.
+    /// A proof for the CRD of this name in a file. `convert` gets an object, and the `apiVersion` to convert it to. Errors about a
+    /// field begin with its version and path: `v1 spec.size: reason`.
     ///
     /// # Panics
     ///
@@ -72,8 +72,8 @@ impl<'a> ConversionProof<'a> {
         }
     }
 
-    /// An exception: `kind` is `lossy`, `normalised` or `inexpressible`, `field` a path of the version of `example`, which is an object.
-    /// The proof fails if the example does not show such a case.
+    /// Declares an exception: `kind` is `lossy`, `normalised` or `inexpressible`, `field` is a path in the version of `example`, and
+    /// `example` is an object that needs the exception. The proof fails if it does not.
     ///
     /// # Panics
     ///
@@ -87,6 +87,8 @@ impl<'a> ConversionProof<'a> {
         self
     }
 
+    /// Checks all objects and declarations.
+    ///
     /// # Panics
     ///
     /// Panics with the failures, one for each field, if there are any.

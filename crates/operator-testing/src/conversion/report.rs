@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Failures, by their field without indices.
+/// Failures, by version, field (without indices) and kind of failure.
 #[derive(Default)]
 pub(super) struct Report {
     failures: BTreeMap<String, String>,

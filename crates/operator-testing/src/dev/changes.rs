@@ -19,7 +19,7 @@ pub fn events_of(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<E
     changes(before, after).into_iter().map(object).collect()
 }
 
-/// `Deployment default/web`.
+/// The kind, namespace and name of an object: `Deployment default/web`.
 pub fn named(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];
@@ -37,7 +37,7 @@ fn place(kind: &str, namespace: &str, name: &str) -> String {
     }
 }
 
-/// A Kubernetes event, or its repetition.
+/// The report of a Kubernetes event or of its repetition; `None` if its count is the same.
 fn event(before: Option<&Value>, after: &Value) -> Option<Event> {
     let count = |event: &Value| {
         event["series"]["count"]
@@ -67,7 +67,7 @@ fn event(before: Option<&Value>, after: &Value) -> Option<Event> {
     })
 }
 
-/// The fields of an object's new state that are useful to the developer.
+/// The changes of an object that are useful to the developer: its creation, fields, deletion and conditions.
 fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
     let mut changes = vec![];
     let finalizers = |object: &Value| -> Vec<String> {
@@ -95,7 +95,7 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
                     &mut fields,
                 );
             }
-            let kinds = |object: &Value| -> Vec<String> {
+            let types = |object: &Value| -> Vec<String> {
                 object["status"]["conditions"]
                     .as_array()
                     .into_iter()
@@ -104,11 +104,11 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
                     .map(str::to_owned)
                     .collect()
             };
-            let left = kinds(after);
-            let gone = kinds(before)
+            let remaining = types(after);
+            let removed = types(before)
                 .into_iter()
-                .filter(|kind| !left.contains(kind));
-            fields.extend(gone.map(|kind| format!("the condition {kind} was removed")));
+                .filter(|kind| !remaining.contains(kind));
+            fields.extend(removed.map(|kind| format!("the condition {kind} was removed")));
             if !fields.is_empty() {
                 changes.push(Change::Fields(shortened(fields)));
             }

@@ -44,7 +44,7 @@ pub struct Cluster {
     pub client: Client,
     /// The kubeconfig for the operator.
     pub kubeconfig: String,
-    /// The variables that would make it use another server.
+    /// The variables that would make the operator use a proxy, and are unset for it.
     pub proxies: &'static [&'static str],
     /// Whether only the session uses the cluster, so that conflicting fields are overwritten.
     pub is_own: bool,
@@ -52,8 +52,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// An API server in memory, on which the operator has the permissions of its service account. The kubeconfigs are written to `folder`;
-    /// objects without a namespace are created in `namespace`.
+    /// Starts an API server in memory, on which the operator has the permissions of its service account. The kubeconfigs are written to
+    /// `folder`; objects without a namespace are created in `namespace`.
     pub async fn in_memory(
         name: &str,
         namespace: Option<&str>,
@@ -88,10 +88,11 @@ impl Cluster {
         })
     }
 
-    /// The cluster of the current context, which is reported before it is used. The operator gets a copy of the kubeconfig, so that it
-    /// stays on this cluster if the user switches to another context.
+    /// Connects to the cluster of the current context, which is reported before it is used. The operator gets a copy of the kubeconfig, so
+    /// that it stays on this cluster if the user switches to another context.
     ///
-    /// An operator whose webhooks the cluster can call gets the namespace of its Service.
+    /// If the cluster can call the operator's webhooks, `service_namespace` is the namespace of their Service, and becomes the
+    /// namespace of the operator's context.
     pub async fn current(
         context: Option<String>,
         namespace: Option<&str>,
@@ -115,7 +116,7 @@ impl Cluster {
         if let (Some(context), Some(namespace)) = (context_of_operator, service_namespace) {
             context.namespace = Some(namespace.to_owned());
         }
-        write_private(&copy, &of_operator).map_err(|source| DevError::File {
+        write_kubeconfig(&copy, &of_operator).map_err(|source| DevError::File {
             path: copy.clone(),
             source,
         })?;
@@ -163,12 +164,12 @@ impl Cluster {
         (conversion["strategy"] == "Webhook").then_some(conversion)
     }
 
-    /// Applies the objects of a file, CRDs first; rejections are reported.
+    /// Applies the objects of a file, CRDs and namespaces first; rejections are reported.
     pub async fn apply(&self, shown: &str, path: &Path, output: &Output) {
         self.apply_changed(shown, path, |_| (), output).await;
     }
 
-    /// As [`apply`](Self::apply), with a change of each object.
+    /// Like [`apply`](Self::apply), after each object was changed by `change`.
     pub async fn apply_changed(
         &self,
         shown: &str,
@@ -255,7 +256,7 @@ impl Cluster {
         if gvk.kind == "CustomResourceDefinition" {
             let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             let established = await_condition(definitions, name, conditions::is_crd_established());
-            // a kind that is not served yet is reported with the first of its objects
+            // if it is not established in time, the first of its objects is reported
             let _late = timeout(PATIENCE, established).await;
         }
         Ok(())
@@ -286,12 +287,12 @@ impl Cluster {
 }
 
 /// Writes a kubeconfig that only this user can read, because it may contain keys and tokens.
-fn write_private(path: &Path, kubeconfig: &Kubeconfig) -> io::Result<()> {
-    private(path, &serde_json::to_vec(kubeconfig)?)
+fn write_kubeconfig(path: &Path, kubeconfig: &Kubeconfig) -> io::Result<()> {
+    write_private(path, &serde_json::to_vec(kubeconfig)?)
 }
 
 /// Writes a file that only this user can read.
-pub(super) fn private(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(super) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -301,6 +302,7 @@ pub(super) fn private(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Whether an error means that the API server does not serve the kind, or not yet.
 fn is_unknown(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 404,
@@ -337,7 +339,7 @@ fn read(path: &Path) -> Result<Vec<DynamicObject>, String> {
     objects.into_iter().map(typed).collect()
 }
 
-/// The files in a folder of manifests, sorted by name.
+/// The manifests in a folder, sorted by name, without a kustomization.
 pub fn manifests(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_manifest = |path: &PathBuf| {

@@ -1,6 +1,7 @@
 //! How the API server of a session converts the objects of the project's CRDs: it calls the operator on this machine.
 //!
-//! In: the CRDs that the operator converts, their conversion in the manifests, and the URL of its webhooks. Out: `spec.conversion` of each of them.
+//! In: the CRDs that the operator converts, their conversion in the manifests, and the URL of its webhooks. Out: `spec.conversion` of each
+//! of them.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::cluster::Cluster;
 pub struct Conversions(BTreeMap<String, Value>);
 
 impl Conversions {
-    /// The conversion of the manifests, at a URL. Without the certificate to trust, the operator adds it.
+    /// The conversion of the manifests, which calls a URL instead of the Service. Without `bundle`, the operator adds the CA bundle.
     pub fn at(url: &str, bundle: Option<&Value>, conversion: &Value, crds: &[String]) -> Self {
         let mut conversion = conversion.clone();
         redirect(&mut conversion["webhook"], url, bundle);
@@ -22,7 +23,8 @@ impl Conversions {
         Self(crds.map(|crd| (crd, conversion.clone())).collect())
     }
 
-    /// What the CRDs on the user's cluster have stays, because applying one without it would remove it; the operator directs it to its URL.
+    /// The conversions of CRDs on the user's cluster. If an installed CRD calls a webhook, this is kept, because applying the CRD without
+    /// it would remove it; the operator redirects it to its own URL.
     pub async fn on_cluster(
         cluster: &Cluster,
         url: Option<&str>,
@@ -52,7 +54,7 @@ impl Conversions {
         }
     }
 
-    /// The CRDs without a conversion.
+    /// The CRDs of `crds` that get no conversion.
     pub fn missing(&self, crds: &[String]) -> Vec<String> {
         let is_missing = |crd: &&String| !self.0.contains_key(*crd);
         crds.iter().filter(is_missing).cloned().collect()

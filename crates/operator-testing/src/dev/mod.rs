@@ -22,20 +22,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use error::DevError;
 use output::Output;
 
-/// How long the end of its input may take to end it.
+/// How long the program may take to end after its standard input has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the program until its standard input ends.
 ///
 /// # Panics
 ///
-/// If standard output can't be written, or if there are no threads.
+/// If standard output cannot be written, or if there are no threads.
 pub fn main() {
     if io::stdin().is_terminal() {
         println!("`cargo operator dev` starts this program");
         return;
     }
-    let (output, written) = Output::start().expect("standard output can be written");
+    let (output, writer) = Output::start().expect("standard output can be written");
     let instructions = instructions();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -44,11 +44,11 @@ pub fn main() {
     if let Err(error) = runtime.block_on(session::run(instructions, &output)) {
         output.send(error.message());
     }
-    // the followers of objects have clones of the output
+    // end the tasks that watch objects: they have clones of the output
     runtime.shutdown_background();
     drop(output);
-    // a reader that is gone has ended it
-    let _ended = written.join();
+    // wait until all messages are written
+    let _ended = writer.join();
 }
 
 /// Reads standard input in a thread of its own, because a read cannot be cancelled.
@@ -67,7 +67,7 @@ fn instructions() -> UnboundedReceiver<Instruction> {
             .map_while(read)
             .all(|instruction| sender.send(instruction).is_ok());
         drop(sender);
-        // what waits for a cluster does not outlive a session that was killed
+        // a request that waits for a cluster must not keep the program alive after its session was killed
         std::thread::sleep(PATIENCE);
         std::process::exit(1);
     });

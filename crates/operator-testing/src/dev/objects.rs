@@ -20,7 +20,7 @@ use super::output::Output;
 pub enum Scope {
     /// All objects, including existing ones.
     All,
-    /// Changes of objects that belong to kinds of these groups, as `GROUP/KIND`, because others also use the cluster.
+    /// Changes of objects of these kinds (`GROUP/KIND`), of their children and of their events, because others also use the cluster.
     Of(Vec<String>),
 }
 
@@ -59,7 +59,7 @@ pub async fn follow(client: Client, resource: Resource, scope: Scope, output: Ou
                     .into_iter()
                     .for_each(|it| output.event(it));
             }
-            // it lists again, as after a change of a CRD
+            // 410 Gone: the watcher lists again, for example after a change of a CRD
             Err(watcher::Error::WatchError(status)) if status.code == 410 => {}
             Err(error) => {
                 if std::mem::replace(&mut is_well, false) {
@@ -78,6 +78,7 @@ struct Known {
     objects: BTreeMap<String, Value>,
     /// The objects that existed when the watch restarted, and have not been listed since.
     unseen: BTreeMap<String, Value>,
+    /// Whether the first list is not complete.
     is_first: bool,
 }
 
@@ -110,8 +111,8 @@ impl Known {
                 let before = self.unseen.remove(&path);
                 let before = before.or_else(|| self.objects.remove(&path));
                 let is_old = self.is_first && is_listed && matches!(self.scope, Scope::Of(_));
-                let is_made = before.is_none() && is_of_each_namespace(&after);
-                let events = if is_old || is_made {
+                let is_new_default = before.is_none() && is_of_each_namespace(&after);
+                let events = if is_old || is_new_default {
                     vec![]
                 } else {
                     events_of(before.as_ref(), &after, is_event)
@@ -230,7 +231,7 @@ mod tests {
         events.into_iter().map(line).collect()
     }
 
-    /// An object of a list, which does not say its kind.
+    /// An item of a list, which has no kind.
     fn listed(name: &str, data: &Value) -> DynamicObject {
         serde_json::from_value(json!({"metadata": {"name": name}, "data": data})).unwrap()
     }

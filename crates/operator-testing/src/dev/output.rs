@@ -11,8 +11,8 @@ use operator_schema::dev::{Event, Greeting, Message, VERSION};
 pub struct Output(mpsc::Sender<Message>);
 
 impl Output {
-    /// Writes the greeting, and starts the thread that writes the messages: a slow reader does not delay the server. The thread ends after
-    /// the last clone.
+    /// Writes the greeting, and starts the thread that writes the messages: a slow reader does not delay the server. The thread ends
+    /// when the last clone is dropped.
     pub fn start() -> io::Result<(Self, JoinHandle<()>)> {
         write(&Greeting { dev: VERSION })?;
         let (sender, messages) = mpsc::channel();
@@ -24,7 +24,7 @@ impl Output {
     }
 
     pub fn send(&self, message: Message) {
-        // without the thread, nobody reads
+        // if the thread has ended, nobody reads
         let _unsent = self.0.send(message);
     }
 

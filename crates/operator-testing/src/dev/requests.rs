@@ -1,4 +1,4 @@
-//! A layer before the server in memory that sends the operator's requests, and their results, as events.
+//! A layer in front of the server in memory that sends the operator's requests, and their results, as events.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use tower::ServiceExt;
 use super::output::Output;
 use crate::{ApiServer, Body, request_log};
 
-/// Passes a request on, and reports it if that user sent it.
+/// Passes a request on, and reports it if `user` sent it.
 pub async fn answer<B>(
     server: ApiServer,
     request: Request<B>,

@@ -49,7 +49,7 @@ pub async fn run(
         uncalled: None,
         until_served: None,
     };
-    session.make_callable()?;
+    session.prepare_webhooks()?;
     session.begin().await;
     session.done();
     loop {
@@ -91,13 +91,13 @@ struct Session {
     output: Output,
     /// Where the operator serves its webhooks, if the server in memory calls them.
     webhooks: Option<Webhooks>,
-    /// The certificate of webhooks that nothing calls.
+    /// The folder with the certificate of webhooks that nothing calls.
     uncalled: Option<PathBuf>,
-    /// Ends when they are served, so that the samples can be applied.
+    /// Ends when the webhooks are served, so that the samples can be applied.
     until_served: Option<JoinHandle<()>>,
 }
 
-/// The environment of an operator that is to work instead of the deployed one, whose lease is in the namespace of its name.
+/// The environment variables with which an operator takes over from the deployed one, whose lease is in the namespace of the same name.
 fn taking_over(name: &str) -> [(&'static str, String); 3] {
     [
         ("LEADER_ELECTION", "true".into()),
@@ -107,11 +107,13 @@ fn taking_over(name: &str) -> [(&'static str, String); 3] {
 }
 
 impl Session {
+    /// Reports that an instruction was followed, with the environment for the operator.
     fn done(&self) {
         self.output.send(Message::Done(self.environment()));
     }
 
-    /// Applies the objects that the operator needs, and the samples, whose creation is to be shown.
+    /// Applies the objects that the operator needs, and then, after the watches have started, the samples, so that their creation is
+    /// reported.
     async fn begin(&mut self) {
         if !self.cluster.is_own && self.cluster.has_deployed(&self.project.name).await {
             self.output.event(Event::AlreadyDeployed {
@@ -147,11 +149,11 @@ impl Session {
             self.report_webhooks(&conversions);
         }
         match &self.webhooks {
-            // the API server would refuse them while nothing serves the webhooks
+            // the API server would reject the samples while nothing serves the webhooks
             Some(webhooks) if self.options.samples => {
                 let (client, name) = (self.cluster.client.clone(), self.project.name.clone());
                 let converted = self.project.converted.clone();
-                let served = webhooks.clone().served(client, name, converted);
+                let served = webhooks.clone().wait_until_served(client, name, converted);
                 self.until_served = Some(tokio::spawn(served));
                 self.output.event(Event::SamplesWait);
             }
@@ -159,9 +161,9 @@ impl Session {
         }
     }
 
-    /// Chooses where the operator serves its webhooks, once it has some, if the server in memory calls them. If nothing calls them, it gets
-    /// a certificate, for which it does not wait, and which it does not keep in the cluster.
-    fn make_callable(&mut self) -> Result<(), DevError> {
+    /// Prepares the webhooks, once the operator has some: an address, if the server in memory calls them. If nothing calls them, a
+    /// certificate, so that the operator neither waits for one nor keeps one in the cluster.
+    fn prepare_webhooks(&mut self) -> Result<(), DevError> {
         if !self.project.has_webhooks {
             return Ok(());
         }
@@ -253,7 +255,7 @@ impl Session {
             set.extend(taking_over(&self.project.name));
         }
         match (&self.webhooks, &self.options.webhook_url) {
-            (Some(webhooks), _) => set.extend(webhooks.settings()),
+            (Some(webhooks), _) => set.extend(webhooks.environment()),
             (None, Some(url)) => set.push(("WEBHOOK_URL", url.clone())),
             (None, None) => {
                 if let Some(certificates) = &self.uncalled {
@@ -326,14 +328,14 @@ impl Session {
     /// Follows an instruction. On the user's cluster, nothing is applied again.
     async fn react(&mut self, instruction: Instruction) {
         match instruction {
-            // the session has one start
+            // a session starts only once
             Instruction::Start(_) => {}
             Instruction::Project(project) => {
                 self.project = *project;
                 if self.cluster.is_own {
                     self.make_namespaces().await;
                 }
-                if let Err(error) = self.make_callable() {
+                if let Err(error) = self.prepare_webhooks() {
                     self.output.event(Event::Invalid(error.to_string()));
                 }
             }
@@ -345,7 +347,7 @@ impl Session {
                         self.apply(path, &self.root.join(path)).await
                     }
                 }
-                // once their CRDs are there
+                // a new kind can be watched once its CRD is there
                 self.follow();
             }
         }

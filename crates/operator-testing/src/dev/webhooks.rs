@@ -28,7 +28,7 @@ pub const CONFIGURATIONS: [&str; 2] = [
     "manifests/webhook/validating.yaml",
 ];
 
-/// How often it is checked whether the webhooks can be called.
+/// The pause between two checks whether the webhooks can be called.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the operator serves its webhooks on this machine.
@@ -66,8 +66,8 @@ impl Webhooks {
         format!("https://{}", self.address)
     }
 
-    /// The environment of the operator.
-    pub fn settings(&self) -> Vec<(&'static str, String)> {
+    /// The environment variables of the operator.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut set = vec![
             ("WEBHOOK_ADDRESS", self.address.to_string()),
             ("WEBHOOK_URL", self.url()),
@@ -90,8 +90,8 @@ impl Webhooks {
         }
     }
 
-    /// The conversions of CRDs, which call this machine. A CRD is applied again when its file changes, so it gets the URL at once: a service
-    /// would come beside the URL that the operator has set since.
+    /// The conversions of CRDs, which call this machine. Each gets the URL at once: a CRD is applied again when its
+    /// file changes, and a service beside the URL that the operator has set would be invalid.
     pub fn conversions(&self, conversion: &Value, crds: &[String]) -> Conversions {
         Conversions::at(&self.url(), self.bundle(), conversion, crds)
     }
@@ -100,8 +100,8 @@ impl Webhooks {
         self.mounted.as_ref().map(|mounted| &mounted.bundle)
     }
 
-    /// Waits until the operator listens, and each webhook of its configurations and of the converted CRDs has the certificate to trust.
-    pub async fn served(self, client: Client, name: String, converted: Vec<String>) {
+    /// Waits until the operator listens, and each webhook of its configurations and of the converted CRDs has a URL and a CA bundle.
+    pub async fn wait_until_served(self, client: Client, name: String, converted: Vec<String>) {
         while TcpStream::connect(self.address).await.is_err()
             || !is_trusted(&client, &name).await
             || !are_converted(&client, &converted).await
@@ -119,7 +119,7 @@ impl Mounted {
         let pem = cert.pem();
         std::fs::create_dir_all(folder)?;
         std::fs::write(folder.join("tls.crt"), &pem)?;
-        super::cluster::private(
+        super::cluster::write_private(
             &folder.join("tls.key"),
             signing_key.serialize_pem().as_bytes(),
         )?;
@@ -132,7 +132,7 @@ impl Mounted {
     }
 }
 
-/// Whether each webhook of the operator's configurations names a certificate; those that are not there do not count.
+/// Whether each webhook of the operator's configurations has a URL and a CA bundle. A missing configuration does not count.
 async fn is_trusted(client: &Client, name: &str) -> bool {
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
@@ -150,7 +150,7 @@ async fn is_trusted(client: &Client, name: &str) -> bool {
         .all(|config| config.url.is_some() && config.ca_bundle.is_some())
 }
 
-/// Whether each of these CRDs names a certificate for its conversion; those that are not there do not count.
+/// Whether the conversion webhook of each of these CRDs has a URL and a CA bundle. A missing CRD does not count.
 async fn are_converted(client: &Client, crds: &[String]) -> bool {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for name in crds {

@@ -1,4 +1,4 @@
-//! Responses that replace or change those of the server, and copies of requests that it gets twice.
+//! Responses that replace or change the server's responses, and copies of requests that the server gets twice.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// The number of parts of a response that may be buffered.
+/// The maximum number of parts of a late response that are buffered.
 const LATE_PARTS: usize = 1_000;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -24,7 +24,7 @@ pub(super) async fn drain(answer: Answer) -> Result<(), BoxError> {
     answer.into_body().collect().await.map(drop)
 }
 
-/// A rejection, with the status that the server would return.
+/// A rejection of the server, and the message of its status.
 pub(super) async fn with_message(answer: Answer) -> Result<(Answer, String), BoxError> {
     let (parts, body) = answer.into_parts();
     let bytes = body.collect().await?.to_bytes();
@@ -61,6 +61,7 @@ pub(super) fn status(code: u16, reason: &str, message: &str) -> serde_json::Valu
     })
 }
 
+/// A rejection, as the server would return it.
 pub(super) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
     let body = Full::new(Bytes::from(status(code, reason, message).to_string()));
     let mut answer = Response::new(body.map_err(Into::into).boxed_unsync());
@@ -74,7 +75,7 @@ pub(super) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
     answer
 }
 
-/// A body that ends with an error, like the body of a connection that is reset.
+/// A body that ends with an error when `cut` changes, as if the connection was reset.
 pub(super) fn until_cut(
     body: UnsyncBoxBody<Bytes, BoxError>,
     cut: watch::Receiver<u32>,
@@ -105,7 +106,7 @@ pub(super) fn late(
     StreamBody::new(frames.buffered(LATE_PARTS)).boxed_unsync()
 }
 
-/// Changes the values in the objects of watch events, so that they do not match the schema. Lines that are not events are kept.
+/// Replaces `spec` and `status` in the objects of watch events, so that they do not match the schema. Lines that are not events are kept.
 pub(super) fn undecodable(lines: Bytes) -> Bytes {
     let text = String::from_utf8_lossy(&lines);
     text.split_inclusive('\n')
@@ -124,6 +125,7 @@ pub(super) fn undecodable(lines: Bytes) -> Bytes {
         .into()
 }
 
+/// The response to a watch, with these frames.
 pub(super) fn watched(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Answer {
     let frames = stream::iter(frames).boxed();
     Response::new(StreamBody::new(frames).boxed_unsync())

@@ -34,7 +34,7 @@ const DELAY: Duration = Duration::from_secs(5);
 /// How late a response arrives; longer than an operator waits for its first lists.
 const LATE: Duration = Duration::from_secs(30);
 
-/// How long similar requests fail.
+/// How long an outage of similar requests lasts.
 const OUTAGE: Duration = Duration::from_secs(5);
 
 /// The faults of a client, and the requests that it made.
@@ -43,7 +43,7 @@ pub(crate) struct Faults(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Incremented when all connections end.
+    /// Incremented to end all connections.
     cut: watch::Sender<u32>,
     lease_taken: Notify,
     user: String,
@@ -65,10 +65,10 @@ struct State {
     /// The server's message for the first forbidden request.
     forbidden: Option<String>,
     /// The requests that failed because of a webhook, with the server's message.
-    broken: Vec<(Request, String)>,
-    /// The requests that fail, those like this one, and until when.
+    webhook_failures: Vec<(Request, String)>,
+    /// Requests that are like this one fail until this time.
     outage: Option<(Request, Instant)>,
-    /// YAML to apply just before a write of this object, after so many earlier ones.
+    /// The number of writes of an object to let pass, a write of that object, and the YAML to apply just before the next one.
     edit: Option<(usize, Request, String)>,
 }
 
@@ -134,10 +134,11 @@ impl Faults {
     }
 
     /// The requests that failed because of a webhook, with the server's message.
-    pub fn broken(&self) -> Vec<(Request, String)> {
-        self.lock().broken.clone()
+    pub fn webhook_failures(&self) -> Vec<(Request, String)> {
+        self.lock().webhook_failures.clone()
     }
 
+    /// Records a request, and decides what happens to it.
     fn decide(&self, request: Request) -> Decision {
         let mut state = self.lock();
         let number = state.requests.len();
@@ -160,7 +161,7 @@ impl Faults {
             state.faults_end = state.faults_end.max(Some(now));
             return Decision::Fault(Fault::ServerError);
         }
-        // after an earlier fault, the number may be that of another request: then the fault applies to the next possible one
+        // after an earlier fault, another request may have the number: then the fault is injected into the next one to which it applies
         let mut due = state.schedule.0.range(..=number);
         let due = due.find(|(_, fault)| fault.applies_to(&request));
         let Some((due, fault)) = due.map(|(due, fault)| (*due, *fault)) else {
@@ -196,7 +197,7 @@ impl Faults {
     /// Takes the edit to apply before this request.
     fn take_edit(&self, request: &Request) -> Option<String> {
         let mut state = self.lock();
-        let (left, write, _) = state.edit.as_mut()?;
+        let (remaining, write, _) = state.edit.as_mut()?;
         let is_same_object = (
             &write.group,
             &write.resource,
@@ -211,8 +212,8 @@ impl Faults {
         if !is_same_object || !request.is_work() {
             return None;
         }
-        if *left > 0 {
-            *left -= 1;
+        if *remaining > 0 {
+            *remaining -= 1;
             return None;
         }
         state.edit.take().map(|(_, _, yaml)| yaml)
@@ -224,7 +225,7 @@ impl Faults {
         }
     }
 
-    /// Lets another replica hold the lease of the operator, which has the name and the namespace of its account.
+    /// Gives the lease of the operator to another replica. The lease has the name and the namespace of the operator's account.
     async fn take_lease(&self) -> Result<(), BoxError> {
         let account = self.0.user.strip_prefix("system:serviceaccount:");
         let (namespace, name) = account
@@ -260,6 +261,7 @@ enum Decision {
     Fault(Fault),
     /// The server is restarting.
     Refusal,
+    /// There were too many requests: this one is never answered.
     Silence,
 }
 
@@ -296,10 +298,10 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let noted = Request::of(&request);
-        let is_watch = noted.verb == "watch";
-        let edit = self.faults.take_edit(&noted);
-        let next = self.faults.decide(noted.clone());
+        let recorded = Request::of(&request);
+        let is_watch = recorded.verb == "watch";
+        let edit = self.faults.take_edit(&recorded);
+        let next = self.faults.decide(recorded.clone());
         // the service that is ready handles the request, and its clone replaces it
         let copy = self.inner.clone();
         let server = std::mem::replace(&mut self.inner, copy);
@@ -329,8 +331,8 @@ where
             }
             if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
                 let (answer, message) = with_message(answer).await?;
-                if is_of_webhook(&message) {
-                    faults.lock().broken.push((noted, message));
+                if is_webhook_failure(&message) {
+                    faults.lock().webhook_failures.push((recorded, message));
                 }
                 return Ok(answer);
             }
@@ -344,7 +346,7 @@ where
 }
 
 /// Whether a request failed with this message because of a webhook, and may succeed later.
-pub(crate) fn is_of_webhook(message: &str) -> bool {
+pub(crate) fn is_webhook_failure(message: &str) -> bool {
     message.contains("failed calling webhook") || message.contains("conversion webhook for")
 }
 
@@ -359,6 +361,7 @@ where
     Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
 }
 
+/// Sends a request with a fault, or answers it instead of the server.
 async fn inject<S, B>(
     fault: Fault,
     server: S,

@@ -4,7 +4,7 @@ mod answer;
 mod layer;
 mod schedule;
 
-pub(crate) use self::layer::{Faults, LEASE, is_of_webhook, lease};
+pub(crate) use self::layer::{Faults, LEASE, is_webhook_failure, lease};
 pub(crate) use self::schedule::{bounded, sampled, schedules, seed};
 use crate::Request;
 use crate::schedule::NamedFault;
@@ -44,11 +44,12 @@ pub(crate) enum Fault {
     Outage,
     /// The server closes all connections, and refuses new ones for three seconds.
     Restart,
-    /// As `Restart`, and the server has compacted all versions but the newest.
+    /// Like `Restart`, and the server has compacted all versions but the newest.
     Compact,
     /// Another replica takes the lease just before the request, and never renews it; for an operator with leader election.
     LoseLease,
-    /// The watch delivers objects that do not match the schema, as after a change of the CRD. Objects that cannot be decoded need not converge.
+    /// The watch delivers objects that do not match the schema, as after a change of the CRD. Objects that cannot be decoded need not
+    /// converge.
     Undecodable,
 }
 

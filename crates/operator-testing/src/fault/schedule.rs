@@ -13,7 +13,7 @@ const PAIRS: usize = 24;
 const MAX_SCHEDULES: usize = 600;
 
 /// All single faults of each request, and some pairs. If there are too many, or more than `FAULT_COUNT`, a selection. Faults that stall a
-/// watch are injected only into requests of a longer run.
+/// watch are injected only into `for_long`, the requests of a run that is long enough to renew its watches.
 pub(crate) fn schedules(
     requests: &[Request],
     for_long: &[Request],
@@ -44,6 +44,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a whole number")))
 }
 
+/// Keeps `count` elements, chosen at random.
 fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
     let mut below = random(seed);
     while all.len() > count {
@@ -51,6 +52,7 @@ fn choose<S>(all: &mut Vec<S>, count: usize, seed: u64) {
     }
 }
 
+/// All single faults, or `MAX_SCHEDULES` of them, and `PAIRS` pairs.
 fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule<Fault>> {
     let faults = |requests: &[Request]| -> Vec<(usize, Fault)> {
         let faults = requests.iter().enumerate().flat_map(|(number, request)| {
@@ -79,7 +81,7 @@ fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule<
     single.chain(pairs).collect()
 }
 
-/// Pseudo-random numbers below a bound, by xorshift: the same for each seed.
+/// Pseudo-random numbers below a bound, by xorshift. The sequence depends only on the seed.
 fn random(mut state: u64) -> impl FnMut(usize) -> usize {
     move |bound| {
         state ^= state << 13;
@@ -102,6 +104,7 @@ pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule<Fault>> {
     all
 }
 
+/// The seed in `FAULT_SEED`. Xorshift needs one other than 0.
 pub(crate) fn seed() -> u64 {
     number("FAULT_SEED").filter(|seed| *seed != 0).unwrap_or(1)
 }

@@ -26,7 +26,8 @@ use operator_apiserver::unauthorized;
 /// The timeout for TLS handshakes, and for responses during a shutdown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Accepts connections until `closed`, and then waits until they end. If it is dropped, they are closed immediately.
+/// Accepts connections until `closed`, and then waits up to a second until they end. If this future is dropped, they are closed
+/// immediately.
 pub(crate) async fn accept<S>(
     listener: TcpListener,
     tls: TlsAcceptor,
@@ -40,7 +41,7 @@ pub(crate) async fn accept<S>(
 {
     let credentials: Arc<str> = format!("Bearer {token}").into();
     let mut connections = JoinSet::new();
-    let mut end = pin!(is_closed(closed.clone()));
+    let mut end = pin!(until_closed(closed.clone()));
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -76,20 +77,20 @@ async fn serve<S>(
     S: Clone + Send + 'static,
     S::Future: Send,
 {
-    // Answers are small and awaited.
+    // Without Nagle's algorithm, a small response is sent at once.
     let _slower = stream.set_nodelay(true);
     let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await else {
         return;
     };
     let end = closed.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let known = request
+        let is_known = request
             .headers()
             .get(header::AUTHORIZATION)
             .is_some_and(|given| given.as_bytes() == credentials.as_bytes());
         let (service, end) = (service.clone(), end.clone());
         async move {
-            if !known {
+            if !is_known {
                 return Ok(unauthorized());
             }
             let response = service.oneshot(request).await?;
@@ -100,7 +101,7 @@ async fn serve<S>(
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         _ended = &mut connection => return,
-        () = is_closed(closed) => {}
+        () = until_closed(closed) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ended = connection.await;
@@ -111,10 +112,10 @@ fn ending(body: Body, end: Receiver<bool>) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
-    StreamBody::new(BodyStream::new(body).take_until(Box::pin(is_closed(end)))).boxed_unsync()
+    StreamBody::new(BodyStream::new(body).take_until(Box::pin(until_closed(end)))).boxed_unsync()
 }
 
-/// Waits until the server is closed, or the sender dropped.
-async fn is_closed(mut closed: Receiver<bool>) {
+/// Waits until the server is closed, or the sender is dropped.
+async fn until_closed(mut closed: Receiver<bool>) {
     drop(closed.wait_for(|closed| *closed).await);
 }

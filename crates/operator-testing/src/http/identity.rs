@@ -39,13 +39,13 @@ impl Identity {
             SanType::IpAddress(IpAddr::V6(Ipv6Addr::LOCALHOST)),
             SanType::DnsName("localhost".try_into()?),
         ];
-        // Strict clients, such as Python's, want these said.
+        // Strict clients, such as Python's, require these extensions.
         server.use_authority_key_identifier_extension = true;
         server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?;
 
-        // The provider is named, as a program that has two of them has no default.
+        // Without a choice, rustls panics in a program that is built with two providers.
         let provider = Arc::new(crypto::ring::default_provider());
         let token = token(&provider)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
@@ -76,7 +76,7 @@ fn token(provider: &CryptoProvider) -> Result<String, rustls::Error> {
     provider.secure_random.fill(&mut bytes)?;
     let mut text = String::new();
     for byte in bytes {
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         let _written = write!(text, "{byte:02x}");
     }
     Ok(text)

@@ -156,7 +156,7 @@ impl Serving {
     /// Accepts no more connections, ends watches, and waits up to a second for other responses to finish.
     pub async fn shutdown(mut self) {
         self.closing.send_replace(true);
-        // It ends without fail: it is aborted by the drop alone, and panics of connections are not its own.
+        // An error is impossible: only `drop` aborts the task, and a panic of a connection does not reach it.
         let _ended = (&mut self.accepting).await;
     }
 }
@@ -175,7 +175,7 @@ impl fmt::Debug for Serving {
     }
 }
 
-/// Writes a file that is private from the first byte on, because the token is a secret; also if the file existed.
+/// Writes a file that is private from the first byte on, because the token is a secret; even if the file existed with other permissions.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);

@@ -7,7 +7,7 @@ use crate::Request;
 use crate::fault::{Fault, bounded, seed};
 use crate::schedule::Schedule;
 
-/// The lease is renewed forever, so only the first similar requests get a fault.
+/// The number of similar requests that get a fault. There is no end of them, because the lease is renewed.
 const MAX_SIMILAR: usize = 2;
 
 impl Trial {
@@ -19,7 +19,7 @@ impl Trial {
     ///
     /// # Panics
     ///
-    /// As [`assert_converges`](Self::assert_converges). Also if the operator writes while another replica holds the lease, or never
+    /// Like [`assert_converges`](Self::assert_converges); also if the operator writes while another replica holds the lease, or never
     /// requests a lease.
     pub fn assert_stops_when_lease_is_lost<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.stop_when_lease_is_lost(operator));
@@ -49,7 +49,7 @@ fn is_election(request: &Request) -> bool {
     request.resource == "leases"
 }
 
-/// The lease is lost at each request, and each fault is injected into the requests for it; of similar requests, into the first few.
+/// The loss of the lease at each request, and each fault in each request for the lease; of similar requests, only in the first few.
 fn losses(requests: &[Request]) -> Vec<Schedule<Fault>> {
     let mut losses = vec![];
     for (number, request) in requests.iter().enumerate() {

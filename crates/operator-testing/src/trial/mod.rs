@@ -21,7 +21,7 @@ use self::run::{Run, RunOptions, Scenario, failure_report};
 use self::stage::Stage;
 use self::start::Operator;
 use self::state::differences;
-use self::undesired::parsed;
+use self::undesired::parse_kind;
 use crate::declared::Declared;
 use crate::fault::{Fault, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
@@ -85,12 +85,13 @@ pub struct Trial {
     manifests: PathBuf,
     user: String,
     samples: Vec<Sample>,
-    /// The group and kind of the objects that the operator reconciles, besides those of the samples.
+    /// The group and kind of the objects that the operator reconciles, besides the kinds of the samples.
     kinds: Vec<(String, String)>,
-    /// Those of them whose controllers delete children that are not desired.
+    /// The kinds whose controllers delete children that are not desired.
     pruned: Vec<(String, String)>,
+    /// See [`depends_on_history`](Self::depends_on_history).
     depends_on_history: bool,
-    /// Those of them that exist without the operator.
+    /// The kinds that exist without the operator, such as `Pod`.
     existing: Vec<(String, String)>,
     /// The files of CRDs that the manifests do not install.
     crds: Vec<PathBuf>,
@@ -149,7 +150,7 @@ impl Trial {
     ///
     /// # Panics
     ///
-    /// As [`sample_file`](Self::sample_file).
+    /// Like [`sample_file`](Self::sample_file).
     #[must_use]
     pub fn sample_file_that_fails(self, path: impl AsRef<Path>, error: &str) -> Self {
         self.and_sample(text_of(path.as_ref()), Some(error))
@@ -180,7 +181,8 @@ impl Trial {
     }
 
     /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under the `kind`, or the `controller`, in
-    /// operator.toml, and its `group` and `resource`. [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
+    /// operator.toml, its `group` and `resource`, and the `verbs` that it grants.
+    /// [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
     ///
     /// # Panics
     ///
@@ -194,19 +196,20 @@ impl Trial {
         self
     }
 
-    /// Sets the kinds that the operator reconciles, besides those of the samples, for example `Memcached.cache.example.com`: all their
+    /// Sets the kinds that the operator reconciles, besides the kinds of the samples, for example `Memcached.cache.example.com`: all their
     /// objects must be reconciled successfully as well.
     #[must_use]
     pub fn reconciles(mut self, kinds: &[&str]) -> Self {
-        self.kinds.extend(kinds.iter().map(|name| parsed(name)));
+        self.kinds.extend(kinds.iter().map(|name| parse_kind(name)));
         self
     }
 
-    /// Names those of the kinds that exist without the operator, for example `Pod`. Of their objects, only the samples must be reconciled, and
-    /// no earlier version of the operator has left a finalizer on them.
+    /// Sets those kinds of the samples and of [`reconciles`](Self::reconciles) that exist without the operator, for example `Pod`. Of
+    /// their objects, only the samples must be reconciled, and no earlier version of the operator has left a finalizer on them.
     #[must_use]
     pub fn existing(mut self, kinds: &[&str]) -> Self {
-        self.existing.extend(kinds.iter().map(|name| parsed(name)));
+        self.existing
+            .extend(kinds.iter().map(|name| parse_kind(name)));
         self
     }
 
@@ -353,7 +356,11 @@ impl Trial {
             return;
         }
         let schedules = schedules(&again);
-        let threads = if stage.is_real() { 1 } else { threads::all() };
+        let threads = if stage.is_real() {
+            1
+        } else {
+            threads::available()
+        };
         let run = |schedule: &Schedule<Fault>| run_with(schedule).0.into_iter().collect();
         let mut failures = threads::failures(threads, &schedules, &run);
         failures.dedup();

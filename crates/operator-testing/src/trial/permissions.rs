@@ -17,8 +17,8 @@ use crate::kustomization::kustomization;
 use crate::permission::{Permission, UnusedPermissions};
 use crate::schedule::Schedule;
 
-/// Runs that use the remaining permissions: the operator reports an object that cannot be decoded in an event, repeats a failed write, and
-/// checks whether an object exists after a write to a deleted object.
+/// Runs that use the remaining permissions: in them, the operator emits an event about an object that cannot be decoded, repeats a failed
+/// write, and checks whether an object exists after a write to a deleted object.
 const EXTRA_RUNS: [(Fault, Scenario); 3] = [
     (Fault::Undecodable, Scenario::UpdateEarly),
     (Fault::Outage, Scenario::Plain),
@@ -37,14 +37,14 @@ impl Trial {
     /// - deletes the children, and later removes their owner references;
     /// - creates children that the sample should not have, if the operator [`prunes`](Self::prunes).
     ///
-    /// If some permissions are still unused, further runs make the sample undecodable, let writes fail for some seconds, and delete the sample
-    /// during a request. Start the operator with the settings that it has on a cluster, including leader election.
+    /// If some permissions are still unused, further runs make the sample undecodable, let writes fail for some seconds, and delete the
+    /// sample during a request. Start the operator with the settings that it has on a cluster, including leader election.
     ///
     /// `written` contains the `rules` of `operator.toml` as JSON; the permissions that they grant may be unused.
     ///
     /// # Panics
     ///
-    /// Panics with the unused permissions; also as [`assert_converges`](Self::assert_converges) without faults.
+    /// Panics with the unused permissions; also if [`assert_converges`](Self::assert_converges) would panic without faults.
     pub fn assert_permissions_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| {
             self.check_permissions(written, operator)
@@ -82,15 +82,16 @@ impl Trial {
         let mut runs = vec![];
         for (sample, baseline) in samples.iter().zip(&baselines) {
             let changed = self.changed_resources(&stage, sample, baseline);
-            let lacks = |right: &Permission| changed.iter().any(|it| right.is_on(&it.0, &it.1));
-            let is_about_unused = unused.0.iter().any(lacks);
+            let is_on_changed =
+                |permission: &Permission| changed.iter().any(|it| permission.is_on(&it.0, &it.1));
+            let changes_unused = unused.0.iter().any(is_on_changed);
             for (fault, scenario) in EXTRA_RUNS {
                 for (number, request) in baseline.iter().enumerate() {
                     let counts = request.is_work() || !request.is_write();
                     if counts && fault.applies_to(request) {
                         let likeliness = [
                             changed.contains(&resource_of(request)),
-                            is_about_unused,
+                            changes_unused,
                             !baseline[..number].iter().any(|it| it.is_like(request)),
                         ];
                         let schedule = Schedule([(number, fault)].into());
@@ -99,7 +100,7 @@ impl Trial {
                 }
             }
         }
-        // first those that most likely use a permission: an operator of many kinds has thousands of runs
+        // first the runs that most likely use a permission: for an operator of many kinds, there are thousands of runs
         runs.sort_by_key(|(likeliness, ..)| Reverse(*likeliness));
         for (_, sample, scenario, schedule) in runs {
             if unused.0.is_empty() {
@@ -112,8 +113,8 @@ impl Trial {
         report(&unused.0, &allowed, &self.declared, has_kinds);
     }
 
-    /// The resources of the sample and of what the operator writes. Most requests of an operator of many kinds are lists and watches of
-    /// others, in which a fault rarely changes anything for the sample.
+    /// The resources of the sample and of the objects that the operator writes. Most requests of an operator of many kinds are lists and
+    /// watches of other resources, in which a fault rarely changes anything for the sample.
     fn changed_resources(
         &self,
         stage: &Stage,
@@ -160,8 +161,8 @@ fn resource_of(request: &Request) -> (String, String) {
     (request.group.clone(), request.resource.clone())
 }
 
-/// Panics with the unused permissions, and prints those that the user's own rules allow. `has_kinds` tells whether the project has kinds
-/// besides controllers of existing ones.
+/// Panics with the unused permissions, and prints those that the user's own rules allow. `has_kinds`: whether the project has kinds of its
+/// own, and not only controllers of existing kinds.
 fn report(
     unused: &BTreeSet<Permission>,
     allowed: &BTreeSet<Permission>,
@@ -191,7 +192,7 @@ fn report(
     );
 }
 
-/// How a permission is kept that the tests do not use.
+/// The help on how to keep a permission that the tests do not use: a rule in `operator.toml`.
 fn rule(
     permission: &Permission,
     unused: &BTreeSet<Permission>,

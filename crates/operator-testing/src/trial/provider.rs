@@ -1,16 +1,16 @@
-//! Tests an operator whose provider fails: after any fault in a call, there must be one thing for each object, and none after its deletion.
+//! Tests an operator whose provider fails: after any fault in a call, there must be one external resource for each object, and none after
+//! its deletion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::run::{RunOptions, Scenario, settle};
 use super::stage::Stage;
-use super::start::StartWithProvider;
+use super::start::{Running, StartWithProvider};
 use super::state::settled_state;
 use super::success::Phase;
 use super::{Sample, Trial, threads};
@@ -18,46 +18,48 @@ use crate::fault::Faults;
 use crate::install::documents;
 use crate::provider::ProviderFault;
 use crate::schedule::{NamedFault, Schedule};
-use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
+use crate::{Outcomes, ProviderFaults, Server, WebhookRegistration};
 
-/// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
+/// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and
+/// longer than the simulated user takes to decide.
 const DURATION: Duration = Duration::from_secs(300);
 
-/// How often the operator is observed for that long, if the last reconciliation of an object has failed.
+/// The maximum number of such observations, if the last reconciliation of an object has failed.
 const ATTEMPTS: usize = 3;
 
-/// How often the person looks whether an object waits for a decision.
-const PERSON: Duration = Duration::from_secs(30);
+/// How often the simulated user checks whether an object waits for a decision.
+const DECISION_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How many equal calls in a row get faults, such as the observations of an object that does not change.
 const EQUAL_CALLS: usize = 3;
 
-/// Starts the operator of one run; several times, if it crashes.
-type Starting<'a> = dyn Fn(ProviderFaults) -> Starter + Sync + 'a;
+/// Creates the starter of one run, with its own world.
+type NewStarter<'a> = dyn Fn(ProviderFaults) -> Starter + Sync + 'a;
 
-type Starter = Box<dyn Fn(Client, Outcomes, WebhookCalls) -> Started + Send + Sync>;
-
-type Started = BoxFuture<'static, Result<(), String>>;
+/// Starts the operator, again after each crash.
+type Starter = Box<dyn Fn(Client, Outcomes, WebhookRegistration) -> Running + Send + Sync>;
 
 /// The result of one run.
 struct ProviderRun {
     calls: Vec<String>,
-    /// The settled objects, and the number of things of each object: with the sample (unless it was deleted early), and after its deletion.
+    /// The settled objects, and the number of external resources of each object: with the sample (unless it was deleted early), and after
+    /// its deletion.
     states: Vec<(Value, BTreeMap<String, usize>)>,
     failure: Option<String>,
 }
 
 impl Trial {
-    /// Runs the operator under faults in the calls of its provider, on the API server in memory: each of the first calls fails before or after
-    /// its effect, hangs before or after it, returns late, or the operator crashes before or after it and is restarted. Each time there must
-    /// never be two things for one object, in the end as many as without faults, and the cluster must reach the same state. All is done again
-    /// with a sample that is deleted a second after its creation.
+    /// Runs the operator under faults in the calls of its provider, on the API server in memory: each call (of equal ones in a row, the
+    /// first three) fails before or after its effect, hangs before or after it, returns late, or the operator crashes before or after it
+    /// and is restarted. There must never be two external resources for one object, and in the end as many as without faults, and the
+    /// cluster must reach the same state. All is repeated with a sample that is deleted a second after its creation.
     ///
-    /// If an object stops, because it is not known whether its thing was created, the trial decides as a person would: it sets the annotation
-    /// with the id, or removes the one that a creation was started.
+    /// If the reconciliation of an object stops, because it is not known whether its external resource was created, the trial decides as a
+    /// user would: it sets the annotation `<operator>/external-id`, or removes `<operator>/creation-started`.
     ///
-    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of the [`WebhookCalls`] with which it registers its
-    /// webhooks (if it has some), of a `World`, and of the [`ProviderFaults`] through which its provider makes its calls. There is one world for each run, which outlives a crash: it has the things.
+    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of the [`WebhookRegistration`] with which it
+    /// registers its webhooks (if it has some), of a world `W`, the fake of the other system, and of the [`ProviderFaults`] through which
+    /// its provider makes its calls. Each run has a new world, which keeps its external resources when the operator crashes.
     ///
     /// `PROVIDER_FAULTS="1:crash-after"` runs one schedule, as a failing test prints it.
     ///
@@ -70,22 +72,22 @@ impl Trial {
     ) where
         W: Clone + Default + Send + Sync + 'static,
     {
-        let starting = move |faults: ProviderFaults| {
+        let new_starter = move |faults: ProviderFaults| {
             let (world, operator) = (W::default(), operator.clone());
             let start = move |client, outcomes, calls| {
                 operator.start(client, outcomes, calls, world.clone(), faults.clone())
             };
             Box::new(start) as Starter
         };
-        self.survive(&starting);
+        self.survive(&new_starter);
     }
 
-    fn survive(&self, starting: &Starting<'_>) {
+    fn survive(&self, new_starter: &NewStarter<'_>) {
         let stage = Stage::in_memory(self);
         let samples = self.samples.iter().filter(|sample| sample.fails.is_none());
         for sample in samples {
             let run = |schedule: &Schedule<ProviderFault>, scenario| {
-                self.run_provider(&stage, starting, sample, schedule, scenario)
+                self.run_provider(&stage, new_starter, sample, schedule, scenario)
             };
             let baselines = [Scenario::Plain, Scenario::DeleteEarly].map(|scenario| {
                 let baseline = run(&Schedule::default(), scenario);
@@ -99,8 +101,8 @@ impl Trial {
                 plain
                     .states
                     .first()
-                    .is_some_and(|(_, things)| things.values().sum::<usize>() == 1),
-                "without a fault: there is not one thing for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
+                    .is_some_and(|(_, counts)| counts.values().sum::<usize>() == 1),
+                "without a fault: there is not exactly one external resource for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
             );
             let run_with = |schedule: &Schedule<ProviderFault>| {
                 baselines
@@ -125,7 +127,7 @@ impl Trial {
     fn run_provider(
         &self,
         stage: &Stage,
-        starting: &Starting<'_>,
+        new_starter: &NewStarter<'_>,
         sample: &Sample,
         schedule: &Schedule<ProviderFault>,
         scenario: Scenario,
@@ -134,7 +136,7 @@ impl Trial {
             let server = stage.server(self);
             let requests = Faults::new(Schedule::default(), &self.user, &server);
             let faults = ProviderFaults::new(schedule.clone());
-            let start = starting(faults.clone());
+            let start = new_starter(faults.clone());
             let client = server.faulty_client(&self.user, &requests);
             let (outcomes, calls) = (server.outcomes(), server.webhook_calls());
             let crashes = faults.clone();
@@ -152,7 +154,7 @@ impl Trial {
                 ..self.options(stage, sample, scenario, Schedule::default())
             };
             let mut states = vec![];
-            let life = async {
+            let steps = async {
                 let before = server.objects().await;
                 server.await_webhooks().await;
                 let done = server.install_patiently(&sample.text).await;
@@ -174,20 +176,20 @@ impl Trial {
                 Ok::<(), String>(())
             };
             let failure = tokio::select! {
-                lived = life => lived.err(),
+                result = steps => result.err(),
                 () = decide(&server, sample, &faults) => unreachable!("it goes on until the end"),
             };
             ProviderRun {
                 calls: faults.calls(),
                 states,
-                failure: faults.doubles().or(failure),
+                failure: faults.duplicates().or(failure),
             }
         })
     }
 }
 
 impl Trial {
-    /// Waits until the operator has settled and succeeded. A regular observation may meet a fault just before: then the next one is awaited.
+    /// Waits until the operator has settled and succeeded. If the last observation before that got a fault, waits for the next one.
     async fn succeed(
         &self,
         server: &Server,
@@ -198,7 +200,7 @@ impl Trial {
         let mut result = Ok(());
         for _ in 0..ATTEMPTS {
             settle(server, requests, options, DURATION).await?;
-            result = self.succeeded(server, options.sample, phase).await;
+            result = self.check_success(server, options.sample, phase).await;
             if result.is_ok() {
                 break;
             }
@@ -207,12 +209,14 @@ impl Trial {
     }
 }
 
+/// The number of external resources of each object.
 fn counts(faults: &ProviderFaults) -> BTreeMap<String, usize> {
-    let things = faults.things().into_iter();
-    things.map(|(object, ids)| (object, ids.len())).collect()
+    let all = faults.external_resources().into_iter();
+    all.map(|(object, ids)| (object, ids.len())).collect()
 }
 
-/// Each fault in each of the first calls, and a crash after each of them followed by each fault in the next call.
+/// Each fault in each call, except after [`EQUAL_CALLS`] equal ones in a row, and a crash after each of these calls followed by each fault
+/// in the next one.
 fn schedules(calls: &[String]) -> Vec<Schedule<ProviderFault>> {
     let is_new = |number: &usize| {
         let equal = calls[..*number]
@@ -236,7 +240,7 @@ fn schedules(calls: &[String]) -> Vec<Schedule<ProviderFault>> {
 
 /// Runs all schedules, and panics with those that fail.
 pub(super) fn check<S: Sync>(schedules: &[S], run: &(dyn Fn(&S) -> Vec<String> + Sync)) {
-    let failures = threads::failures(threads::all(), schedules, run);
+    let failures = threads::failures(threads::available(), schedules, run);
     let shown: Vec<_> = failures.iter().take(5).map(String::as_str).collect();
     assert!(
         failures.is_empty(),
@@ -247,10 +251,10 @@ pub(super) fn check<S: Sync>(schedules: &[S], run: &(dyn Fn(&S) -> Vec<String> +
     );
 }
 
-/// Decides for objects that wait for it, as a person would who knows which things exist.
+/// Decides whether an uncertain creation has succeeded, as a user would who knows which external resources exist.
 async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
     loop {
-        sleep(PERSON).await;
+        sleep(DECISION_INTERVAL).await;
         for (key, outcome) in server.outcomes().failing() {
             let is_uncertain = |error: &str| error.contains("creation-started");
             if !outcome.failing.as_deref().is_some_and(is_uncertain) {
@@ -258,8 +262,8 @@ async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
             }
             for mut object in documents(&sample.text).unwrap_or_default() {
                 if object["kind"] == *key.kind {
-                    let things = faults.things();
-                    let mut ids = things.values().flatten().map(String::as_str);
+                    let all = faults.external_resources();
+                    let mut ids = all.values().flatten().map(String::as_str);
                     decide_one(server, &mut object, &key.name, ids.next()).await;
                 }
             }
@@ -267,6 +271,7 @@ async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
     }
 }
 
+/// Sets the id of the external resource in an annotation, or removes the annotation of the started creation.
 async fn decide_one(server: &Server, object: &mut Value, name: &str, id: Option<&str>) {
     object["metadata"]["name"] = name.into();
     let Ok(path) = server.path_of(object).await else {
@@ -293,7 +298,7 @@ async fn decide_one(server: &Server, object: &mut Value, name: &str, id: Option<
         .header("content-type", "application/merge-patch+json")
         .body(patch.to_string().into_bytes());
     if let Ok(request) = request {
-        // if that fails, the person tries again
+        // if this fails, the next round tries again
         drop(client.request::<Value>(request).await);
     }
 }
@@ -306,11 +311,11 @@ fn difference(scenario: Scenario, baseline: &ProviderRun, run: &ProviderRun) -> 
             (0, 2) => "with the sample",
             _ => "after the deletion of the sample",
         };
-        // of a sample that was deleted early, nothing may have been created that could be retained
+        // if the sample is deleted early, a fault can prevent the creation, so that there is nothing to retain
         let is_early = scenario == Scenario::DeleteEarly && actual.1.is_empty();
         if expected.1 != actual.1 && !is_early {
             return Some(format!(
-                "{when}, these things exist: {:?}; without a fault: {:?}",
+                "{when}, these external resources exist: {:?}; without a fault: {:?}",
                 actual.1, expected.1
             ));
         }

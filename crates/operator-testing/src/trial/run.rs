@@ -17,7 +17,7 @@ use crate::install::documents;
 use crate::schedule::Schedule;
 use crate::{Request, Server};
 
-/// How often the operator may resume its requests before it counts as not settling.
+/// How many times the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;
 
 /// How long to wait for success on a real server after a fault.
@@ -27,15 +27,16 @@ const REAL_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scenario {
     Plain,
-    /// When the operator has settled, children that the object should not have are created, and the others lose their labels if some are
-    /// not updated by apply. Then its children are deleted; then their owner references are removed and the sample is changed, so that the
-    /// operator finds objects that are not its own, until they are deleted.
+    /// When the operator has settled, creates children that the object should not have, and removes the labels of the others if some are
+    /// not written with server-side apply. When it has settled again, deletes the children. Finally, removes the owner references of the
+    /// new children and changes the sample, so that the operator finds objects that are not its own, and deletes these a little later.
     DeleteChildren,
     /// Changes the sample a second after its creation.
     UpdateEarly,
     /// Deletes the sample a second after its creation.
     DeleteEarly,
-    /// As `Plain`, but another replica takes the lease. The operator must not write until that lease expires, and is restarted if it exits.
+    /// Like `Plain`, but another replica takes the lease. The operator must not write until that lease expires, and is restarted if it
+    /// exits.
     LoseLease,
 }
 
@@ -101,7 +102,7 @@ impl Trial {
         })
     }
 
-    /// On a server that several runs share, the operator of the previous run still holds its lease.
+    /// Deletes the operator's lease: on a server that several runs share, the operator of the previous run still holds it.
     async fn delete_lease(&self, server: &Server) {
         let account = self.user.strip_prefix("system:serviceaccount:");
         if let Some((namespace, name)) = account.and_then(|account| account.split_once(':')) {
@@ -111,13 +112,13 @@ impl Trial {
         }
     }
 
-    /// On a server that several runs share, the garbage collector, if there is one, may not have deleted the children of the previous
-    /// samples yet. An owner that a later list lacks was deleted.
+    /// Deletes the children of the samples of previous runs: on a server that several runs share, the garbage collector may be slow, or may
+    /// not run. The owners are listed after the children, so an owner that the list lacks was deleted.
     async fn collect_garbage(&self, server: &Server) {
         let controlled = server.objects().await;
         let later = server.objects().await;
         if later.is_empty() {
-            // it could not be listed, and says nothing about owners
+            // the list has failed, so owners that it lacks may exist
             return;
         }
         let uids: BTreeSet<&str> = later
@@ -163,13 +164,13 @@ impl Trial {
         let (mut states, mut requests_before_deletion) = (vec![], 0);
         let succeeded = async |phase: Phase| {
             if reports {
-                self.succeeded(server, options.sample, phase).await
+                self.check_success(server, options.sample, phase).await
             } else {
                 Ok(())
             }
         };
-        // A regular reconciliation may meet a fault while the results are read: then the retry is awaited. In real time a retry may also
-        // come after the rest, which is shorter than the pauses between the retries of a watch.
+        // If a reconciliation gets a fault while the results are read, wait for its retry. On a real server, a retry may also come after
+        // the rest, which is shorter there than the backoff of a watch.
         let succeed_at_rest = async |min_duration: Duration, phase: Phase| {
             let end = Instant::now() + REAL_TIMEOUT;
             loop {
@@ -182,7 +183,7 @@ impl Trial {
                 }
             }
         };
-        let life = async {
+        let steps = async {
             if matches!(
                 options.scenario,
                 Scenario::DeleteEarly | Scenario::UpdateEarly
@@ -222,27 +223,28 @@ impl Trial {
             expect_ok(server.uninstall_patiently(sample).await);
             succeed_at_rest(without, Phase::Deleted).await?;
             if server.is_real() {
-                collected(server, &before).await;
+                await_garbage_collection(server, &before).await;
             }
             states.push(settled_state(server, faults, &before).await);
             Ok(())
         };
         let lease_lost = async {
             match options.scenario {
-                Scenario::LoseLease => write_without_lease(server, faults, &before).await,
+                Scenario::LoseLease => provoke_write_without_lease(server, faults, &before).await,
                 _ => std::future::pending().await,
             }
         };
-        let ended: Result<(), String> = tokio::select! {
-            ended = life => ended,
-            acted = lease_lost => Err(acted),
+        let result: Result<(), String> = tokio::select! {
+            result = steps => result,
+            problem = lease_lost => Err(problem),
         };
-        (states, requests_before_deletion, ended.err())
+        (states, requests_before_deletion, result.err())
     }
 }
 
-/// Waits until a real garbage collector has deleted the new objects whose owners are gone. It looks for new kinds only every 30 seconds.
-async fn collected(server: &Server, before: &Objects) {
+/// Waits until a real garbage collector has deleted the new objects whose owners were deleted. It looks for new kinds only every 30
+/// seconds.
+async fn await_garbage_collection(server: &Server, before: &Objects) {
     let end = Instant::now() + REAL_TIMEOUT;
     while Instant::now() < end {
         let objects = server.objects().await;
@@ -266,7 +268,8 @@ async fn collected(server: &Server, before: &Objects) {
 
 /// Checks that no event of the operator reports a panic or a permanent error.
 pub(super) async fn check_events(server: &Server, before: &Objects) -> Result<(), String> {
-    // A child that is taken may be one of a sample before, which a real server has yet to collect.
+    // not the reason for a child that another object controls: on a real server, it may be the child of a previous sample that is not
+    // collected
     const REASONS: [&str; 4] = [
         "Panicked",
         "PermanentError",
@@ -353,7 +356,7 @@ fn with_label(sample: &str) -> String {
 
 /// Waits until another replica holds the lease, then deletes children. Returns a description of the operator's write if it reacts;
 /// otherwise never returns.
-async fn write_without_lease(server: &Server, faults: &Faults, before: &Objects) -> String {
+async fn provoke_write_without_lease(server: &Server, faults: &Faults, before: &Objects) -> String {
     faults.lease_taken().await;
     // the operator notices the loss when it renews the lease, and may finish its current work
     sleep(LEASE / 2).await;
@@ -388,7 +391,7 @@ pub(super) async fn settle(
     for _ in 0..MAX_ATTEMPTS {
         let expected = end();
         sleep_until(expected).await;
-        // Who asks too much is not answered any more, and ends for that: as one that can't renew its lease.
+        // Above the limit, requests are not answered, so that the operator may end because it cannot renew its lease: report the limit.
         if faults.exceeds_request_limit() {
             break;
         }

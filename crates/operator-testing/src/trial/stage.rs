@@ -19,7 +19,7 @@ pub(super) enum Stage {
     Real(Arc<Real>),
 }
 
-/// The additional admission plugin of a real server; the server in memory enables it by a method.
+/// The additional admission plugin of a real server; the server in memory has `enforce_owner_references` for it.
 const PLUGINS: &str = "OwnerReferencesPermissionEnforcement";
 
 impl Stage {
@@ -131,7 +131,7 @@ impl Trial {
     }
 }
 
-/// Longer than the retry delay of an operator with `Settings::for_tests`.
+/// How long the operator must not write on a real server: longer than the retry delay of `Settings::for_tests`.
 const REAL_REST: Duration = Duration::from_secs(2);
 
 impl Server {
@@ -143,6 +143,7 @@ impl Server {
         }
     }
 
+    /// Lists all resources of a real server, in the preferred version of each group.
     async fn listed(&self) -> kube::Result<BTreeMap<String, Arc<Value>>> {
         let client = self.own_client();
         let mut objects = BTreeMap::new();

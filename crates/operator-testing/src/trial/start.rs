@@ -7,13 +7,13 @@ use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use crate::{Outcomes, ProviderFaults, Server, WebhookCalls};
+use crate::{Outcomes, ProviderFaults, Server, WebhookRegistration};
 
 /// An operator, which completes when it ends.
-type Running = BoxFuture<'static, Result<(), String>>;
+pub(super) type Running = BoxFuture<'static, Result<(), String>>;
 
-/// A function that starts an operator. It takes a [`Client`], the [`Outcomes`] to which the operator reports, and the [`WebhookCalls`] with
-/// which it registers its webhooks; or only the first, or the first two of these.
+/// A function that starts an operator. It takes a [`Client`], the [`Outcomes`] to which the operator reports, and the
+/// [`WebhookRegistration`] with which it registers its webhooks; or only the first, or the first two of these.
 ///
 /// If the operator does not report, a trial cannot check whether its reconciliations succeed.
 pub trait Start<Arguments>: Sync {
@@ -21,18 +21,18 @@ pub trait Start<Arguments>: Sync {
     const REPORTS: bool;
 
     /// Starts the operator. The future completes when the operator ends.
-    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookCalls) -> Running;
+    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookRegistration) -> Running;
 }
 
-impl<F, R, E> Start<(Client, Outcomes, WebhookCalls)> for F
+impl<F, R, E> Start<(Client, Outcomes, WebhookRegistration)> for F
 where
-    F: Fn(Client, Outcomes, WebhookCalls) -> R + Sync,
+    F: Fn(Client, Outcomes, WebhookRegistration) -> R + Sync,
     E: Display + Send + 'static,
     R: Future<Output = Result<(), E>> + Send + 'static,
 {
     const REPORTS: bool = true;
 
-    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookCalls) -> Running {
+    fn start(&self, client: Client, outcomes: Outcomes, calls: WebhookRegistration) -> Running {
         Box::pin(self(client, outcomes, calls).map_err(|error| format!("{error:#}")))
     }
 }
@@ -45,7 +45,7 @@ where
 {
     const REPORTS: bool = true;
 
-    fn start(&self, client: Client, outcomes: Outcomes, _calls: WebhookCalls) -> Running {
+    fn start(&self, client: Client, outcomes: Outcomes, _calls: WebhookRegistration) -> Running {
         Box::pin(self(client, outcomes).map_err(|error| format!("{error:#}")))
     }
 }
@@ -58,7 +58,7 @@ where
 {
     const REPORTS: bool = false;
 
-    fn start(&self, client: Client, _outcomes: Outcomes, _calls: WebhookCalls) -> Running {
+    fn start(&self, client: Client, _outcomes: Outcomes, _calls: WebhookRegistration) -> Running {
         Box::pin(self(client).map_err(|error| format!("{error:#}")))
     }
 }
@@ -71,7 +71,7 @@ pub trait StartWithProvider<World, Arguments>: Sync {
         &self,
         client: Client,
         outcomes: Outcomes,
-        calls: WebhookCalls,
+        calls: WebhookRegistration,
         world: World,
         faults: ProviderFaults,
     ) -> Running;
@@ -87,7 +87,7 @@ where
         &self,
         client: Client,
         outcomes: Outcomes,
-        _calls: WebhookCalls,
+        _calls: WebhookRegistration,
         world: W,
         faults: ProviderFaults,
     ) -> Running {
@@ -96,9 +96,9 @@ where
     }
 }
 
-impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes, WebhookCalls)> for F
+impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes, WebhookRegistration)> for F
 where
-    F: Fn(Client, Outcomes, WebhookCalls, W, ProviderFaults) -> R + Sync,
+    F: Fn(Client, Outcomes, WebhookRegistration, W, ProviderFaults) -> R + Sync,
     E: Display + Send + 'static,
     R: Future<Output = Result<(), E>> + Send + 'static,
 {
@@ -106,7 +106,7 @@ where
         &self,
         client: Client,
         outcomes: Outcomes,
-        calls: WebhookCalls,
+        calls: WebhookRegistration,
         world: W,
         faults: ProviderFaults,
     ) -> Running {
@@ -117,11 +117,11 @@ where
 
 /// The operator of a trial. It is not generic, so that runs are compiled in this crate and not in each test.
 pub(super) struct Operator<'a> {
-    start: &'a Starting<'a>,
+    start: &'a StartFn<'a>,
     pub reports: bool,
 }
 
-type Starting<'a> = dyn Fn(Client, Outcomes, WebhookCalls) -> Running + Sync + 'a;
+type StartFn<'a> = dyn Fn(Client, Outcomes, WebhookRegistration) -> Running + Sync + 'a;
 
 impl Operator<'_> {
     /// Calls `act` with the operator that `start` starts.
@@ -134,11 +134,16 @@ impl Operator<'_> {
 
     /// Starts the operator, with a client that makes its requests to `server`.
     pub fn start(&self, client: Client, server: &Server) -> Running {
-        self.start_answering(client, server, server.webhook_calls())
+        self.start_with_webhooks(client, server, server.webhook_calls())
     }
 
-    /// As [`start`](Self::start), with the calls of its webhooks.
-    pub fn start_answering(&self, client: Client, server: &Server, calls: WebhookCalls) -> Running {
+    /// Like [`start`](Self::start), with the registration of its webhooks.
+    pub fn start_with_webhooks(
+        &self,
+        client: Client,
+        server: &Server,
+        calls: WebhookRegistration,
+    ) -> Running {
         (self.start)(client, server.outcomes(), calls)
     }
 }

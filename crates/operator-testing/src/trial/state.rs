@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::request_log::MESSAGES;
+use crate::request_log::EVENTS_AND_LEASES;
 use crate::{Request, Server};
 
-/// By `GROUP/PLURAL/NAMESPACE/NAME`.
+/// Objects by `GROUP/PLURAL/NAMESPACE/NAME`.
 pub(super) type Objects = BTreeMap<String, Arc<Value>>;
 
 /// The objects that were created or changed since `before`, without events and leases, and without values that differ in each run. On a
@@ -20,12 +20,12 @@ pub(super) type Objects = BTreeMap<String, Arc<Value>>;
 pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Objects) -> Value {
     let objects = server.objects().await;
     let written = written(faults);
-    let counts = |path: &str| {
+    let is_compared = |path: &str| {
         let resource = resource_of(path);
         if server.is_real() {
             written.contains(&resource)
         } else {
-            !MESSAGES.contains(&&*resource.1)
+            !EVENTS_AND_LEASES.contains(&&*resource.1)
         }
     };
     let gone = before
@@ -34,10 +34,12 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
         .map(|path| (path.clone(), Value::Null));
     let new = objects
         .iter()
-        .filter(|(path, object)| is_new(before, path, object))
+        .filter(|(path, object)| is_new_or_changed(before, path, object))
         .map(|(path, object)| (path.clone(), masked(object)));
-    let mut objects: Vec<(String, Value)> =
-        new.chain(gone).filter(|(path, _)| counts(path)).collect();
+    let mut objects: Vec<(String, Value)> = new
+        .chain(gone)
+        .filter(|(path, _)| is_compared(path))
+        .collect();
     // sorts paths that differ only in a uid by their values
     objects.sort_by_cached_key(|(path, object)| (mask_uids(path).into_owned(), object.to_string()));
     let mut settled_state = Map::new();
@@ -84,19 +86,20 @@ pub(super) async fn created_children(
     let made = objects.into_iter().filter(|(path, object)| {
         // objects that existed before belong to others
         written.contains(&resource_of(path))
-            && !is_same(before, path, object)
+            && !existed(before, path, object)
             && is_controlled(object)
     });
     made.map(|(_, object)| object).collect()
 }
 
 /// Whether the object already existed, changed or not.
-fn is_same(before: &Objects, path: &str, object: &Value) -> bool {
+fn existed(before: &Objects, path: &str, object: &Value) -> bool {
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     before.get(path).is_some_and(|old| uid(old) == uid(object))
 }
 
-fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
+/// Whether the object was created or changed since `before`.
+fn is_new_or_changed(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
     let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
     let old = before.get(path);
     old.is_none_or(|old| !Arc::ptr_eq(old, object) && version(old) != version(object))
@@ -121,6 +124,7 @@ fn resource_of(path: &str) -> (String, String) {
     )
 }
 
+/// An object without values that differ in each run.
 fn masked(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -237,6 +241,7 @@ pub(super) fn differences(baseline: &Run, run: &Run) -> BTreeMap<String, String>
     differences
 }
 
+/// Collects the paths at which two values differ, each with both values.
 pub(super) fn differ(
     path: &str,
     expected: &Value,

@@ -10,6 +10,7 @@ use crate::install::documents;
 use crate::outcome::{ObjectKey, Outcome};
 use crate::{Outcomes, Server};
 
+/// The help for an object that was never reconciled successfully.
 const MISSING: &str =
     "if the sample refers to an object that does not exist, add that object to tests/fixtures/";
 
@@ -26,8 +27,8 @@ pub(super) enum Phase {
 }
 
 impl Trial {
-    /// Why the operator has not succeeded with the objects of its kinds: the existing ones, and the sample.
-    pub(super) async fn succeeded(
+    /// Checks that the operator has succeeded with all objects of its kinds, including the sample.
+    pub(super) async fn check_success(
         &self,
         server: &Server,
         sample: &Sample,
@@ -56,22 +57,22 @@ impl Trial {
                 _ => None,
             };
             let outcome = outcomes.of(&key);
-            // what fails for a creation need not fail for a change
-            let is_cured = phase == Phase::Changed
+            // a handler that fails for a new object need not fail for a change
+            let has_recovered = phase == Phase::Changed
                 && self.depends_on_history
                 && outcome.as_ref().is_some_and(|it| it.failing.is_none());
-            let expected = expected.filter(|_| !is_cured);
-            // what is being deleted is not reconciled any more
+            let expected = expected.filter(|_| !has_recovered);
+            // an object that is being deleted may not be reconciled any more
             let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
             // a controller may select some objects of a kind that exists without the operator
             let is_existing =
                 |(group, kind): &(String, String)| *group == key.group && *kind == key.kind;
             let is_selected = sampled.contains(&key) || !self.existing.iter().any(is_existing);
-            let is_owed = !is_deleted && is_selected || outcome.is_some();
+            let must_succeed = !is_deleted && is_selected || outcome.is_some();
             let warnings: Vec<Warning> = warnings(objects.values().map(|it| &**it), &key);
             let lost = warnings.iter().find(|it| it.reason == LOST);
             match problem(outcome, expected) {
-                Some(why) if is_owed => {
+                Some(why) if must_succeed => {
                     let events = warnings.iter().take(4);
                     let events: String = events.map(|it| format!("\n    event: {it}")).collect();
                     problems.push(format!("{key} {why}{events}"));
@@ -81,7 +82,7 @@ impl Trial {
             present.insert(key);
         }
         if phase != Phase::Deleted {
-            // the operator itself may have deleted it
+            // the operator may have deleted the sample itself
             for key in sampled.difference(&present) {
                 let outcome = outcomes.of(key).unwrap_or_default();
                 if outcome.succeeded == 0
@@ -104,7 +105,7 @@ async fn sampled(server: &Server, sample: &Sample) -> Result<BTreeSet<ObjectKey>
     let wrong = |error| format!("the sample: {error}");
     let mut keys = BTreeSet::new();
     for mut object in documents(&sample.text).map_err(wrong)? {
-        // completes the namespace
+        // `path_of` sets the namespace if there is none
         server.path_of(&mut object).await.map_err(wrong)?;
         keys.insert(key_of(&object));
     }
@@ -123,7 +124,7 @@ fn key_of(object: &Value) -> ObjectKey {
     }
 }
 
-/// The problem with the results for an object, whose failure may be expected.
+/// The problem with the results for an object. `expected` is the error with which its reconciliation must fail, if it must.
 fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
     let outcome = outcome.unwrap_or_default();
     match (&outcome.failing, expected) {
@@ -181,7 +182,7 @@ fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> Ve
             Value::Null => &event["regarding"],
             found => found,
         };
-        let is_meant = event["type"] == "Warning"
+        let is_about_object = event["type"] == "Warning"
             && about["kind"] == *key.kind
             && about["name"] == *key.name
             && about["namespace"].as_str().unwrap_or_default() == key.namespace;
@@ -190,7 +191,7 @@ fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> Ve
             found => found,
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        is_meant.then(|| Warning {
+        is_about_object.then(|| Warning {
             reason: text(&event["reason"]),
             note: text(note),
         })

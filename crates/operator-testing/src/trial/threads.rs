@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope};
 
 /// The number of threads that this machine runs at once.
-pub(super) fn all() -> usize {
+pub(super) fn available() -> usize {
     available_parallelism().map_or(1, NonZeroUsize::get)
 }
 

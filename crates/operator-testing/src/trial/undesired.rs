@@ -15,7 +15,8 @@ impl Trial {
     /// controllers of the scaffold `declarative` do. The tests then create copies of the children under other names.
     #[must_use]
     pub fn prunes(mut self, kinds: &[&str]) -> Self {
-        self.pruned.extend(kinds.iter().map(|name| parsed(name)));
+        self.pruned
+            .extend(kinds.iter().map(|name| parse_kind(name)));
         self
     }
 
@@ -47,8 +48,12 @@ impl Trial {
         placed
     }
 
-    /// Whether the operator has deleted them.
-    pub(super) async fn are_pruned(&self, server: &Server, placed: &[Value]) -> Result<(), String> {
+    /// Checks that the operator has deleted the copies.
+    pub(super) async fn check_pruned(
+        &self,
+        server: &Server,
+        placed: &[Value],
+    ) -> Result<(), String> {
         let objects = server.objects().await;
         let remains = |copy: &&Value| {
             objects.iter().any(|(path, object)| {
@@ -65,15 +70,15 @@ impl Trial {
             Ok(())
         } else {
             Err(format!(
-                "these objects remain, although the sample controls them and does not desire them:\n  {}\nhelp: a controller that `Controllers::add_declarative` adds deletes them, unless `desired` returns children that it only found in `observed`; if objects of the kind should remain, add it to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
+                "these objects remain, although the sample controls them and does not desire them:\n  {}\nhelp: a declarative controller (`Controllers::add_declarative`) deletes them, unless `desired` returns children only because they are in `observed`; if objects of this kind should remain, add the kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
                 remaining.join("\n  ")
             ))
         }
     }
 }
 
-/// Group and kind.
-pub(super) fn parsed(name: &str) -> (String, String) {
+/// Reads group and kind from a name such as `Memcached.cache.example.com`.
+pub(super) fn parse_kind(name: &str) -> (String, String) {
     let (kind, group) = name.split_once('.').unwrap_or((name, ""));
     (group.to_owned(), kind.to_owned())
 }
@@ -123,7 +128,7 @@ fn forget_addresses(spec: &mut Value) {
     }
 }
 
-/// As `ConfigMap team-a/site-config`.
+/// The kind, namespace and name of an object: `ConfigMap team-a/site-config`.
 fn named(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];

@@ -17,6 +17,7 @@ use crate::schedule::Schedule;
 
 type Webhook = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;
 
+// the errors of Go's HTTP client, as the API server reports them
 const REFUSED: &str = "dial tcp 10.96.0.10:443: connect: connection refused";
 
 const EXPIRED: &str = "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-03-02T09:00:00Z is after 2026-03-01T09:00:00Z";
@@ -40,8 +41,8 @@ struct State {
     /// The fault of all calls until a time, and how many had it.
     lasting: Option<(WebhookFault, Instant, usize)>,
     /// When the effect of the last fault ends.
-    until: Option<Instant>,
-    /// What webhooks would have answered whose failures were ignored.
+    faults_end: Option<Instant>,
+    /// The calls whose failures were ignored, with what the webhook would have changed or refused.
     missed: BTreeSet<String>,
 }
 
@@ -68,11 +69,11 @@ impl WebhookFaults {
     }
 
     /// When the effect of the last fault ends; failed requests are repeated after that.
-    pub fn until(&self) -> Option<Instant> {
-        self.state().until
+    pub fn faults_end(&self) -> Option<Instant> {
+        self.state().faults_end
     }
 
-    /// The calls that failed, were ignored, and would have changed or refused something.
+    /// The calls whose failures were ignored, with what the webhook would have changed or refused.
     pub fn missed(&self) -> BTreeSet<String> {
         self.state().missed.clone()
     }
@@ -109,24 +110,24 @@ impl WebhookFaults {
         webhook: Webhook,
         request: Request<Bytes>,
     ) -> Result<Response<Bytes>, String> {
-        // only the API server has a name; the trial asks whether the webhook is served
+        // only the API server sends a User-Agent; without it, this is the trial that asks whether the webhook is served
         if !request.headers().contains_key(header::USER_AGENT) {
             return webhook.oneshot(request).await;
         }
         let review: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-        let limit = limit(&request);
+        let timeout = timeout(&request);
         let called = described(request.uri().path(), &review);
-        let Some((fault, number)) = self.begin(&called, limit) else {
+        let Some((fault, number)) = self.begin(&called, timeout) else {
             return webhook.oneshot(request).await;
         };
         if self.0.ignored.contains(request.uri().path()) {
-            self.note(&called, webhook.clone().oneshot(request.clone()).await);
+            self.record_missed(&called, webhook.clone().oneshot(request.clone()).await);
         }
         match fault {
             WebhookFault::Down => Err(REFUSED.into()),
             WebhookFault::Expired => Err(EXPIRED.into()),
             WebhookFault::Slow => {
-                sleep(limit + Duration::from_secs(1)).await;
+                sleep(timeout + Duration::from_secs(1)).await;
                 webhook.oneshot(request).await
             }
             WebhookFault::Garbage => garbage(number, webhook, request).await,
@@ -138,7 +139,7 @@ impl WebhookFaults {
     }
 
     /// Counts a call. Returns its fault, and how many calls had it before.
-    fn begin(&self, called: &str, limit: Duration) -> Option<(WebhookFault, usize)> {
+    fn begin(&self, called: &str, timeout: Duration) -> Option<(WebhookFault, usize)> {
         let mut state = self.state();
         let (number, now) = (state.calls.len(), Instant::now());
         state.calls.push(called.to_owned());
@@ -147,20 +148,20 @@ impl WebhookFaults {
         {
             let injected = (*fault, *count);
             *count += 1;
-            state.until = state.until.max(Some(now + limit));
+            state.faults_end = state.faults_end.max(Some(now + timeout));
             return Some(injected);
         }
-        // calls during an earlier fault may have had the number of this one
+        // the call with the number of this fault may have had an earlier one: then it begins with the next call
         let due = *state.schedule.0.range(..=number).next()?.0;
         let fault = state.schedule.0.remove(&due)?;
         let end = now + fault.duration();
         state.lasting = Some((fault, end, 1));
-        state.until = state.until.max(Some(end.max(now + limit)));
+        state.faults_end = state.faults_end.max(Some(end.max(now + timeout)));
         Some((fault, 0))
     }
 
-    /// Notes what a webhook would have done.
-    fn note(&self, called: &str, answer: Result<Response<Bytes>, String>) {
+    /// Records what a webhook would have changed or refused.
+    fn record_missed(&self, called: &str, answer: Result<Response<Bytes>, String>) {
         let answer = answer
             .ok()
             .and_then(|it| serde_json::from_slice::<Value>(it.body()).ok());
@@ -180,8 +181,8 @@ impl WebhookFaults {
     }
 }
 
-/// The timeout that a call has as its parameter.
-fn limit(request: &Request<Bytes>) -> Duration {
+/// The timeout of a call, which the API server adds to the URL, such as `?timeout=10s`.
+fn timeout(request: &Request<Bytes>) -> Duration {
     let seconds = request
         .uri()
         .query()
@@ -192,7 +193,7 @@ fn limit(request: &Request<Bytes>) -> Duration {
     Duration::from_secs(seconds.unwrap_or(30))
 }
 
-/// Describes a call.
+/// Describes a call, such as `/validate: CREATE Widget default/a`.
 fn described(path: &str, review: &Value) -> String {
     let request = &review["request"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

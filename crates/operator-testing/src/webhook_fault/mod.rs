@@ -23,8 +23,8 @@ pub(crate) enum WebhookFault {
 }
 
 impl WebhookFault {
-    /// How long all calls have the fault, beginning with the first; zero for only that call. A slow call takes up to 30 seconds, so that
-    /// only a longer time has a second one.
+    /// How long all calls have the fault, from the first one on; zero for only that one. `Slow` lasts longer than the maximum timeout of 30
+    /// seconds, so that it affects a second call.
     pub fn duration(self) -> Duration {
         match self {
             Self::Down | Self::Garbage | Self::Expired => Duration::from_secs(10),

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::*;
 
-async fn post(server: &Scene) -> Answer {
+async fn post(server: &WebhookServer) -> Answer {
     send(&server.client(), "POST", WIDGETS_PATH, &widget(json!({}))).await
 }
 
 #[tokio::test]
 async fn a_webhook_at_an_address_changes_an_object() {
-    let server = Scene::over_tls().await;
+    let server = WebhookServer::over_tls().await;
     server.install(WIDGETS).await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "paint", &rules, "").await;
@@ -34,9 +34,9 @@ async fn a_webhook_at_an_address_changes_an_object() {
 
 #[tokio::test]
 async fn the_certificate_must_be_one_of_the_bundle() {
-    let server = Scene::over_tls().await;
+    let server = WebhookServer::over_tls().await;
     server.install(WIDGETS).await;
-    let other = Scene::over_tls().await;
+    let other = WebhookServer::over_tls().await;
     let rules = rule("CREATE", "widgets");
     let hook = hook("judge", &rules, "");
     let trusting = server.addressed(&configuration("Validating", "judge", &[hook]));
@@ -57,7 +57,7 @@ async fn the_certificate_must_be_one_of_the_bundle() {
 }
 
 /// A configuration that names a Service, with the certificate of the listener.
-fn of_service(server: &Scene, path: &str, name: &str) -> serde_json::Value {
+fn of_service(server: &WebhookServer, path: &str, name: &str) -> serde_json::Value {
     let text = configuration(
         "Validating",
         path,
@@ -73,7 +73,7 @@ fn of_service(server: &Scene, path: &str, name: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn a_service_is_called_at_its_address_by_its_name() {
-    let server = Scene::over_tls().await;
+    let server = WebhookServer::over_tls().await;
     server.install(WIDGETS).await;
     for name in ["hooks", "others"] {
         let host = format!("{name}.default.svc");
@@ -86,7 +86,7 @@ async fn a_service_is_called_at_its_address_by_its_name() {
     assert_eq!(post(&server).await.code, 201);
     assert_eq!(asked.paths(), ["/judge"]);
 
-    // the certificate is not for this one
+    // the certificate is not for this host name
     let other = of_service(&server, "other", "others").to_string();
     Server::install(&server, &other).await.unwrap();
     let failed = post(&server).await;
@@ -100,7 +100,7 @@ async fn a_service_is_called_at_its_address_by_its_name() {
 }
 
 #[tokio::test]
-async fn nobody_listens_at_the_address() {
+async fn a_request_fails_if_nobody_listens_at_the_address() {
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-async fn create(server: &Scene, spec: Value) -> Answer {
+async fn create(server: &WebhookServer, spec: Value) -> Answer {
     send(&server.client(), "POST", WIDGETS_PATH, &widget(spec)).await
 }
 
@@ -19,7 +19,7 @@ fn conditions(expressions: &[&str]) -> String {
     )
 }
 
-async fn judge(server: &Scene, kind: &str, expressions: &[&str], more: &str) -> Asked {
+async fn judge(server: &WebhookServer, kind: &str, expressions: &[&str], more: &str) -> Asked {
     let more = format!("{}{more}", conditions(expressions));
     install(server, kind, "judge", &rule("'*'", "widgets"), &more).await;
     answer(server, |_, _| async { allow() })

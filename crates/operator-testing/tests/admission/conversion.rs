@@ -80,7 +80,7 @@ type Alter = fn(&mut Value);
 
 /// A server with the kind and its webhook.
 struct Converting {
-    scene: Scene,
+    webhook_server: WebhookServer,
     client: kube::Client,
     /// Changes the answers.
     change: Change,
@@ -90,14 +90,14 @@ struct Converting {
 
 impl Converting {
     async fn start() -> Self {
-        Self::of(Scene::start().await).await
+        Self::of(WebhookServer::start().await).await
     }
 
-    async fn of(scene: Scene) -> Self {
+    async fn of(webhook_server: WebhookServer) -> Self {
         let change = Change::default();
         let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (changing, log) = (change.clone(), asked.clone());
-        scene.serve(tower::service_fn(move |request: Request<Bytes>| {
+        webhook_server.serve(tower::service_fn(move |request: Request<Bytes>| {
             assert_eq!(request.uri().path(), "/convert");
             let review: Value = serde_json::from_slice(request.body()).unwrap();
             assert_eq!(review["apiVersion"], "apiextensions.k8s.io/v1");
@@ -114,10 +114,10 @@ impl Converting {
                 }
             }
         }));
-        scene.install(ADDRESSES).await;
-        let client = scene.client();
+        webhook_server.install(ADDRESSES).await;
+        let client = webhook_server.client();
         Self {
-            scene,
+            webhook_server,
             client,
             change,
             asked,
@@ -362,7 +362,7 @@ async fn a_watch_gets_the_events_of_both_versions() {
                     .await;
                 match events {
                     Ok(events) => return events.boxed(),
-                    // the cache of a new kind
+                    // the watch cache of a new kind is not ready yet
                     Err(kube::Error::Api(status)) if status.code == 429 => {
                         tokio::time::sleep(Duration::from_millis(200)).await;
                     }
@@ -447,7 +447,8 @@ async fn an_object_that_cannot_be_converted_fails_its_collection() {
         let answer = server.send(method, &path, &Value::Null).await;
         let (message, failed) = (answer.message(), format!("{HOOK}failed: no such server"));
         // a real server whose watch cache of the version began after the change has not listed it
-        let is_cache = server.scene.is_real() && answer.code == 429 && message.contains(&failed);
+        let is_cache =
+            server.webhook_server.is_real() && answer.code == 429 && message.contains(&failed);
         assert!(
             is_cache || answer.code == 500 && message == failed,
             "{}: {message}",
@@ -459,7 +460,7 @@ async fn an_object_that_cannot_be_converted_fails_its_collection() {
 
 #[tokio::test]
 async fn garbage_is_collected_while_nobody_converts() {
-    let server = Converting::of(Scene::in_memory()).await;
+    let server = Converting::of(WebhookServer::in_memory()).await;
     let owner = server.create("v1", json!({"address": "a:80"})).await;
     let reference = json!({
         "apiVersion": "example.com/v2",
@@ -486,15 +487,15 @@ async fn garbage_is_collected_while_nobody_converts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_conversion_has_its_timeout() {
-    let scene = Scene::in_memory();
-    scene.install(ADDRESSES).await;
-    scene.serve(tower::service_fn(|_: Request<Bytes>| async {
+    let webhook_server = WebhookServer::in_memory();
+    webhook_server.install(ADDRESSES).await;
+    webhook_server.serve(tower::service_fn(|_: Request<Bytes>| async {
         tokio::time::sleep(Duration::from_secs(31)).await;
         Ok::<_, std::io::Error>(Response::new(Bytes::new()))
     }));
     let object = object("v2", json!({"host": "a", "port": "80"}));
     let start = tokio::time::Instant::now();
-    let failed = send(&scene.client(), "POST", &path("v2"), &object).await;
+    let failed = send(&webhook_server.client(), "POST", &path("v2"), &object).await;
     assert_eq!((failed.code, start.elapsed().as_secs()), (500, 30));
     let expected = "conversion webhook for example.com/v2, Kind=Server failed: Post \"https://hooks.default.svc:443/convert?timeout=30s\": context deadline exceeded";
     assert_eq!(failed.message(), expected);
@@ -620,8 +621,8 @@ async fn the_storage_version_changes() {
         .replace("storage: true", "storage: first")
         .replace("storage: false", "storage: true")
         .replace("storage: first", "storage: false");
-    server.scene.install(&swapped).await;
-    tokio::time::sleep(Duration::from_millis(if server.scene.is_real() {
+    server.webhook_server.install(&swapped).await;
+    tokio::time::sleep(Duration::from_millis(if server.webhook_server.is_real() {
         1500
     } else {
         0
@@ -653,7 +654,7 @@ async fn the_storage_version_changes() {
 
 #[tokio::test]
 async fn a_conversion_over_tls() {
-    let server = Converting::of(Scene::over_tls().await).await;
+    let server = Converting::of(WebhookServer::over_tls().await).await;
     server
         .create("v2", json!({"host": "a", "port": "80"}))
         .await;
@@ -666,12 +667,12 @@ async fn a_webhook_for_another_version_gets_converted_objects() {
     let rules =
         "{operations: ['*'], apiGroups: [example.com], apiVersions: [v1], resources: [servers]}";
     for kind in ["Mutating", "Validating"] {
-        install(&server.scene, kind, "judge", rules, "").await;
+        install(&server.webhook_server, kind, "judge", rules, "").await;
     }
     let reviews: Arc<Mutex<Vec<Value>>> = Arc::default();
     let log = reviews.clone();
     server
-        .scene
+        .webhook_server
         .serve(tower::service_fn(move |request: Request<Bytes>| {
             let mut review: Value = serde_json::from_slice(request.body()).unwrap();
             let answer = match review["kind"].as_str() {
@@ -733,7 +734,14 @@ async fn selectors_see_the_object_before_it_is_converted() {
     let rules =
         "{operations: ['*'], apiGroups: [example.com], apiVersions: [v2], resources: [servers]}";
     let selector = "objectSelector: {matchLabels: {judged: 'yes'}},";
-    install(&server.scene, "Validating", "judge", rules, selector).await;
+    install(
+        &server.webhook_server,
+        "Validating",
+        "judge",
+        rules,
+        selector,
+    )
+    .await;
     server.change(no_such_server);
     // neither the webhook nor the conversion is needed
     server.create("v1", json!({"address": "a:80"})).await;
@@ -777,7 +785,7 @@ async fn the_first_rule_chooses_the_version_of_a_webhook() {
 
 #[tokio::test]
 async fn a_page_converts_only_its_own_objects() {
-    let server = Converting::of(Scene::in_memory()).await;
+    let server = Converting::of(WebhookServer::in_memory()).await;
     for name in ["a", "b", "c"] {
         let mut object = object("v1", json!({"address": "a:80"}));
         object["metadata"]["name"] = name.into();
@@ -792,7 +800,7 @@ async fn a_page_converts_only_its_own_objects() {
 
 #[tokio::test]
 async fn a_watch_ends_if_an_object_cannot_be_converted() {
-    let server = Converting::of(Scene::in_memory()).await;
+    let server = Converting::of(WebhookServer::in_memory()).await;
     let uri = format!("{}?watch=1", path("v2"));
     let request = Request::builder().uri(uri).body(Vec::new()).unwrap();
     let events = server.client.request_events::<DynamicObject>(request);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-async fn create(server: &Scene, names: &[&str]) {
+async fn create(server: &WebhookServer, names: &[&str]) {
     for name in names {
         let mut body = widget(json!({"size": 1}));
         body["metadata"]["name"] = (*name).into();
@@ -13,7 +13,7 @@ async fn create(server: &Scene, names: &[&str]) {
     }
 }
 
-async fn names(server: &Scene) -> Vec<String> {
+async fn names(server: &WebhookServer) -> Vec<String> {
     let listed = send(&server.client(), "GET", WIDGETS_PATH, &Value::Null).await;
     let items = listed.body["items"].as_array().unwrap().iter();
     let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
@@ -133,7 +133,7 @@ async fn preconditions_are_checked_again_after_a_concurrent_change() {
     let asked = answer(&server, move |_, request| {
         let client = client.clone();
         async move {
-            // Once: the second time the size is another.
+            // Only once: the second time, the size is different.
             if request["oldObject"]["spec"]["size"] == 1 {
                 send(&client, "PATCH", WIDGET_PATH, &json!({"spec": {"size": 2}})).await;
             }

@@ -1,4 +1,4 @@
-//! Where webhooks are reached: in memory by their host, by a real server over TLS.
+//! How webhooks are reached: by the server in memory directly, by a real server over TLS.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -14,13 +14,13 @@ use serde_json::Value;
 use crate::listener::Listener;
 
 /// A server with webhooks that the test answers for.
-pub struct Scene {
+pub struct WebhookServer {
     server: Server,
-    /// How a real server reaches the webhooks.
+    /// Where the webhooks are reached over TLS; `None` if the server in memory calls them directly.
     listener: Option<Listener>,
 }
 
-impl Deref for Scene {
+impl Deref for WebhookServer {
     type Target = Server;
 
     fn deref(&self) -> &Server {
@@ -28,8 +28,8 @@ impl Deref for Scene {
     }
 }
 
-impl Scene {
-    /// The server that the environment names.
+impl WebhookServer {
+    /// The server that the environment selects.
     pub async fn start() -> Self {
         let server = Server::start().await.unwrap();
         let listener = if server.is_real() {
@@ -48,7 +48,7 @@ impl Scene {
         }
     }
 
-    /// A server in memory, whatever the environment says.
+    /// A server in memory, regardless of the environment.
     pub fn in_memory() -> Self {
         Self {
             server: Server::in_memory(),
@@ -62,7 +62,7 @@ impl Scene {
         listener.url["https://".len()..].parse().unwrap()
     }
 
-    /// Answers for the webhooks of `hooks.default.svc`, in place of what did so before.
+    /// Registers the service behind the webhooks of `hooks.default.svc`, and replaces an earlier one.
     pub fn serve<S>(&self, service: S)
     where
         S: tower::Service<Request<Bytes>, Response = Response<Bytes>>
@@ -79,7 +79,7 @@ impl Scene {
         }
     }
 
-    /// Installs a manifest. A real server gets some time to see its webhooks.
+    /// Installs a manifest. A real server gets some time to notice its webhooks.
     pub async fn install(&self, yaml: &str) {
         let object = self.addressed(yaml);
         self.server.install(&object.to_string()).await.unwrap();
@@ -88,7 +88,7 @@ impl Scene {
         }
     }
 
-    /// A manifest in which webhooks have their addresses, if there are any.
+    /// The manifest, with the address of the listener in its webhooks if there is a listener.
     pub fn addressed(&self, yaml: &str) -> Value {
         let mut object: Value = serde_yaml::from_str(yaml).unwrap();
         let Some(listener) = &self.listener else {

@@ -10,13 +10,13 @@ use super::*;
 const CALLING: &str = "Internal error occurred: failed calling webhook \"judge.example.com\": ";
 const URL: &str = "https://hooks.default.svc:443/judge?timeout=";
 
-async fn post(server: &Scene) -> Answer {
+async fn post(server: &WebhookServer) -> Answer {
     send(&server.client(), "POST", WIDGETS_PATH, &widget(json!({}))).await
 }
 
-/// Installs a webhook that validates, whose endpoint answers so.
+/// Installs the validating webhook `judge`, which answers with `respond`.
 async fn judge<F>(
-    server: &Scene,
+    server: &WebhookServer,
     more: &str,
     respond: impl Fn() -> F + Clone + Send + Sync + 'static,
 ) where
@@ -136,7 +136,7 @@ async fn a_validating_webhook_must_not_mutate_the_object() {
 }
 
 #[tokio::test]
-async fn an_unregistered_webhook_is_rejected_by_name() {
+async fn a_request_is_rejected_with_the_name_of_its_unregistered_webhook() {
     let server = server_with_unregistered_hook().await;
     let refused = post(&server).await;
     assert_eq!(refused.code, 501);
@@ -146,7 +146,7 @@ async fn an_unregistered_webhook_is_rejected_by_name() {
     );
 }
 
-async fn server_with_unregistered_hook() -> Scene {
+async fn server_with_unregistered_hook() -> WebhookServer {
     let server = server_in_memory().await;
     install(
         &server,

@@ -1,4 +1,4 @@
-//! A server on the loopback interface, over TLS: the webhooks that a test answers for.
+//! An HTTPS server on the loopback interface, for the webhooks of a test.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +49,7 @@ impl Listener {
             while let Ok((stream, _)) = listener.accept().await {
                 let (tls, answering) = (tls.clone(), answering.clone());
                 tokio::spawn(async move {
-                    // An end of the connection is the API server's affair.
+                    // A failed handshake fails the request of the API server, not the test.
                     let Ok(stream) = tls.accept(stream).await else {
                         return;
                     };
@@ -66,7 +66,7 @@ impl Listener {
         }
     }
 
-    /// Answers with this service, in place of what did so before. Its errors close the connection.
+    /// Answers with this service from now on. Its errors close the connection.
     pub fn serve<S>(&self, service: S)
     where
         S: tower::Service<Request<Bytes>, Response = Response<Bytes>>

@@ -1,5 +1,5 @@
 //! Admission webhooks that a test answers for. As elsewhere, `OPERATOR_TEST_SERVER=assets` runs the same tests on a real server, which
-//! reaches the webhooks over TLS; some tests are about what this server alone has, and run in memory.
+//! reaches the webhooks over TLS; tests of what only the server in memory has always run in memory.
 
 mod address;
 mod condition;
@@ -19,7 +19,7 @@ use http::{Request, Response};
 use kube::Client;
 use serde_json::{Value, json};
 
-use self::endpoint::Scene;
+use self::endpoint::WebhookServer;
 
 const WIDGETS: &str = "
 apiVersion: apiextensions.k8s.io/v1
@@ -99,7 +99,7 @@ fn widget(spec: Value) -> Value {
     })
 }
 
-/// The questions that webhooks got: the paths of the calls, and the requests of the reviews.
+/// The calls of webhooks: the path of each, and the `request` of its review.
 #[derive(Clone, Default)]
 struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
 
@@ -117,9 +117,9 @@ impl Asked {
     }
 }
 
-/// Answers for `hooks.default.svc`: the path of a webhook and the request of its review lead to the response.
+/// Answers the webhooks of `hooks.default.svc` with `respond`, which gets the path of the webhook and the `request` of its review.
 fn answer<F>(
-    server: &Scene,
+    server: &WebhookServer,
     respond: impl Fn(String, Value) -> F + Clone + Send + Sync + 'static,
 ) -> Asked
 where
@@ -132,10 +132,13 @@ where
         let review: Value = serde_json::from_slice(request.body()).unwrap();
         assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
         assert_eq!(review["kind"], "AdmissionReview");
-        let question = review["request"].clone();
-        log.0.lock().unwrap().push((path.clone(), question.clone()));
-        let uid = question["uid"].clone();
-        let response = respond(path, question);
+        let review_request = review["request"].clone();
+        log.0
+            .lock()
+            .unwrap()
+            .push((path.clone(), review_request.clone()));
+        let uid = review_request["uid"].clone();
+        let response = respond(path, review_request);
         async move {
             let mut response = response.await;
             response["uid"] = uid;
@@ -179,21 +182,21 @@ fn configuration(kind: &str, name: &str, hooks: &[String]) -> String {
 }
 
 /// A server in memory with widgets.
-async fn server_in_memory() -> Scene {
-    let server = Scene::in_memory();
+async fn server_in_memory() -> WebhookServer {
+    let server = WebhookServer::in_memory();
     server.install(WIDGETS).await;
     server
 }
 
 /// A server with widgets.
-async fn server() -> Scene {
-    let server = Scene::start().await;
+async fn server() -> WebhookServer {
+    let server = WebhookServer::start().await;
     server.install(WIDGETS).await;
     server
 }
 
 /// Installs one webhook, which mutates or validates.
-async fn install(server: &Scene, kind: &str, name: &str, rules: &str, more: &str) {
+async fn install(server: &WebhookServer, kind: &str, name: &str, rules: &str, more: &str) {
     let configuration = configuration(kind, name, &[hook(name, rules, more)]);
     server.install(&configuration).await;
 }

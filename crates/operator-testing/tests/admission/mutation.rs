@@ -1,4 +1,4 @@
-//! What webhooks change, and who owns it.
+//! Mutating webhooks: the changes that they make, and the field managers of these.
 
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ async fn a_mutating_webhook_does_not_get_the_generated_name() {
 }
 
 #[tokio::test]
-async fn webhooks_get_a_pod_with_the_server_s_additions() {
+async fn webhooks_get_a_pod_with_the_fields_that_the_server_adds() {
     let server = server().await;
     let rules = rule("CREATE", "pods");
     install(&server, "Mutating", "inject", &rules, "").await;

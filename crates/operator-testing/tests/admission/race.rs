@@ -1,4 +1,4 @@
-//! Other writes that come while webhooks are asked: those of the webhook itself, before it answers.
+//! Concurrent writes during an admission: the webhook itself makes them before it answers.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::*;
 
 /// A server with the widget `a`, of size 1, and a webhook for updates that sends a merge patch whenever the size of the live object is
 /// below another.
-async fn racing(server: &Scene, sort: &str, below: i64) -> Asked {
+async fn racing(server: &WebhookServer, kind: &str, below: i64) -> Asked {
     let client = server.client();
     send(&client, "POST", WIDGETS_PATH, &widget(json!({"size": 1}))).await;
-    install(server, sort, "race", &rule("UPDATE", "widgets"), "").await;
+    install(server, kind, "race", &rule("UPDATE", "widgets"), "").await;
     answer(server, move |_, request| {
         let client = client.clone();
         async move {
@@ -26,7 +26,7 @@ async fn racing(server: &Scene, sort: &str, below: i64) -> Asked {
     })
 }
 
-fn olds(asked: &Asked) -> Vec<i64> {
+fn old_sizes(asked: &Asked) -> Vec<i64> {
     asked
         .all()
         .into_iter()
@@ -38,15 +38,15 @@ fn olds(asked: &Asked) -> Vec<i64> {
 
 #[tokio::test]
 async fn a_patch_with_a_concurrent_change_is_recomputed_and_admitted_again() {
-    for sort in ["Mutating", "Validating"] {
+    for kind in ["Mutating", "Validating"] {
         let server = server().await;
-        let asked = racing(&server, sort, 3).await;
+        let asked = racing(&server, kind, 3).await;
         let body = json!({"spec": {"color": "red"}});
         let patched = send(&server.client(), "PATCH", WIDGET_PATH, &body).await;
         assert_eq!(patched.code, 200, "{}", patched.body);
         let expected = json!({"size": 3, "taste": "sweet", "color": "red"});
         assert_eq!(patched.body["spec"], expected);
-        assert_eq!(olds(&asked), [1, 2, 3]);
+        assert_eq!(old_sizes(&asked), [1, 2, 3]);
     }
 }
 
@@ -65,7 +65,7 @@ async fn an_apply_with_a_concurrent_change_is_recomputed() {
     assert_eq!(applied.code, 200, "{}", applied.body);
     let expected = json!({"size": 2, "taste": "sweet", "color": "red"});
     assert_eq!(applied.body["spec"], expected);
-    assert_eq!(olds(&asked), [1, 2]);
+    assert_eq!(old_sizes(&asked), [1, 2]);
     let fields = applied.body["metadata"]["managedFields"]
         .as_array()
         .unwrap();
@@ -136,17 +136,17 @@ async fn a_put_without_a_version_is_admitted_again() {
 async fn a_write_with_endless_concurrent_changes_ends() {
     let server = server_in_memory().await;
     let asked = racing(&server, "Mutating", i64::MAX).await;
-    // Larger sizes than the schema allows would end it otherwise.
+    // The maximum of the schema would end the changes.
     server.install(&WIDGETS.replace(", maximum: 10", "")).await;
     let body = json!({"spec": {"color": "red"}});
     let ended = send(&server.client(), "PATCH", WIDGET_PATH, &body).await;
     assert_eq!(ended.code, 504, "{}", ended.body);
     assert_eq!(ended.body["reason"], "Timeout");
-    assert_eq!(olds(&asked).len(), 100);
+    assert_eq!(old_sizes(&asked).len(), 100);
 }
 
 /// A server with a webhook that creates the widget `a` when it is asked about another that is to be created.
-async fn creating() -> Scene {
+async fn creating() -> WebhookServer {
     let server = server().await;
     let client = server.client();
     install(

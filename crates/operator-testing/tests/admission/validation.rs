@@ -1,10 +1,10 @@
-//! Webhooks that refuse, warn, or are not concerned.
+//! Webhooks that deny or warn, and requests for which no webhook is called.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-async fn post(server: &Scene) -> Answer {
+async fn post(server: &WebhookServer) -> Answer {
     send(
         &server.client(),
         "POST",

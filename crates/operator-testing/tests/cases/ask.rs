@@ -23,11 +23,11 @@ pub struct Answer {
     /// [`Warning`]: https://kubernetes.io/blog/2020/09/03/warnings/
     pub warnings: Vec<String>,
     pub body: Value,
-    /// What webhooks were asked for it.
+    /// The calls of webhooks for the request.
     pub asked: Vec<Value>,
 }
 
-/// Asks as the client's user; the step's own user is the caller's to choose.
+/// Sends the request of a step. The caller has chosen a client for the user of the step.
 pub async fn ask(
     client: Client,
     step: &Step,
@@ -89,7 +89,7 @@ async fn answer(client: Client, request: Request<Body>) -> Result<(Parts, Bytes)
 }
 
 impl Answer {
-    /// Where the two differ first.
+    /// Compares the code, the warnings, the number of webhook calls, and if these are equal, all fields.
     pub fn compare(&self, expected: &Self) -> Result<(), String> {
         if self.code != expected.code {
             return Err(format!("{self}\n  recorded: {expected}"));

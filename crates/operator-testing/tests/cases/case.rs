@@ -1,10 +1,10 @@
 //! The form of a case, in YAML.
 //!
-//! A step is one request: a method with a path, and what is sent. A path like `widgets/a/status` is in the case's namespace, and what is
-//! created, replaced or applied there gets the `apiVersion` and `kind` that [`KINDS`] has for it, unless it has its own; `${ns}` is the
-//! namespace's name. `save` keeps values of the answer, by JSON pointer, for `${name}` in later steps. `eventually` repeats the step
-//! until the answer has a code (`404`), has what a pointer points at (`/metadata/uid`, `/spec/a=b`), or has not (`!/metadata/uid`):
-//! for what controllers of a real cluster do in their own time.
+//! A step is one request: a method with a path, and what is sent. A path like `widgets/a/status` is in the case's namespace, and an object
+//! that is created, replaced or applied there gets the `apiVersion` and `kind` that [`KINDS`] has for it, unless it has its own; `${ns}` is
+//! the namespace's name. `save` keeps values of the answer, by JSON pointer, for `${name}` in later steps. `eventually` repeats the step
+//! until the answer has a code (`404`), has what a pointer points at (`/metadata/uid`, `/spec/a=b`), or has not (`!/metadata/uid`). It
+//! waits for the controllers of a real cluster.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub struct Step {
     merge: Option<String>,
     json: Option<String>,
     strategic: Option<String>,
-    /// What is sent.
+    /// The body, as YAML.
     send: Option<Value>,
-    /// What is sent, as it is.
+    /// The body, as text.
     pub raw: Option<String>,
     /// Another media type than the method's own.
     pub media: Option<String>,
@@ -40,7 +40,7 @@ pub struct Step {
     pub eventually: Option<String>,
     /// What the webhooks answer from now on.
     pub answers: Option<BTreeMap<String, Value>>,
-    /// Records the whole reviews that webhooks got, and not only what they are about.
+    /// Records the whole reviews that webhooks got, and not only a summary.
     #[serde(default)]
     pub reviews: bool,
 }
@@ -73,14 +73,14 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
     ("widgets", "cases.example.com/v1", "Widget"),
     ("gadgets", "cases.example.com/v1", "Gadget"),
-    // Those of `converted/`, which belong to a case.
+    // The kinds of `converted/`, each in the group of its case.
     ("servers.v1", "${ns}.example.com/v1", "Server"),
     ("servers.v2", "${ns}.example.com/v2", "Server"),
     ("zones.v1", "${ns}.example.com/v1", "Zone"),
 ];
 
 impl Step {
-    /// What the case calls it, the method, the path as written, and the method's own media type.
+    /// The key of the request in the step, its HTTP method, its path as written, and the media type of the method.
     fn request(&self) -> (&'static str, &'static str, &str, &'static str) {
         let methods = [
             ("get", "GET", &self.get, ""),
@@ -207,7 +207,7 @@ impl Step {
     }
 }
 
-/// Puts in what is known for each `${name}`.
+/// Replaces each `${name}` by its value.
 pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), |text, (name, value)| {
         text.replace(&format!("${{{name}}}"), value)

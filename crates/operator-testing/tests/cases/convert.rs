@@ -1,4 +1,4 @@
-//! What the webhook of `converted/servers.yaml` does: `v1` has an address, the later versions have its two parts.
+//! The conversions by the webhook of `converted/servers.yaml`: `v1` has an address, the later versions have its two parts.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The webhooks of a case: their configurations, and the CRD whose versions they convert.
 //!
 //! `mutating` and `validating` have webhooks by the names of their configurations. A webhook has a name, `hook: first`, by which its
-//! `answers` are found, and the fields of its configuration. What it lacks is filled in: it is called for all operations on widgets, in
-//! the namespace of the case alone. A `crd` names a file of `converted/`, a CRD for this case.
+//! `answers` are found, and the fields of its configuration. Missing fields get defaults: it is called for all operations on widgets,
+//! only in the namespace of the case. A `crd` names a file of `converted/`, a CRD for this case.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,11 +28,11 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    pub fn are_any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         self.crd.is_some() || !self.mutating.is_empty() || !self.validating.is_empty()
     }
 
-    /// Creates what the case declares. A real server gets some time to see it.
+    /// Creates what the case declares. A real server gets some time to notice it.
     pub async fn install(
         &self,
         server: &Server,
@@ -69,7 +69,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// The webhooks that are called all at once.
+    /// The names of the validating webhooks, which are called concurrently.
     pub fn validating(&self) -> Vec<String> {
         let hooks = self.validating.values().flatten();
         hooks.map(|hook| name(hook).to_owned()).collect()
@@ -77,7 +77,7 @@ impl Hooks {
 }
 
 impl Step {
-    /// What webhooks were asked: what it was about, or the whole review. Those that are called all at once are sorted.
+    /// The calls of webhooks as they are recorded: a summary or the whole review of each. Concurrent calls are sorted.
     pub fn asked(&self, mut asked: Vec<(String, Value)>, validating: &[String]) -> Vec<Value> {
         let is_validating = |(hook, _): &(String, Value)| validating.contains(hook);
         for calls in asked.chunk_by_mut(|one, other| is_validating(one) && is_validating(other)) {
@@ -108,7 +108,7 @@ fn name(hook: &Map<String, Value>) -> &str {
     hook["hook"].as_str().unwrap_or_default()
 }
 
-/// A webhook with what it lacks.
+/// The configuration of a webhook, with defaults.
 fn whole(hook: &Map<String, Value>) -> Value {
     let name = name(hook);
     let mut whole = json!({

@@ -1,7 +1,7 @@
-//! Conformance: the cases of this folder on whichever server `OPERATOR_TEST_SERVER` names, compared with what the real one answered.
+//! Conformance: the cases of this folder on the server that `OPERATOR_TEST_SERVER` selects, compared with the answers of the real one.
 //!
 //! A case is a list of requests in a namespace of its own; see [`case`] for its form. `recorded/` holds the whole answers of the real
-//! server but for what [`mask`] hides; `UPDATE=1` writes them, on the real server only. Where the server in memory is known to
+//! server, except for what [`mask`] hides; `UPDATE=1` writes them, on the real server only. Where the server in memory is known to
 //! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose group and name (`crud: generateName
 //! makes a name`) have these words, `CASES_SHARE=3` every third of them; `SHOW=1` prints all answers, also those of cases that are not
 //! recorded.
@@ -41,9 +41,11 @@ struct Case {
     steps: Vec<Step>,
 }
 
-/// At least so many, and at most so many known differences, of which none in what operators use every day.
+/// The minimum number of cases.
 const CASES: usize = 300;
+/// The maximum number of known differences.
 const DIFFERENCES: usize = 20;
+/// The groups that have no differences: what operators use every day.
 const EXACT: [&str; 6] = [
     "crud",
     "watch",
@@ -88,8 +90,8 @@ async fn every_response_equals_that_of_the_real_server() {
     cases.retain(|(group, case)| format!("{group}: {}", case.case).contains(&wanted));
     let share = std::env::var("CASES_SHARE").map_or(1, |share| share.parse().unwrap());
     cases = cases.into_iter().step_by(share).collect();
-    // Last: controllers of a real server ask for objects of all kinds, and wait for those that nobody can convert.
-    cases.sort_by_key(|(_, case)| case.hooks.are_any());
+    // Cases with webhooks come last: controllers of a real server list all kinds, and wait for objects that cannot be converted.
+    cases.sort_by_key(|(_, case)| case.hooks.has_any());
     let ran = cases.len();
     let mut running = stream::iter(cases.into_iter().enumerate())
         .map(|(number, (group, case))| {
@@ -143,7 +145,7 @@ fn check_differences(known: &[Difference], cases: &[(String, Case)]) -> Vec<Stri
     wrong
 }
 
-/// The masked answers, or what is wrong with one of them.
+/// Runs a case in its own namespace. Returns the masked answers, or what is wrong with one of them.
 async fn run(
     server: &Server,
     service: &Service,
@@ -177,7 +179,7 @@ async fn run(
         &mut masks,
     )
     .await;
-    // Controllers of a real server ask on.
+    // Allow everything: controllers of a real server go on to make requests.
     service.set(&namespace, BTreeMap::new());
     outcome
 }
@@ -204,9 +206,9 @@ async fn steps(
     for (at, step) in case.steps.iter().enumerate() {
         let expected = recorded.map(|recorded| &recorded[at]);
         let differs = !server.is_real() && known.iter().any(|known| known.step == at + 1);
-        let said =
+        let at_step =
             |wrong: String| format!("step {}: {} {}: {wrong}", at + 1, step.verb(), step.path());
-        // The real collector looks for new kinds every half minute.
+        // The real garbage collector looks for new kinds every half minute.
         let deadline = Instant::now() + Duration::from_secs(90);
         if let Some(answers) = &step.answers {
             service.set(&namespace, filled(answers, values));
@@ -215,7 +217,7 @@ async fn steps(
             let mut tried = masks.clone();
             let client = server.client_as(&fill(&step.user, values));
             service.take_asked(&namespace);
-            let mut raw = ask(client, step, values).await.map_err(said)?;
+            let mut raw = ask(client, step, values).await.map_err(at_step)?;
             raw.asked = step.asked(service.take_asked(&namespace), &validating);
             let answer = tried.hide(step, &raw);
             let outcome = judge(step, values, &raw, &answer, expected);
@@ -223,10 +225,10 @@ async fn steps(
                 step.eventually.is_some() && server.is_real() && Instant::now() < deadline;
             match outcome {
                 Err(_) if may_wait => tokio::time::sleep(Duration::from_millis(100)).await,
-                Err(wrong) if !differs => return Err(said(wrong)),
-                Ok(()) if differs => return Err(said("does not differ any more".to_owned())),
+                Err(wrong) if !differs => return Err(at_step(wrong)),
+                Ok(()) if differs => return Err(at_step("does not differ any more".to_owned())),
                 _ => {
-                    step.save(&raw, values).map_err(said)?;
+                    step.save(&raw, values).map_err(at_step)?;
                     *masks = tried;
                     answers.push(answer);
                     break;
@@ -261,7 +263,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
 }
 
-/// The answers of webhooks, with what is known for each `${name}`.
+/// The answers of webhooks, with the value of each `${name}`.
 fn filled(
     answers: &BTreeMap<String, Value>,
     values: &BTreeMap<String, String>,

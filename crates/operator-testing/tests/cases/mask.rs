@@ -1,7 +1,7 @@
 //! Hides what no two servers have in common: uids, versions, times, generated names, addresses and ports.
 //!
-//! A uid or version becomes a number by its first appearance in the case, so that it is compared which answers have the same. What the
-//! case itself sends stays as it is. Keys are sorted; `managedFields` too, as their order depends on the second of each write.
+//! A uid or version is replaced by a number, in the order of first appearance in the case, so that equal ones stay equal. What the case
+//! itself sends stays as it is. Keys are sorted; `managedFields` too, because their order depends on the second of each write.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::case::Step;
 #[derive(Clone)]
 pub struct Masks {
     namespace: String,
-    /// Where webhooks are reached, if they are.
+    /// The host of the webhooks, if the test serves some.
     pub hooks: Option<String>,
     /// What the case sends, before anything is filled in.
     sent: String,
@@ -22,14 +22,14 @@ pub struct Masks {
     names: Vec<String>,
 }
 
-/// What a request says about the versions of lists that answer it.
+/// How the version of a list is compared, which depends on the request.
 #[derive(Clone, Copy, PartialEq)]
 enum ListVersion {
-    /// The newest, which other cases push on.
+    /// Not at all: other cases change the newest version.
     Newest,
-    /// The same on all pages.
+    /// It is the same on all pages.
     Page,
-    /// One that the request names.
+    /// It is the one that the request names.
     Exact,
 }
 
@@ -50,7 +50,7 @@ impl Masks {
     /// The answer without what is hidden.
     pub fn hide(&mut self, step: &Step, answer: &Answer) -> Answer {
         let path = step.path();
-        // Two first pages may be of one version, or not: others write meanwhile.
+        // Two first pages may have different versions, because other cases write in between.
         if path.contains("limit=") && !path.contains("continue=") {
             self.pages.clear();
         }
@@ -101,7 +101,7 @@ impl Masks {
         self.value("", &object)
     }
 
-    /// Finds names that the server made.
+    /// Finds names that the server generated.
     fn learn(&mut self, value: &Value) {
         let field = |name: &str| {
             value["metadata"][name]
@@ -124,7 +124,7 @@ impl Masks {
         match value {
             Value::Object(fields) => {
                 let mut names: Vec<&String> = fields.keys().collect();
-                // The administrator of a real server has one in its list of tokens.
+                // The administrator of a real server has a uid, from its token file.
                 names.retain(|name| key != "userInfo" || *name != "uid");
                 names.sort();
                 let shown: Map<_, _> = names
@@ -178,7 +178,7 @@ impl Masks {
         self.sent.contains(text)
     }
 
-    /// Text in which uids, names and versions may stand.
+    /// Hides the uids, names and versions in a text.
     fn text(&mut self, text: &str) -> String {
         let mut text = text.replace(&self.namespace, "${ns}");
         if let Some(hooks) = &self.hooks {
@@ -214,7 +214,7 @@ impl Masks {
 
     /// A message that quotes an object, without its times and its version.
     fn without_stamps(&self, mut text: String) -> String {
-        // Quoted once or twice.
+        // the quotes may be escaped
         for before in [r#"\"resourceVersion\":\""#, r#""resourceVersion":""#] {
             if let Some(at) = text.find(before) {
                 let start = at + before.len();
@@ -248,7 +248,7 @@ impl Masks {
     }
 }
 
-/// What a client of a cache that cannot start is told to wait grows with the time since its start.
+/// Hides how long to wait for a watch cache that cannot start, which grows with the time since its start.
 fn hide_downtime(status: &mut Value) {
     let message = status["message"].as_str().unwrap_or_default();
     if message.starts_with("storage is (re)initializing")
@@ -258,7 +258,7 @@ fn hide_downtime(status: &mut Value) {
     }
 }
 
-/// A message about an address that a Service was to get.
+/// A message about the address or the port of a Service, without these.
 fn without_address(mut text: String) -> String {
     const ADDRESS: &str = "IPAddress.networking.k8s.io \"";
     if let Some(at) = text.find(ADDRESS) {

@@ -16,7 +16,7 @@ pub fn is_updating() -> bool {
     std::env::var("UPDATE").is_ok_and(|value| value == "1")
 }
 
-/// A step that the server in memory answers otherwise.
+/// A step that the server in memory answers differently.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {

@@ -1,10 +1,10 @@
 //! The service behind the webhooks of all cases.
 //!
-//! `answers` has for each webhook one answer, or a list of them for its calls one after another, of which the last stays. The fields of an
-//! answer are those of the `response` of an AdmissionReview, which allows what it does not deny; `patch` is a list of operations. An answer
-//! may also have: `http` and `text`, to answer with this code and text; `delay`, in seconds; `edit`, a JSON patch of the whole review. An
-//! answer with `when` is only for reviews that have these values at these pointers. A ConversionReview gets what [`convert`] makes of it,
-//! with the same changes.
+//! `answers` has for each webhook one answer, or a list of them for its calls one after another, of which the last is repeated. The fields
+//! of an answer are those of the `response` of an AdmissionReview, in which `allowed` is true by default; `patch` is a list of operations.
+//! An answer may also have: `http` and `text`, to answer with this code and text; `delay`, in seconds; `edit`, a JSON patch of the whole
+//! review. An answer with `when` is only for reviews that have these values at these pointers. A ConversionReview gets what [`convert`]
+//! makes of it, with the same changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +54,7 @@ impl Service {
         service
     }
 
-    /// Answers so from now on for the webhooks of a case.
+    /// Sets the answers of the webhooks of a case.
     pub fn set(&self, case: &str, answers: BTreeMap<String, Value>) {
         self.with(case, |scenario| {
             scenario.answers = answers;
@@ -62,7 +62,7 @@ impl Service {
         });
     }
 
-    /// The admission reviews since the last time, with the names of their webhooks, in their order.
+    /// Takes the admission reviews since the last call, with the names of their webhooks, in their order.
     pub fn take_asked(&self, case: &str) -> Vec<(String, Value)> {
         self.with(case, |scenario| std::mem::take(&mut scenario.asked))
     }
@@ -94,7 +94,7 @@ impl Service {
 }
 
 impl Scenario {
-    /// The answer for a review, which is noted.
+    /// Records a review, and returns the answer to it.
     fn next(&mut self, hook: &str, review: &Value) -> Value {
         if review["kind"] == "AdmissionReview" {
             self.asked
@@ -117,7 +117,7 @@ impl Scenario {
     }
 }
 
-/// The review that answers a review.
+/// The review that is returned for a review.
 fn reply(review: &Value, answer: &Value) -> Result<Value, String> {
     let mut reply = match review["kind"].as_str() {
         Some("ConversionReview") => convert(review),

@@ -1,8 +1,8 @@
-//! The controllers of workloads beside the real ones: what they make, and what they write of it, is compared whole, managed fields included.
+//! Compares the controllers of workloads with the real ones: the objects that they create, with their status and managed fields.
 //!
-//! Each scenario has a namespace of its own, and a test that plays the kubelet: it writes the status of pods, as neither server has a node.
-//! After each step all workloads and pods at rest are compared with `recorded/`, which is what kube-controller-manager made of the same
-//! steps, but for what [`mask`] hides. `cargo xtask controllers --real --update` writes it.
+//! Each scenario has a namespace of its own. The test writes the status of pods as the kubelet would, because neither server has a kubelet.
+//! After each step, when all workloads and pods have settled, they are compared with `recorded/`, the result of the same steps with
+//! kube-controller-manager, except for what [`mask`] hides. `cargo xtask controllers --real --update` writes it.
 
 mod mask;
 mod scenario;

@@ -1,4 +1,5 @@
-//! Hides what differs from run to run: uids, versions, times, generated names, the generations of ReplicaSets, and the hashes that are made of Go's own print of a template.
+//! Hides what differs from run to run: uids, versions, times, generated names, the generations of ReplicaSets, and the hashes of templates,
+//! which depend on how Go prints a template.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,7 @@ pub fn masked(namespace: &str, all: Vec<(&'static str, Vec<Value>)>) -> Vec<(&'s
         .collect()
 }
 
-/// In how many steps a ReplicaSet is scaled depends on how many pods become ready at once.
+/// Hides the generation of a ReplicaSet: in how many steps it is scaled depends on how many pods become ready at once.
 fn without_generation(mut set: Value) -> Value {
     let observed = set["status"]["observedGeneration"].clone();
     if observed == set["metadata"]["generation"] {
@@ -68,7 +69,7 @@ fn without_generation(mut set: Value) -> Value {
     set
 }
 
-/// The number of a revision, and the time.
+/// The revision, the creation time and the name, by which objects are sorted.
 fn age(object: &Value) -> (i64, String, String) {
     let revision = &object["metadata"]["annotations"]["deployment.kubernetes.io/revision"];
     let revision = revision.as_str().and_then(|text| text.parse().ok());
@@ -94,7 +95,7 @@ fn hide(key: &str, value: &Value, names: &BTreeMap<String, String>) -> Value {
         }
         Value::Array(items) => {
             let mut items: Vec<Value> = items.iter().map(|item| hide(key, item, names)).collect();
-            // Their order is of the second of each write, or of no meaning.
+            // Their order depends on the second of each write, or has no meaning.
             if matches!(key, "managedFields" | "conditions") {
                 items.sort_by_cached_key(|item| {
                     let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
@@ -111,7 +112,7 @@ fn hide(key: &str, value: &Value, names: &BTreeMap<String, String>) -> Value {
 }
 
 fn rename(text: &str, names: &BTreeMap<String, String>) -> String {
-    // The longest first, as a uid names what has a hash in its name.
+    // several times, because the text for a uid has the name of its object, which may have a hash
     let mut renamed = text.to_owned();
     for _ in 0..3 {
         for (name, masked) in names.iter().filter(|(name, _)| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! What is asked of the controllers.
+//! The scenarios: sequences of changes to which the controllers react.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ pub fn all() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// What a new template is rolled out in, at most.
+/// The maximum number of steps in which a new template is rolled out.
 const STEPS: usize = 3;
 
 fn template() -> Value {

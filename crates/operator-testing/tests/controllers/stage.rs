@@ -1,4 +1,4 @@
-//! A namespace, and the test as the kubelet of its pods.
+//! The namespace of a scenario, in which the test writes the status of pods as the kubelet would.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,12 +15,13 @@ pub struct Stage {
     server: Server,
     client: Client,
     namespace: &'static str,
-    /// What there was at the last step.
+    /// The objects after the last step.
     before: Vec<(&'static str, Value)>,
+    /// The changes so far, in the form of `recorded/`.
     seen: String,
 }
 
-/// What is compared, in the order in which it is shown.
+/// The kinds that are compared, in the order in which they are shown.
 const KINDS: [(&str, &str); 9] = [
     ("apis/apps/v1", "deployments"),
     ("apis/apps/v1", "replicasets"),
@@ -48,6 +49,7 @@ impl Stage {
         self.seen
     }
 
+    /// Creates the namespace.
     pub async fn open(&mut self) {
         let name = self.namespace;
         self.server
@@ -56,7 +58,7 @@ impl Stage {
             ))
             .await
             .unwrap();
-        // Real pods need the account of their namespace, which a controller makes.
+        // A real server rejects pods until a controller has created the service account of their namespace.
         let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
         while self
             .try_send(Method::GET, &account, "", &Value::Null)
@@ -99,7 +101,7 @@ impl Stage {
         format!("/{root}/namespaces/{}/{plural}", self.namespace)
     }
 
-    /// Creates an object, and does not wait for what becomes of it.
+    /// Creates an object, and does not wait for the controllers.
     pub async fn begin(&mut self, plural: &str, object: Value) {
         let path = self.path(plural);
         self.send(Method::POST, &path, "application/json", object)
@@ -115,7 +117,7 @@ impl Stage {
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
         self.send(Method::POST, "/api/v1/nodes", "application/json", node)
             .await;
-        // A new node of a real server is not ready, and says so by a taint.
+        // A real server adds a taint to a new node, which is not ready.
         let path = format!("/api/v1/nodes/{name}");
         let free = json!({"spec": {"taints": null}});
         self.send(Method::PATCH, &path, "application/merge-patch+json", free)
@@ -153,7 +155,7 @@ impl Stage {
         self.rest("a pod deleted").await;
     }
 
-    /// Lets all pods that wait run and be ready.
+    /// Reports all pending pods as running and ready.
     pub async fn run_pods(&mut self) {
         let ready = json!({
             "type": "Ready",
@@ -168,7 +170,7 @@ impl Stage {
         self.rest("pods run").await;
     }
 
-    /// Ends all pods that run.
+    /// Reports all running pods as ended, with this phase.
     pub async fn end_pods(&mut self, phase: &str) {
         self.report_pods("Running", json!({"phase": phase, "conditions": []}))
             .await;
@@ -210,7 +212,7 @@ impl Stage {
         all
     }
 
-    /// Waits until nothing changes any more, and writes down what is not as it was.
+    /// Waits until nothing changes any more, and records what has changed since the last step.
     async fn rest(&mut self, step: &str) {
         let mut all = self.all().await;
         let mut calm = 0;
@@ -227,13 +229,13 @@ impl Stage {
         for (plural, object) in &all {
             let known = gone
                 .iter()
-                .position(|(of, known)| of == plural && known == object);
+                .position(|(other, known)| other == plural && known == object);
             if let Some(known) = known {
                 gone.remove(known);
                 continue;
             }
             match shown.last_mut() {
-                Some((of, last, count)) if of == plural && *last == object => *count += 1,
+                Some((other, last, count)) if other == plural && *last == object => *count += 1,
                 _ => shown.push((plural, object, 1)),
             }
         }

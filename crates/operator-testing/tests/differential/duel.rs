@@ -1,4 +1,4 @@
-//! One sequence on two servers: where their answers differ first.
+//! Runs one sequence of requests on two servers, and finds the first difference between their answers.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,11 +18,11 @@ const DEFINITIONS: [&str; 2] = [
     include_str!("../cases/widgets.crd.yaml"),
 ];
 
-/// A difference.
-pub struct Find {
+/// The first difference of a sequence.
+pub struct Difference {
     /// The step, from 0.
     pub at: usize,
-    /// What is alike in differences of one cause: the request's form and where the answers differ.
+    /// Equal for differences that have the same cause: the form of the request, and where the answers differ.
     pub class: String,
     pub text: String,
 }
@@ -33,8 +33,8 @@ pub async fn prepare(server: &Server) {
     }
 }
 
-/// Waits until the collector of garbage has heard of the definitions, which takes half a minute on a real server.
-pub async fn wait_for_collector(server: &Server) {
+/// Waits until the garbage collector knows the kinds, which takes half a minute on a real server.
+pub async fn wait_for_garbage_collector(server: &Server) {
     let reference = json!([{
         "apiVersion": "v1", "kind": "ServiceAccount", "name": "owner", "uid": "${owner}",
     }]);
@@ -52,13 +52,13 @@ pub async fn wait_for_collector(server: &Server) {
     }
 }
 
-/// Runs a sequence in a new namespace of both servers, up to the first difference. What could not be asked is an error.
+/// Runs a sequence in a new namespace of both servers, up to the first difference. A request that could not be sent is an error.
 pub async fn duel(
     real: &Server,
     memory: &Server,
     namespace: &str,
     steps: &[Value],
-) -> Result<Option<Find>, String> {
+) -> Result<Option<Difference>, String> {
     let read = serde_json::from_value::<Vec<Step>>(steps.to_vec().into());
     let read = read.expect("what is generated has the form of cases");
     let mut real = Side::new(real, namespace, &read).await?;
@@ -71,13 +71,13 @@ pub async fn duel(
                 continue;
             }
             let class = format!("{}: {}", form(step), place(&found, &expected, &text));
-            return Ok(Some(Find { at, class, text }));
+            return Ok(Some(Difference { at, class, text }));
         }
     }
     Ok(None)
 }
 
-/// A server with what it answered so far.
+/// One of the servers, with the values and masks from its answers so far.
 struct Side {
     admin: Client,
     server: Server,
@@ -96,8 +96,9 @@ impl Side {
             values: BTreeMap::from([("ns".to_owned(), namespace.to_owned())]),
             masks: Masks::new(namespace.to_owned(), sent),
         };
-        for furniture in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
-            let step = serde_json::json!({"get": furniture, "eventually": "200"});
+        // the objects that controllers create in each namespace
+        for initial in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
+            let step = serde_json::json!({"get": initial, "eventually": "200"});
             let step: Step = serde_json::from_value(step).map_err(|e| e.to_string())?;
             let masks = side.masks.clone();
             side.step(&step).await?;
@@ -122,14 +123,14 @@ impl Side {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
-            // What an answer without the value leaves as it was is sent alike to both servers.
+            // if an answer lacks the value, both servers get the earlier value, or `${name}` itself
             let _kept = step.save(&raw, &mut self.values);
             let mut answer = self.masks.hide(step, &raw);
             let version = answer.body.pointer_mut("/metadata/resourceVersion");
             if let Some(version) =
                 version.filter(|it| it.as_str().is_some_and(|it| it.starts_with("<page")))
             {
-                // Other sequences push on the versions of lists.
+                // requests of other sequences change the versions of lists
                 *version = "<page>".into();
             }
             return Ok(answer);
@@ -137,7 +138,7 @@ impl Side {
     }
 }
 
-/// A request without its names.
+/// The verb and the path of a request, without names.
 fn form(step: &Step) -> String {
     let path = step.path().split('?').next().unwrap_or_default();
     let short: Vec<&str> = path.split('/').collect();

@@ -1,10 +1,10 @@
-//! Differences that are known: two refusals with one code, in other words. `differences.yaml` has a case of each, but for orders.
+//! Known differences: two rejections with the same code, in other words. `differences.yaml` has a case of each, except for those in order.
 
 use serde_json::Value;
 
 use crate::ask::Answer;
 
-/// What ends with Go's own form of an object.
+/// The beginnings of messages that end with an object as Go prints it.
 const WORDS: [&str; 4] = [
     "pod updates may not change fields other than",
     "spec is immutable after creation except",
@@ -17,7 +17,7 @@ pub fn is_listed(found: &Answer, expected: &Answer) -> bool {
         let part_of_expected = part(expected);
         part_of_expected.is_some() && part(found) == part_of_expected
     };
-    // A zone is known by its form.
+    // Only the form of a time zone is checked, because machines have different lists of them.
     if message(expected).contains("unknown time zone") {
         return true;
     }
@@ -43,7 +43,7 @@ fn words(answer: &Answer) -> Option<String> {
         .map(|words| (*words).to_owned())
 }
 
-/// What is wrong with a patched object, without the object, whose fields Go has in its own order.
+/// What is wrong with a patched object, without the object itself, whose fields Go prints in its own order.
 fn patched(answer: &Answer) -> Option<String> {
     let (_, rest) = message(answer).split_once(" is invalid: patch: Invalid value: \"{")?;
     let (_, wrong) = rest.rsplit_once("}\": ")?;
@@ -67,7 +67,7 @@ fn converted(answer: &Answer) -> Option<String> {
         .then(|| place.to_owned())
 }
 
-/// What of an applied object has no type, in any order: that of fields is the order of Go's maps, which is none.
+/// The fields of an applied object that the schema lacks, sorted: the real server has them in the random order of Go's maps.
 fn undeclared(answer: &Answer) -> Option<String> {
     let (_, wrong) = message(answer).split_once(" errors:\n")?;
     let mut wrong: Vec<&str> = wrong.lines().collect();
@@ -75,7 +75,7 @@ fn undeclared(answer: &Answer) -> Option<String> {
     Some(wrong.concat())
 }
 
-/// What is wrong in any order: that of conflicts and of the faults of custom objects is the order of Go's maps, which is none.
+/// The causes of a rejection, sorted: for conflicts and for custom objects, the real server has them in the random order of Go's maps.
 fn causes(answer: &Answer) -> Option<String> {
     let causes = answer.body.pointer("/details/causes")?.as_array()?;
     let mut causes: Vec<String> = causes.iter().map(Value::to_string).collect();

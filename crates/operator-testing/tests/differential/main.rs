@@ -1,8 +1,8 @@
 //! Differential fuzzing: sequences of requests at random, on a real server and on the one in memory, whose answers are compared.
 //!
-//! `OPERATOR_TEST_SERVER=assets` compares with a real server: `FUZZ_REQUESTS` are asked, from the number `FUZZ_SEED` on. A difference
-//! is shrunk and printed as a case, to be pasted into `tests/cases/requests/`. Without a real server two in memory must agree, which
-//! is a test of the generator and of what differs by chance.
+//! `OPERATOR_TEST_SERVER=assets` compares with a real server: `FUZZ_REQUESTS` requests are made, from the seed `FUZZ_SEED` on. A difference
+//! is shrunk and printed as a case, to be pasted into `tests/cases/requests/`. Without a real server, two servers in
+//! memory are compared, which tests the generator, and finds what differs by chance.
 
 #[path = "../cases/ask.rs"]
 mod ask;
@@ -25,11 +25,11 @@ use futures::{StreamExt, stream};
 use operator_testing::Server;
 use serde_json::Value;
 
-use self::duel::{duel, prepare, wait_for_collector};
+use self::duel::{duel, prepare, wait_for_garbage_collector};
 use self::generate::{Kind, sequence};
 use self::shrink::{case, shrink};
 
-/// So many sequences are asked at a time.
+/// The number of sequences that run at the same time.
 const AT_ONCE: usize = 48;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn both_servers_give_equal_responses() {
         namespaces: AtomicUsize::new(0),
     };
     prepare(&arena.server).await;
-    wait_for_collector(&arena.server).await;
+    wait_for_garbage_collector(&arena.server).await;
     let began = Instant::now();
     let mut seeds = Vec::new();
     let mut planned = 0;
@@ -74,7 +74,7 @@ async fn both_servers_give_equal_responses() {
                     asked.fetch_add(find.at + 1, Ordering::Relaxed);
                     steps.truncate(find.at + 1);
                     if !arena.holds(&find.class, &steps).await {
-                        // A controller that was late, or an order that is none.
+                        // A controller was late, or an order is random.
                         println!("\n# {}: seed {seed}, not seen again", find.class);
                     } else if count(&find.class) {
                         let text = arena.explain(seed, &find.class, steps).await;
@@ -97,14 +97,14 @@ async fn both_servers_give_equal_responses() {
     assert!(finds.is_empty(), "{} differences, above", finds.len());
 }
 
-/// The servers, and a namespace for each sequence.
+/// The server to compare with, and the number of namespaces that sequences have used on it.
 struct Arena {
     server: Server,
     namespaces: AtomicUsize,
 }
 
 impl Arena {
-    async fn run(&self, steps: &[Value]) -> Result<Option<duel::Find>, String> {
+    async fn run(&self, steps: &[Value]) -> Result<Option<duel::Difference>, String> {
         let number = self.namespaces.fetch_add(1, Ordering::Relaxed);
         let memory = Server::in_memory();
         prepare(&memory).await;
@@ -117,7 +117,7 @@ impl Arena {
         matches!(self.run(steps).await, Ok(Some(find)) if find.class == class)
     }
 
-    /// A difference as a case, with what differs.
+    /// A difference, shrunk and printed as a case, with what differs.
     async fn explain(&self, seed: u64, class: &str, steps: Vec<Value>) -> String {
         let shrunk = shrink(steps, async |steps: &[Value]| {
             self.holds(class, steps).await
@@ -145,7 +145,7 @@ fn a_seed_gives_one_sequence() {
     assert_ne!(sequence(&kinds, 7), sequence(&kinds, 8));
 }
 
-/// A generator whose requests are refused compares refusals alone.
+/// If most requests were rejected, mostly rejections would be compared.
 #[tokio::test]
 async fn most_requests_succeed() {
     let kinds = Kind::read_all();

@@ -1,4 +1,4 @@
-//! The smallest sequence that still does the same, by [delta debugging], and its text.
+//! Shrinks a sequence, by [delta debugging], as long as it has the same difference, and prints it.
 //!
 //! [delta debugging]: https://www.debuggingbook.org/html/DeltaDebugger.html
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::generate::spoil::{places, remove};
 
-/// So often a sequence is tried, at most.
+/// The maximum number of sequences to try.
 const TRIES: usize = 250;
 
-/// The steps without those, and those parts of bodies and queries, that it holds without.
+/// Removes steps, and parts of bodies and queries, as long as `holds` is true for the rest.
 pub async fn shrink(steps: Vec<Value>, holds: impl AsyncFn(&[Value]) -> bool) -> Vec<Value> {
     let mut best = steps;
     let mut tries = 0;
@@ -29,7 +29,7 @@ pub async fn shrink(steps: Vec<Value>, holds: impl AsyncFn(&[Value]) -> bool) ->
         size /= 2;
     }
     for at in 0..best.len() {
-        // Places are looked up anew after each success, as indices of lists have moved.
+        // Look up the places again after each success, because indices of lists have changed.
         let mut passed = 0;
         while let Some(smaller) = smaller(&best[at]).into_iter().nth(passed) {
             let mut tried = best.clone();
@@ -45,7 +45,7 @@ pub async fn shrink(steps: Vec<Value>, holds: impl AsyncFn(&[Value]) -> bool) ->
     best
 }
 
-/// The step without one of its parts.
+/// The variants of a step that lack one of its parts.
 fn smaller(step: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     for place in places(step) {
@@ -101,7 +101,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// A text, bare where that reads as the same text.
+/// A YAML string, without quotes if it is read as the same text.
 fn text(text: &str) -> String {
     let is_bare = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '/')
         && text

@@ -1,4 +1,4 @@
-//! What happens to the objects and watches of a kind when its definition changes or goes.
+//! The objects and watches of a kind when its CRD is changed or deleted.
 
 use std::time::Duration;
 
@@ -37,12 +37,15 @@ fn parts(server: &Server) -> (Api<DynamicObject>, ApiResource) {
     (parts, resource)
 }
 
-/// What a watch tells that sees an object, then what is done, until the server ends it: long before the minute that it asks for.
-async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> Vec<&'static str> {
+/// The events that a watch reports after `then`, until the server ends it, which must be long before the minute that the watch requests.
+async fn events_after(
+    parts: &Api<DynamicObject>,
+    then: impl Future<Output = ()>,
+) -> Vec<&'static str> {
     let params = WatchParams::default().timeout(60).disable_bookmarks();
     let events = loop {
         match parts.watch(&params, "0").await {
-            // A real server takes a moment to serve a kind that was defined anew.
+            // A real server takes a moment to serve a recreated kind.
             Err(kube::Error::Api(status)) if status.code == 429 => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -58,8 +61,8 @@ async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> 
     }));
     assert_eq!(events.try_next().await.unwrap(), Some("added"));
     then.await;
-    let told = tokio::time::timeout(Duration::from_secs(30), events.try_collect()).await;
-    told.expect("the watch ends with the kind").unwrap()
+    let events = tokio::time::timeout(Duration::from_secs(30), events.try_collect()).await;
+    events.expect("the watch ends with the kind").unwrap()
 }
 
 #[tokio::test]
@@ -76,13 +79,13 @@ async fn a_watch_ends_when_its_crd_is_replaced_or_deleted() {
         let params = PatchParams::default();
         definitions.patch(NAME, &params, &patch).await.unwrap();
     };
-    assert!(watched(&parts, change).await.is_empty());
+    assert!(events_after(&parts, change).await.is_empty());
 
     let end = async {
         let params = DeleteParams::default();
         definitions.delete(NAME, &params).await.unwrap();
     };
-    assert_eq!(watched(&parts, end).await, ["deleted"]);
+    assert_eq!(events_after(&parts, end).await, ["deleted"]);
 }
 
 #[tokio::test]
@@ -108,14 +111,14 @@ async fn a_watch_does_not_continue_with_a_new_kind_of_the_same_name() {
             .await;
         server.install(PARTS).await.unwrap();
     };
-    assert_eq!(watched(&parts, again).await, ["deleted"]);
+    assert_eq!(events_after(&parts, again).await, ["deleted"]);
 }
 
 #[tokio::test]
 async fn garbage_collection_keeps_managed_fields_of_other_versions() {
     let server = Server::start().await.unwrap();
     if server.is_real() {
-        // Its collector takes half a minute to know a new kind.
+        // Its garbage collector takes half a minute to know a new kind.
         return;
     }
     let wider = PARTS.replace(
@@ -146,10 +149,10 @@ async fn garbage_collection_keeps_managed_fields_of_other_versions() {
         .unwrap();
     let params = DeleteParams::orphan();
     owners.delete("owner", &params).await.unwrap();
-    let left = parts.get("a").await.unwrap();
-    assert_eq!(left.owner_references(), []);
-    assert_eq!(left.data["size"], 1);
-    let managers = left.managed_fields().iter();
+    let remaining = parts.get("a").await.unwrap();
+    assert_eq!(remaining.owner_references(), []);
+    assert_eq!(remaining.data["size"], 1);
+    let managers = remaining.managed_fields().iter();
     let managers: Vec<_> = managers.filter_map(|entry| entry.manager.clone()).collect();
     assert_eq!(managers, ["one"]);
 }

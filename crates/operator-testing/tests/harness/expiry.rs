@@ -1,4 +1,4 @@
-//! Versions that the server in memory has forgotten, as a real one does after five minutes: watches and pages end with `410 Gone`.
+//! Resource versions that the server in memory has compacted, as a real one does after five minutes: watches and pages end with `410 Gone`.
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Secret;
@@ -45,7 +45,7 @@ async fn large_changes_are_compacted_sooner() {
         let change = Patch::Merge(serde_json::json!({"stringData": {"a": text}}));
         let params = PatchParams::default();
         api.patch_metadata("a", &params, &change).await.unwrap();
-        // who is there sees each
+        // an open watch gets each event
         let seen = live.try_next().await.unwrap();
         assert!(matches!(seen, Some(WatchEvent::Modified(_))), "{seen:?}");
     }

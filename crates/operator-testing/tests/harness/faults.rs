@@ -1,4 +1,4 @@
-//! Trials of small operators: one that tries again survives, and whatever one lacks is found.
+//! Trials of small operators: an operator that retries passes, and the bug of each other one is found.
 
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 const SAMPLE: &str = "{apiVersion: v1, kind: Secret, metadata: {name: sample}}";
 
-/// A trial of an operator with an administrator's rights, of which nothing is installed.
+/// A trial of an operator that has the permissions of an administrator and no manifests.
 fn trial(name: &str) -> Trial {
     trial_as(name, "")
 }
@@ -37,7 +37,7 @@ async fn apply(client: &Client, name: &str) -> kube::Result<ConfigMap> {
         .await
 }
 
-async fn retried(client: &Client, name: &str) {
+async fn apply_with_retries(client: &Client, name: &str) {
     while apply(client, name).await.is_err() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -46,8 +46,8 @@ async fn retried(client: &Client, name: &str) {
 #[test]
 fn an_operator_that_retries_passes() {
     trial("tries-again").assert_converges(async |client: Client| {
-        retried(&client, "a").await;
-        retried(&client, "b").await;
+        apply_with_retries(&client, "a").await;
+        apply_with_retries(&client, "b").await;
         std::future::pending::<Result<(), String>>().await
     });
 }
@@ -65,7 +65,7 @@ fn an_operator_that_gives_up_fails() {
 #[should_panic(
     expected = "at request 0, patch configmaps default/a\n  the operator ended: no luck"
 )]
-fn one_that_ends_is_found() {
+fn an_operator_that_ends_fails() {
     trial("ends").assert_converges(async |client: Client| {
         apply(&client, "a").await.map_err(|_| "no luck")?;
         std::future::pending::<Result<(), &str>>().await
@@ -76,10 +76,10 @@ fn one_that_ends_is_found() {
 #[should_panic(
     expected = "are patch configmaps default/a: does it write a different value each time?"
 )]
-fn one_that_never_rests_is_found() {
+fn an_operator_that_never_settles_fails() {
     trial("never-rests").assert_converges(async |client: Client| {
         loop {
-            retried(&client, "a").await;
+            apply_with_retries(&client, "a").await;
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
         #[expect(unreachable_code, reason = "it says what the operator returns")]
@@ -92,7 +92,7 @@ fn one_that_never_rests_is_found() {
 fn an_operator_with_endless_requests_does_not_stop_the_clock() {
     trial("no-pause").assert_converges(async |client: Client| {
         loop {
-            retried(&client, "a").await;
+            apply_with_retries(&client, "a").await;
         }
         #[expect(unreachable_code, reason = "it says what the operator returns")]
         Ok::<(), String>(())
@@ -103,7 +103,7 @@ fn an_operator_with_endless_requests_does_not_stop_the_clock() {
 #[should_panic(
     expected = "cannot patch resource \"configmaps\" in API group \"\" in the namespace \"default\""
 )]
-fn one_without_the_right_is_found() {
+fn an_operator_without_the_permission_fails() {
     trial_as("no-right", "somebody").assert_converges(async |client: Client| {
         let _ = apply(&client, "a").await;
         std::future::pending::<Result<(), String>>().await
@@ -124,7 +124,7 @@ fn nondeterministic_values_are_not_compared() {
         let change = json!({"data": {"random": random.to_string()}});
         let config_maps = Api::<ConfigMap>::default_namespaced(client.clone());
         loop {
-            retried(&client, "a").await;
+            apply_with_retries(&client, "a").await;
             let changed = config_maps
                 .patch("a", &PatchParams::default(), &Patch::Merge(&change))
                 .await;
@@ -136,7 +136,8 @@ fn nondeterministic_values_are_not_compared() {
     });
 }
 
-/// Renews its lease every ten seconds, and makes a ConfigMap again whenever it is gone, if it `acts` with or without the lease.
+/// An operator that tries to hold its lease every ten seconds, and recreates a missing ConfigMap. `acts` decides whether it does the latter
+/// with or without the lease.
 async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -174,7 +175,7 @@ async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
     }
 }
 
-/// A ConfigMap that something else controls.
+/// Applies a ConfigMap that the sample controls.
 async fn apply_child(client: &Client) -> kube::Result<ConfigMap> {
     let owner = Api::<Secret>::default_namespaced(client.clone())
         .get("sample")
@@ -188,7 +189,7 @@ async fn apply_child(client: &Client) -> kube::Result<ConfigMap> {
         .await
 }
 
-/// Of the account after which the lease is named; it may do anything.
+/// A trial of the service account `leader`, which has the name of the lease and all permissions.
 fn elected(name: &str) -> Trial {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -215,7 +216,7 @@ fn an_operator_that_stops_when_it_loses_its_lease_passes() {
 #[should_panic(
     expected = "it makes a change while another replica holds the lease: patch configmaps default/a"
 )]
-fn one_that_goes_on_without_its_lease_is_found() {
+fn an_operator_that_writes_without_its_lease_fails() {
     elected("goes-on").assert_stops_when_lease_is_lost(|client| leader(client, |_| true));
 }
 
@@ -223,12 +224,12 @@ fn one_that_goes_on_without_its_lease_is_found() {
 #[should_panic(expected = "without a fault: it does not request a lease")]
 fn an_operator_without_a_lease_fails_the_trial_of_leases() {
     trial("no-lease").assert_stops_when_lease_is_lost(async |client: Client| {
-        retried(&client, "a").await;
+        apply_with_retries(&client, "a").await;
         std::future::pending::<Result<(), String>>().await
     });
 }
 
-/// It tries for two seconds, and the server is away for three.
+/// The operator retries for two seconds, but the server restarts for three.
 #[test]
 #[should_panic(expected = "restart at request")]
 fn an_operator_that_does_not_survive_a_restart_fails() {
@@ -247,7 +248,7 @@ fn an_operator_that_does_not_survive_a_restart_fails() {
 #[should_panic(expected = "the operator failed with Secret sample, by its event Panicked: no luck")]
 fn an_operator_that_reports_a_failure_of_its_sample_fails() {
     trial("complains").assert_converges(async |client: Client| {
-        retried(&client, "a").await;
+        apply_with_retries(&client, "a").await;
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",

@@ -1,4 +1,4 @@
-//! Fixtures and samples, which are files: what is applied, what is refused with which file's name, and whose they are.
+//! Files of fixtures and samples: which objects are applied, which errors have the path of the file, and that trials keep fixtures.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
 #[tokio::test]
 async fn all_files_and_documents_are_applied() {
     let secrets = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b, namespace: blue}\n";
-    // its namespace is made first, though its file comes last
+    // the namespace is created first, although its file comes last
     let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: blue}}";
     let folder = folder(
         "fixtures",
@@ -102,7 +102,7 @@ fn an_invalid_fixture_is_reported() {
     assert_fixtures_are_valid(folder, crds);
 }
 
-/// What a fixture and a manifest of a trial are made of.
+/// A folder with these objects: the fixtures or the manifests of a trial.
 fn files(name: &str, objects: &[(&str, Value)]) -> PathBuf {
     let texts: Vec<(&str, String)> = objects
         .iter()
@@ -112,7 +112,7 @@ fn files(name: &str, objects: &[(&str, Value)]) -> PathBuf {
     folder(name, &texts)
 }
 
-/// The operator makes a fixture its own; when somebody deletes all that the operator made, that is not among it.
+/// The operator adopts a fixture. When the trial deletes the children that the operator created, it must not delete the fixture.
 #[test]
 fn the_trial_of_permissions_deletes_no_fixtures() {
     let fixture = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "given"}});
@@ -138,7 +138,7 @@ fn the_trial_of_permissions_deletes_no_fixtures() {
     let trial = Trial::new(manifests, "trial")
         .sample(SAMPLE)
         .fixtures(fixtures);
-    // who makes an object its own must be able to delete it
+    // OwnerReferencesPermissionEnforcement: whoever sets an owner must be allowed to delete the object
     let written =
         json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["delete"]}).to_string();
     trial.assert_permissions_are_needed(&[&written], async |client: Client| {

@@ -1,4 +1,4 @@
-//! A kind of tens of kilobytes in memory: a debug build has copies of it on the stack, and the thread of a test has 2 MiB.
+//! A kind that takes tens of kilobytes in memory: a debug build has copies of it on the stack, and the thread of a test has only 2 MiB.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::{Api, CustomResource, api::PostParams};

@@ -1,4 +1,4 @@
-//! What a test written with this crate relies on: one program, because linking one takes seconds.
+//! This crate as the tests of an operator use it. All in one program, because linking one takes seconds.
 
 mod definitions;
 mod expiry;

@@ -1,4 +1,4 @@
-//! Trials of operators that report their reconciliations: one that fails, or never works, is found, with its own error.
+//! Trials of operators that report their reconciliations: an operator that fails, or never succeeds, is found, and its own error is shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 const SAMPLE: &str = "{apiVersion: v1, kind: Secret, metadata: {name: sample}}";
 
-/// A trial of an operator with an administrator's permissions, of which nothing is installed.
+/// A trial of an operator that has the permissions of an administrator and no manifests.
 fn trial(name: &str) -> Trial {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -59,7 +59,7 @@ async fn apply_child(client: Client) -> Result<(), String> {
     applied.map(drop).map_err(|error| error.to_string())
 }
 
-async fn right(client: Client, outcomes: Outcomes) -> Result<(), String> {
+async fn succeeding(client: Client, outcomes: Outcomes) -> Result<(), String> {
     reconcile_all(client, outcomes, |client, _| async move {
         apply_child(client).await
     })
@@ -72,7 +72,9 @@ async fn failing(client: Client, outcomes: Outcomes) -> Result<(), String> {
 
 #[test]
 fn an_operator_that_succeeds_passes() {
-    trial("succeeds").sample(SAMPLE).assert_converges(right);
+    trial("succeeds")
+        .sample(SAMPLE)
+        .assert_converges(succeeding);
 }
 
 #[test]
@@ -88,7 +90,7 @@ fn an_operator_without_requests_for_its_objects_passes() {
 #[should_panic(
     expected = "without a fault: Secret default/sample was never reconciled successfully: 5 reconciliations failed, the last with: no luck"
 )]
-fn one_that_always_fails_is_found() {
+fn an_operator_that_always_fails_is_found() {
     trial("fails").sample(SAMPLE).assert_converges(failing);
 }
 
@@ -96,7 +98,7 @@ fn one_that_always_fails_is_found() {
 #[should_panic(
     expected = "Secret default/sample still fails, after 1 reconciliation that succeeded and 5 that failed, with: no luck"
 )]
-fn one_whose_last_reconciliation_fails_is_found() {
+fn an_operator_whose_last_reconciliation_fails_is_found() {
     trial("fails-again").sample(SAMPLE).assert_converges(
         async |client: Client, outcomes: Outcomes| {
             reconcile_all(client, outcomes, |client, secret| async move {
@@ -136,15 +138,15 @@ fn an_unreconciled_object_of_another_kind_fails() {
     trial("other-kind")
         .reconciles(&["ConfigMap"])
         .sample(SAMPLE)
-        .assert_converges(right);
+        .assert_converges(succeeding);
 }
 
-/// It fails for good after a fault: the cluster is as without, and only the results tell.
+/// After a fault, the operator always fails, although the cluster has the same state: only the reported results show it.
 #[test]
 #[should_panic(
     expected = "FAULTS=\"2:409\": 409 at request 2, patch configmaps default/a\n  Secret default/sample was never reconciled successfully: 5"
 )]
-fn one_that_does_not_recover_from_a_fault_is_found() {
+fn an_operator_that_does_not_recover_from_a_fault_is_found() {
     trial("does-not-recover").sample(SAMPLE).assert_converges(
         async |client: Client, outcomes: Outcomes| {
             let broken = Arc::new(AtomicBool::new(false));
@@ -207,7 +209,7 @@ fn a_sample_that_is_declared_to_fail_passes() {
 fn a_sample_that_is_declared_to_fail_and_succeeds_is_found() {
     trial("declared-in-vain")
         .sample_that_fails(SAMPLE, "luck")
-        .assert_converges(right);
+        .assert_converges(succeeding);
 }
 
 #[test]

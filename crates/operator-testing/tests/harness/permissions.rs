@@ -32,7 +32,7 @@ fn rule(resource: &str, verbs: &[&str]) -> Value {
     json!({"apiGroups": [""], "resources": [resource], "verbs": verbs})
 }
 
-/// A ConfigMap that holds up the deletion of its owner.
+/// A ConfigMap that blocks the foreground deletion of its owner.
 fn child(owner: &Secret) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -99,7 +99,7 @@ fn trial(name: &str, rules: &Value) -> Trial {
     Trial::new(folder, USER).sample(sample)
 }
 
-/// Makes a ConfigMap again and again until it is there, and tells that it was not easy.
+/// Applies a ConfigMap until that succeeds, and reads a Secret after each failure.
 async fn maker(client: Client) -> Result<(), String> {
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}});
@@ -129,13 +129,13 @@ fn permissions_are_used_by_writes_and_by_the_handling_of_failures() {
 #[should_panic(
     expected = "role.yaml: Role maker: list configmaps\n\nhelp: these permissions follow from"
 )]
-fn a_right_that_nothing_needs_is_found() {
+fn a_permission_that_nothing_needs_is_found() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
     trial("unneeded", &rules).assert_permissions_are_needed(&[], maker);
 }
 
 #[test]
-fn faults_in_what_changes_come_first() {
+fn faults_in_changed_resources_come_first() {
     static STARTS: AtomicUsize = AtomicUsize::new(0);
     let watcher = async |client: Client| {
         STARTS.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Trials of operators that should delete children which are not desired, and of one that does not update its children.
+//! Trials of operators that should delete children that are not desired, and of one that does not update its children.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 const SAMPLE: &str =
     "{apiVersion: v1, kind: Service, metadata: {name: sample}, spec: {ports: [{port: 80}]}}";
 
-/// A trial of an operator with an administrator's permissions, of which nothing is installed.
+/// A trial of an operator that has the permissions of an administrator and no manifests.
 fn trial(name: &str) -> Trial {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -34,7 +34,8 @@ fn child(service: &Service) -> Value {
     })
 }
 
-/// Every five seconds, creates the child of each Service but the API server's own, which it never updates, and deletes its other children if it `prunes`.
+/// Every five seconds, creates the missing child of each Service except for `kubernetes`, and deletes the other children of the Service if
+/// it `prunes`. It never updates a child.
 async fn create(client: Client, prunes: bool) -> kube::Result<()> {
     let services: Api<Service> = Api::default_namespaced(client.clone());
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -94,7 +95,7 @@ fn an_operator_that_keeps_undesired_children_is_found() {
 }
 
 #[test]
-fn children_of_other_kinds_and_of_kept_resources_are_not_asked_for() {
+fn undesired_children_of_other_kinds_and_of_kept_resources_may_remain() {
     let waits = |trial: Trial| trial.waits_for_deletion(&["configmaps"]);
     waits(trial("others").prunes(&["Secret"])).assert_conforms(keeping);
     let kept = trial("kept").prunes(&["Service"]).keeps(&["configmaps"]);

@@ -1,4 +1,4 @@
-//! The schema of a kind, asked with no server.
+//! The schema of a kind, evaluated without a server.
 
 use kube::CustomResource;
 use operator_testing::schema;
@@ -23,6 +23,6 @@ fn a_transition_rule_is_evaluated_for_an_update() {
     let [violation] = refused.violations.as_slice() else {
         panic!("{refused:?}");
     };
-    let told = "spec.size: Invalid value: 1: it never shrinks";
-    assert_eq!(violation.to_string(), told);
+    let expected = "spec.size: Invalid value: 1: it never shrinks";
+    assert_eq!(violation.to_string(), expected);
 }

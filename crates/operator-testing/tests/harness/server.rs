@@ -1,4 +1,4 @@
-//! The harness itself: what a test written with this crate relies on.
+//! The server as a test uses it: kinds, watches, users, recorded requests and kustomizations; and requests that are not valid.
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -265,7 +265,7 @@ async fn nested_kustomizations_are_applied() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Odd bodies, paths and queries get an answer of the 400s, never a panic; what they leave behind does no harm either.
+/// Odd bodies, paths and queries are answered, and never cause a panic. Neither do the objects that they create.
 #[tokio::test]
 async fn no_input_crashes_the_server() {
     let server = Server::in_memory();
@@ -400,9 +400,9 @@ async fn no_input_crashes_the_server() {
             .body(kube::client::Body::empty())
             .unwrap();
         let code = client.send(request).await.unwrap().status().as_u16();
-        // The real server calls a version that is none an error of its own.
-        let is_own = path.ends_with("resourceVersion=x");
-        assert!(code < 500 || is_own, "{code}: {path}");
+        // The real server answers an invalid resource version with 500.
+        let is_invalid_version = path.ends_with("resourceVersion=x");
+        assert!(code < 500 || is_invalid_version, "{code}: {path}");
     }
 }
 

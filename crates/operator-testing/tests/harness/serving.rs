@@ -84,7 +84,7 @@ async fn a_shutdown_ends_watches_gracefully() {
         .expect("nobody holds it up");
     let seen = events.await.unwrap();
     let seen = seen.expect("the stream ends without an error");
-    // The namespaces of every cluster, and the bookmark behind them.
+    // the initial namespaces of every cluster, and the bookmark after them
     assert_eq!(seen.len(), 4 + 1);
 }
 
@@ -94,7 +94,7 @@ async fn a_dropped_server_refuses_connections() {
     let (client, address) = (client(&serving).await, serving.address());
     drop(serving);
     assert!(client.apiserver_version().await.is_err());
-    // Its port is free again.
+    // its port is free again
     assert!(Serving::start_at(ApiServer::new(), address).await.is_ok());
 }
 

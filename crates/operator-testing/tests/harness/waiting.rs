@@ -1,4 +1,4 @@
-//! What a test is told that waits in vain.
+//! What `Server::eventually` reports after its timeout.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
@@ -10,7 +10,7 @@ use serde_json::json;
 #[should_panic(
     expected = "not within 10 s: pigs fly\n  refused: 404 get configmaps default/absent by operator-testing, 2 times\n"
 )]
-async fn what_was_refused() {
+async fn a_wait_in_vain_reports_refused_requests() {
     let server = Server::in_memory();
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
     maps.get("absent").await.unwrap_err();
@@ -22,7 +22,7 @@ async fn what_was_refused() {
 #[should_panic(
     expected = "not within 10 s: pigs fly\n  condition: pods default/pig: Ready is False: NoWings: it has none\n"
 )]
-async fn what_is_not_so_of_objects_whose_status_was_written() {
+async fn a_wait_in_vain_reports_the_conditions_of_objects_whose_status_was_written() {
     let server = Server::in_memory();
     let pod = "{apiVersion: v1, kind: Pod, metadata: {name: pig}, spec: {containers: [{name: a, image: b}]}}";
     server.install(pod).await.unwrap();

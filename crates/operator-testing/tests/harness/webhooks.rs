@@ -1,4 +1,5 @@
-//! What only webhooks and policies can answer is refused by name, never passed over. In memory only: a real server would ask them.
+//! Requests that need an unregistered webhook or an admission policy are rejected with its name, and never admitted. Only in memory: a real
+//! server would call it.
 
 use kube::Client;
 use operator_testing::Server;

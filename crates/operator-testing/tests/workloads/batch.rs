@@ -256,7 +256,7 @@ async fn a_cron_job_starts_scheduled_jobs_and_keeps_its_history_limit() {
         ahead.as_secs() > 2000,
         "the times are those of the test's clock: {ahead}"
     );
-    // paused for a year, it makes up for one time alone
+    // after a year without a request, only one missed time is caught up
     sleep(Duration::from_secs(365 * 24 * 3600)).await;
     jobs(&server).await;
     sleep(3 * DELAY).await;

@@ -1,4 +1,4 @@
-//! What objects say of how their pods fare.
+//! Annotations that set the fate of pods, and the status that workloads have then.
 
 use super::*;
 

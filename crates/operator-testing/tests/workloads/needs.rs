@@ -1,10 +1,10 @@
-//! What keeps pods from being made, or from starting, until it is there.
+//! What prevents pods from being created, or from starting: Pod Security, and missing accounts, volumes, variables and claims.
 
 use k8s_openapi::api::core::v1::Event;
 
 use super::*;
 
-const RESTRICTED: &str = "pod-security.kubernetes.io/enforce";
+const ENFORCED_LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
 /// `reason: message` of the warnings so far.
 async fn warnings(server: &Server) -> Vec<String> {
@@ -47,7 +47,7 @@ fn container(fields: Value) -> Value {
 async fn a_restricted_namespace_rejects_privileged_pods() {
     let server = server();
     let namespaces = Api::<Namespace>::all(server.client());
-    let level = |level: Value| json!({"metadata": {"labels": {RESTRICTED: level}}});
+    let level = |level: Value| json!({"metadata": {"labels": {ENFORCED_LEVEL: level}}});
     patch(&namespaces, "default", level("restricted".into())).await;
     install(&server, deployment(1)).await;
     assert!(pods(&server).await.is_empty());
@@ -64,7 +64,7 @@ async fn a_restricted_namespace_rejects_privileged_pods() {
         said.contains("violates PodSecurity \"restricted:latest\""),
         "{said}"
     );
-    // it is tried again, without a change of the workload
+    // the controller retries without a change of the workload
     patch(&namespaces, "default", level(Value::Null)).await;
     sleep(10 * DELAY).await;
     assert_eq!(counts(&server).await, "1/1/1");
@@ -81,7 +81,7 @@ async fn every_workload_retries_until_its_service_account_exists() {
     for kind in ["StatefulSet", "DaemonSet"] {
         let mut set = with(account.clone());
         set["kind"] = kind.into();
-        // of one name, both would want one ControllerRevision
+        // with one name, both would need the same ControllerRevision
         set["metadata"]["name"] = kind.to_lowercase().into();
         if kind == "DaemonSet" {
             set["spec"].as_object_mut().unwrap().remove("replicas");

@@ -1,4 +1,4 @@
-//! Deployments: their children, and how one template takes over from another.
+//! Deployments: their children, and how a new template replaces the old one.
 
 use super::*;
 

@@ -28,7 +28,7 @@ async fn the_pods_of_a_stateful_set_are_created_and_deleted_in_order() {
         (first.ready_replicas, first.current_revision.clone()),
         (Some(3), first.update_revision)
     );
-    // a new template goes from the last to the first
+    // a new template is rolled out from the last pod to the first
     let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "web:2"}]}}}});
     patch(&sets, "web", image).await;
     assert_eq!(

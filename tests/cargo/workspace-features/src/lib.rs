@@ -1,1 +1,1 @@
-//! Nothing: see `Cargo.toml`.
+//! An empty crate: see `Cargo.toml`.

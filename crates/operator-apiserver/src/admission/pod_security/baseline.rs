@@ -10,7 +10,8 @@ use crate::go;
 pub(crate) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
     let mut types = BTreeSet::new();
-    let violators = pod.violators(|context| forbidden_type(&context["appArmorProfile"], &mut types));
+    let violators =
+        pod.violators(|context| forbidden_type(&context["appArmorProfile"], &mut types));
     let is_allowed =
         |value: &str| matches!(value, "" | "runtime/default") || value.starts_with("localhost/");
     let annotations = pod.annotations();
@@ -59,7 +60,7 @@ pub(crate) fn capabilities(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     refusal("non-default capabilities", detail)
 }
 
-/// The containers that add capabilities which are not allowed.
+/// The message about containers that add capabilities which are not allowed.
 pub(crate) fn added(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
     let mut forbidden = BTreeSet::new();
     let names = pod.named(|container| {
@@ -132,7 +133,7 @@ pub(crate) fn host_ports(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     )
 }
 
-/// The hosts that probes and hooks of containers name.
+/// Forbids hosts in the probes and hooks of containers.
 pub(crate) fn hosts(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     const HANDLERS: [&str; 5] = [
         "/livenessProbe",
@@ -194,7 +195,7 @@ pub(crate) fn proc_mount(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     }
 }
 
-/// The rule of both levels about `/proc`.
+/// Forbids other mounts of `/proc` than the default, in both levels.
 pub(crate) fn masked_proc(pod: &Pod<'_>) -> Option<Refusal> {
     let mut types = BTreeSet::new();
     let names = pod.named(|container| {
@@ -281,10 +282,11 @@ pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     )
 }
 
-/// The seccomp profiles that neither level allows.
+/// Forbids the seccomp profiles that neither level allows.
 pub(crate) fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Refusal> {
     let mut types = BTreeSet::new();
-    let violators = pod.violators(|context| forbidden_type(&context["seccompProfile"], &mut types))?;
+    let violators =
+        pod.violators(|context| forbidden_type(&context["seccompProfile"], &mut types))?;
     let types = quoted(types);
     refusal(
         "seccompProfile",
@@ -292,7 +294,7 @@ pub(crate) fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Refusal> {
     )
 }
 
-/// Whether a profile is set, but is neither that of the runtime nor local; records its type.
+/// Whether a profile is set, but is neither that of the runtime nor local. If so, records its type.
 fn forbidden_type(profile: &Value, types: &mut BTreeSet<String>) -> bool {
     let type_ = text(&profile["type"]);
     let is_bad = profile.is_object() && !matches!(type_, "RuntimeDefault" | "Localhost");

@@ -15,6 +15,7 @@ struct Check {
     run: fn(&Pod<'_>, u32) -> Option<Refusal>,
 }
 
+/// A check of versions from `since` on.
 const fn check(since: u32, run: fn(&Pod<'_>, u32) -> Option<Refusal>) -> Check {
     Check {
         since,
@@ -24,6 +25,7 @@ const fn check(since: u32, run: fn(&Pod<'_>, u32) -> Option<Refusal>) -> Check {
 }
 
 impl Check {
+    /// Leaves this check out of the level `restricted` from a version on.
     const fn replaced(self, from: u32) -> Self {
         Self {
             replaced: Some(from),

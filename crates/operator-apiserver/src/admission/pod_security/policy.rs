@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::Cause;
 
+/// A level of the Pod Security Standards, from the least to the most strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Privileged,
@@ -22,7 +23,7 @@ pub(crate) struct LevelVersion {
     pub minor: Option<u32>,
 }
 
-/// The policy of a namespace. The mode `audit` is missing, because nobody can read its output.
+/// The policy of a namespace. The mode `audit` is missing, because this server has no audit log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     pub enforce: LevelVersion,
@@ -40,6 +41,7 @@ impl Level {
     }
 }
 
+/// Parses a version: `latest`, or `v1.MINOR`.
 fn version(text: &str) -> Result<Option<u32>, &'static str> {
     const WRONG: &str = "must be \"latest\" or \"v1.x\"";
     if text == "latest" {
@@ -97,6 +99,7 @@ impl Policy {
             enforce: of(enforce),
             warn: of(warn),
         };
+        // a namespace without a level for warnings warns about what it also enforces
         if warn.0.is_none() && matches!(enforce.0, Some(Ok(_))) {
             policy.warn.level = policy.enforce.level;
             if warn.1.is_none() && policy.enforce.level > Level::Privileged {

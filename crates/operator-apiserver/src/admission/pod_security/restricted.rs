@@ -8,15 +8,15 @@ use super::baseline::{added, forbidden_seccomp, masked_proc};
 use super::pod::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
 use crate::model::json::entries;
 
-/// Whether a check does not apply to pods for Windows, as from version 1.25 on.
-fn spares(pod: &Pod<'_>, minor: u32) -> bool {
+/// Whether the pod is for Windows, to which some checks do not apply from version 1.25 on.
+fn is_exempt(pod: &Pod<'_>, minor: u32) -> bool {
     minor >= 25 && pod.is_windows()
 }
 
 pub(crate) fn privilege_escalation(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     let names =
         pod.named(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
-    if names.is_empty() || spares(pod, minor) {
+    if names.is_empty() || is_exempt(pod, minor) {
         return None;
     }
     let names = containers(&names);
@@ -27,7 +27,7 @@ pub(crate) fn privilege_escalation(pod: &Pod<'_>, minor: u32) -> Option<Refusal>
 }
 
 pub(crate) fn capabilities(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
-    if spares(pod, minor) {
+    if is_exempt(pod, minor) {
         return None;
     }
     let names = pod.named(|container| {
@@ -128,11 +128,14 @@ pub(crate) fn user(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
         return None;
     }
     let violators = pod.violators(|context| context["runAsUser"] == 0)?;
-    refusal("runAsUser=0", format!("{violators} must not set runAsUser=0"))
+    refusal(
+        "runAsUser=0",
+        format!("{violators} must not set runAsUser=0"),
+    )
 }
 
 pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
-    if spares(pod, minor) {
+    if is_exempt(pod, minor) {
         return None;
     }
     if let Some(forbidden) = forbidden_seccomp(pod) {

@@ -19,7 +19,7 @@ use crate::webhook::conversion::convert;
 /// The version of the kind that a webhook gets.
 pub(crate) struct Equivalent {
     pub kind: Arc<Kind>,
-    /// For the webhook that converts the kind.
+    /// The endpoints of webhooks, among them the conversion webhook of the kind.
     pub endpoints: Endpoints,
 }
 
@@ -122,14 +122,14 @@ impl Equivalent {
         };
         let converted = convert(&wanted, &self.endpoints).await;
         converted.map_err(|failure| match failure.code {
-            500 => Failure::broken(&failure.message),
+            500 => Failure::internal_error(&failure.message),
             _ => failure,
         })
     }
 }
 
 impl Attributes {
-    /// Sets another version of the kind, besides the one of the request.
+    /// Sets the version of the kind that the webhook gets. `requestKind` and `requestResource` keep that of the request.
     fn set_kind_version(&mut self, kind: &Kind) {
         let Kind {
             group,

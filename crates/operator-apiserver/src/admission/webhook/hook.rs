@@ -26,6 +26,7 @@ pub(crate) struct Hook {
     pub timeout: Duration,
     /// Whether a failed call is ignored.
     pub ignores_failure: bool,
+    /// Whether it is called again if a later webhook changes the object.
     pub is_reinvoked: bool,
     /// The versions of AdmissionReview that the webhook supports.
     pub versions: Vec<String>,

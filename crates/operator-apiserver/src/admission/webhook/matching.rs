@@ -52,6 +52,7 @@ pub(crate) fn webhook_for(
     Ok(is_converted.then(|| format!("the conversion webhook of {name}")))
 }
 
+/// Rejects a request to which a ValidatingAdmissionPolicy applies, because this server does not evaluate policies.
 fn refuse_policies(
     store: &Store,
     registry: &Registry,

@@ -3,7 +3,7 @@
 //! The server holds its lock while it determines whether to call a webhook; `transport` calls the webhook without the lock.
 //!
 //! Policies are not supported: `matching` rejects such requests with `501`, as it does for a webhook without a registered endpoint. Writes
-//! that a conversion webhook converts take the same way, because they wait for it, too.
+//! of a kind with a conversion webhook are handled in the same way, because they wait for that webhook, too.
 //!
 //! [Admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 
@@ -34,12 +34,12 @@ impl Admission {
     pub fn begin(request: &Request<'_>, verb: &'static str, webhook: String) -> Result<Self> {
         let (kind, path) = (request.kind, request.path);
         let is_stored = kind.verbs.iter().any(|verb| verb == "get");
-        let is_asked = match (path.subresource.as_deref(), verb) {
+        let is_supported = match (path.subresource.as_deref(), verb) {
             (None, _) => is_stored,
             (Some("status" | "scale"), "update" | "patch") | (Some("finalize"), "update") => true,
             _ => false,
         };
-        if is_asked {
+        if is_supported {
             return Ok(Self {
                 path: path.clone(),
                 verb,

@@ -33,6 +33,7 @@ pub(crate) async fn mutate(
         object,
         dropped: None,
     };
+    // the webhooks to call again if a later one changes the object
     let mut invoked: BTreeSet<&str> = BTreeSet::new();
     let mut reinvoked: BTreeSet<&str> = BTreeSet::new();
     for round in 0..2 {
@@ -77,7 +78,7 @@ pub(crate) async fn admit_deletion(
         warnings.extend(verdict.warnings);
         let operations = verdict.outcome?;
         if operations.is_some() {
-            return Err(Failure::broken(&format!(
+            return Err(Failure::internal_error(&format!(
                 "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
                 hook.name
             )));
@@ -92,13 +93,13 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     if kind.custom.is_some() {
         if is_missing {
             let why = format!("Object 'Kind' is missing in '{}'", sorted(object));
-            return Err(Failure::broken(&why));
+            return Err(Failure::internal_error(&why));
         }
         object["apiVersion"] = kind.api_version().into();
     }
     decode::identify(kind, object).map_err(|failure| match failure.code {
         422 => failure,
-        _ => Failure::broken(&failure.message),
+        _ => Failure::internal_error(&failure.message),
     })
 }
 
@@ -106,17 +107,17 @@ impl Mutated {
     /// Applies a patch. Returns whether it changed the object.
     pub(super) fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
         let mut object = patch::apply_or_explain(&self.object, operations)
-            .map_err(|why| Failure::broken(&why))?;
+            .map_err(|why| Failure::internal_error(&why))?;
         identify(kind, &mut object)?;
         let sent = object.clone();
         let normalized = decode::normalize_mutated(kind, &mut object)
-            .map_err(|wrong| Failure::broken(&wrong.decoded))?;
+            .map_err(|wrong| Failure::internal_error(&wrong.decoded))?;
         if object == self.object {
             return Ok(false);
         }
         self.object = object;
         self.dropped = Some(DroppedFields {
-            sent: normalized.is_less.then_some(sent),
+            sent: normalized.is_reduced.then_some(sent),
             stores_unknown_fields: false,
         });
         Ok(true)

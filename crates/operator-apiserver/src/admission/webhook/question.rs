@@ -21,6 +21,7 @@ pub(crate) struct Question {
     validating: Vec<Hook>,
 }
 
+/// Finds the webhooks whose rules match a request, and collects the inputs of their reviews.
 pub(crate) fn question(state: &State, request: &Request<'_>, subject: Subject) -> Question {
     let operation = subject.operation;
     let labels = if request.kind.is(NAMESPACES) {

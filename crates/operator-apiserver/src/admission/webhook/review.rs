@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
-use crate::go::{go_type, read_json};
+use crate::go::{json_type, read_json};
 use crate::kinds::resource::NAMESPACES;
 use crate::model::json::{entries, items};
 use crate::model::{Failure, Kind};
@@ -114,7 +114,7 @@ impl Attributes {
         }
     }
 
-    /// The request as the review has it.
+    /// The field `request` of the review, without the uid and the objects.
     #[cfg(feature = "cel")]
     pub fn request(&self) -> &Value {
         &self.request
@@ -179,7 +179,7 @@ pub(crate) fn read(
 /// Checks the types of a response, and decodes its patch.
 fn decode(response: &Value) -> Result<Vec<u8>, String> {
     let mistyped = |found: &Value, field: &str, type_: &str| {
-        let found = go_type(found);
+        let found = json_type(found);
         format!("json: cannot unmarshal {found} into Go struct field {field} of type {type_}")
     };
     if !response.is_object() && !response.is_null() {
@@ -257,7 +257,7 @@ fn operations(response: &Value, patch: &[u8]) -> Result<Option<Value>, String> {
         Value::Array(operations) if operations.is_empty() => return Ok(None),
         operations @ Value::Array(_) => operations,
         other => {
-            let found = go_type(&other);
+            let found = json_type(&other);
             return Err(undecodable(format!(
                 "json: cannot unmarshal {found} into Go value of type jsonpatch.Patch"
             )));

@@ -26,7 +26,7 @@ pub(crate) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations:
         && (scope == "*" || (scope == "Namespaced") == kind.namespaced)
 }
 
-/// Whether a field of a rule has a value, or matches all.
+/// Whether a field of a rule contains a value, or `*`.
 pub(crate) fn has(rule: &Value, field: &str, wanted: &str) -> bool {
     let mut found = list(rule, field).iter();
     found.any(|found| found == "*" || found == wanted)

@@ -10,7 +10,7 @@ use super::hook::Hook;
 use super::review::Attributes;
 use crate::model::Result;
 
-/// Calls all webhooks at once, and waits for all of them. The first denial counts.
+/// Calls all webhooks at once, and waits for all of them. Fails with the first denial in the order of the webhooks.
 pub(crate) async fn validate(
     hooks: &[Hook],
     attributes: &Attributes,

@@ -49,7 +49,7 @@ pub(crate) fn webhooks(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// Kinds without a printer in Kubernetes have the column `Created At`.
+/// The row of a kind without a printer in Kubernetes, which has the column `Created At`.
 pub(crate) fn dated(object: &Value) -> Vec<Value> {
     vec![name(object), text(object, "creationTimestamp").into()]
 }
@@ -239,7 +239,7 @@ pub(crate) fn claim(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// Converts an Event of `events.k8s.io` to its older form.
+/// The row of an Event of `events.k8s.io`, which is that of its older form.
 pub(crate) fn new_event(object: &Value) -> Vec<Value> {
     event(&event::old_form(object.clone()))
 }

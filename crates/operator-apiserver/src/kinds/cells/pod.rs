@@ -1,4 +1,4 @@
-//! The rows of Pods, with the state of their containers in a word.
+//! The rows of Pods, with a summary of the states of their containers, such as `CrashLoopBackOff`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::model::condition::{condition, is_true};
 use crate::model::json::items;
 use crate::model::metadata::{is_deleting, text};
 
-/// The `conditions` of a row, which mark a finished pod.
+/// The condition of a row that marks a finished pod.
 pub(crate) fn end(object: &Value) -> Option<Value> {
     let phase = object["status"]["phase"].as_str()?;
     let is_pod = object["kind"] == "Pod" && object["apiVersion"] == "v1";
@@ -46,7 +46,7 @@ pub(crate) fn pod(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// The number of readiness gates that are true.
+/// How many readiness gates are true: `1/2`.
 fn gates(pod: &Value) -> String {
     let gates: Vec<&Value> = items(&pod["spec"]["readinessGates"]).collect();
     if gates.is_empty() {
@@ -170,7 +170,7 @@ impl State {
     fn count_restarts(&mut self, container: &Value) {
         self.restarts += container["restartCount"].as_i64().unwrap_or_default();
         if let Some(end) = container["lastState"]["terminated"]["finishedAt"].as_str() {
-            // Times of one form compare as texts.
+            // times of the same format can be compared as strings
             self.last_restart = self.last_restart.take().max(Some(end.to_owned()));
         }
     }

@@ -1,4 +1,4 @@
-//! Rows of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
+//! The cells of the rows that `kubectl get` prints for Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn containers(template: &Value) -> (String, String) {
     (join("name"), join("image"))
 }
 
-/// How many of the wanted pods are ready.
+/// The number of ready pods, and the desired number: `1/3`.
 fn ready(object: &Value) -> String {
     let (spec, status) = (&object["spec"], &object["status"]);
     let (ready, wanted) = (&status["readyReplicas"], &spec["replicas"]);

@@ -38,6 +38,7 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     let expected = format!("{plural}.{group}");
     let fixed: Vec<Cause> = live.map_or_else(Vec::new, |live| renamed(live, spec));
+    // the name is not reported if the group or the plural was changed, which is reported itself
     let is_elsewhere = fixed.iter().any(|cause| !cause.field.ends_with("kind"));
     if !name(object).is_empty() && name(object) != expected && !is_elsewhere {
         let text = format!(
@@ -46,6 +47,7 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
         );
         causes.push(Cause::invalid("metadata.name", text));
     }
+    // the prefix of a generated name is validated like a name
     let prefix = text(&object["metadata"]["generateName"]);
     if !prefix.is_empty() && prefix != expected && live.is_none() {
         let text = format!("Invalid value: {prefix:?}: must be spec.names.plural+\".\"+spec.group");
@@ -157,7 +159,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         ("selectableFields", check_selectable),
     ];
     let mut common = Vec::new();
-    // Parts that are equal in all versions are named like the field of older CRDs.
+    // The server converts parts that are equal in all versions to top-level fields, as v1beta1 has them, and names those in messages.
     let is_shared = |part: &str| {
         let mut all = versions.iter().map(|version| &version[part]);
         let first = all.next();
@@ -174,7 +176,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         if schema.is_null() {
             causes.push(Cause::required(field, ""));
         } else if schemas == Schemas::Skipped {
-            // their caller has checked them
+            // the caller checks the schemas itself
         } else if !is_common {
             check_schema(schema, &field, causes);
         } else if at == 0 {
@@ -217,7 +219,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
     common
 }
 
-/// Checks that either both the schema and the selectable fields are those of all versions, or neither: the API server looks for the schema
+/// Checks that the schema and the selectable fields are either both equal in all versions, or neither: the API server looks for the schema
 /// where it finds the fields.
 fn check_selectable_beside_schemas(
     versions: &[Value],
@@ -301,6 +303,7 @@ fn check_schema(schema: &Value, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Adds a cause for each violation of the rules for a name.
 fn worded(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
     let wrong = wrong.into_iter();
     causes.extend(

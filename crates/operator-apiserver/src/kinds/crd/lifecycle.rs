@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::model::condition::set_condition;
 use crate::model::metadata::{self, finalizers, is_deleting};
 
+/// The finalizer of a CRD, which the server removes after it has deleted all objects of the CRD.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Sets the defaults of names, conversion and stored versions.
@@ -35,7 +36,7 @@ pub(crate) fn set_defaults(object: &mut Value) {
     }
 }
 
-/// The initial conditions of a CRD, before its names are accepted.
+/// Sets the initial status of a CRD, before its names are accepted.
 pub(crate) fn prepare_for_create(object: &mut Value) {
     let storage = storage_version(object);
     object["status"] = json!({
@@ -63,8 +64,8 @@ pub(crate) fn add_stored_version(object: &mut Value) {
     }
 }
 
-pub(crate) fn versions(definition: &Value) -> &[Value] {
-    definition["spec"]["versions"]
+pub(crate) fn versions(crd: &Value) -> &[Value] {
+    crd["spec"]["versions"]
         .as_array()
         .map_or(&[], Vec::as_slice)
 }
@@ -85,14 +86,11 @@ pub(crate) fn terminate(object: &mut Value) {
     );
 }
 
-pub(crate) fn set_terminating(definition: &mut Value, status: &str, reason: &str, message: &str) {
-    set_condition(
-        definition,
-        condition("Terminating", status, reason, message),
-    );
+pub(crate) fn set_terminating(crd: &mut Value, status: &str, reason: &str, message: &str) {
+    set_condition(crd, condition("Terminating", status, reason, message));
 }
 
-/// A condition of a CRD; its time is set with it.
+/// A condition of a CRD, whose time `set_condition` sets.
 pub(super) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
     json!({
         "type": type_,

@@ -25,7 +25,7 @@ pub(crate) const CRD: Strategy = Strategy {
         }
     },
     validate: |live, object, causes| causes.extend(check::violations(live, object)),
-    // Not even that the versions which are stored are there.
+    // an update of the status is not validated at all, not even `storedVersions`
     validates_status: false,
     allows_short_finalizers: true,
     has_generation: true,

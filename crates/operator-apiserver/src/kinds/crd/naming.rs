@@ -18,8 +18,8 @@ pub(crate) struct NamesInUse {
 }
 
 impl NamesInUse {
-    pub fn add(&mut self, definition: &Value) {
-        let names = &definition["status"]["acceptedNames"];
+    pub fn add(&mut self, crd: &Value) {
+        let names = &crd["status"]["acceptedNames"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let short = items(&names["shortNames"]);
         self.resources.extend(short.map(text));
@@ -90,6 +90,6 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
 }
 
 /// Whether the kind of a CRD is served.
-pub(crate) fn is_established(definition: &Value) -> bool {
-    is_true(definition, "Established")
+pub(crate) fn is_established(crd: &Value) -> bool {
+    is_true(crd, "Established")
 }

@@ -10,9 +10,10 @@ use crate::model::Cause;
 use crate::model::json::items;
 use crate::model::name::bad_dns1035;
 
+/// The annotation with the approval: the URL of a pull request, or a reason that starts with `unapproved`.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// The parts of a version whose violations are reported together with the version.
+/// Checks that only a deprecated version has a warning, which is neither empty nor too long.
 pub(crate) fn check_deprecation(version: &Value, field: &str, causes: &mut Vec<Cause>) {
     let Some(warning) = version["deprecationWarning"].as_str() else {
         return;
@@ -110,6 +111,7 @@ fn check_path(path: &str, field: &str, causes: &mut Vec<Cause>) -> bool {
     is_wrong
 }
 
+/// Checks that selectable fields are unique, and have a scalar type in the schema.
 pub(crate) fn check_selectable(version: &Value, field: &str, causes: &mut Vec<Cause>) {
     let mut seen = BTreeSet::new();
     let fields = version["selectableFields"].as_array();
@@ -205,17 +207,17 @@ fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The missing approval of a CRD in a [group of the community]. An update may leave it missing.
+/// Checks that a CRD in a [protected group] has an approval. An update may leave a missing one missing.
 ///
-/// [group of the community]: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection
+/// [protected group]: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection
 pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let group = object["spec"]["group"].as_str().unwrap_or_default();
     let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         let above = group.strip_suffix(domain);
         above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
     });
-    let state = |definition: &Value| {
-        let text = definition["metadata"]["annotations"][APPROVAL].as_str();
+    let state = |crd: &Value| {
+        let text = crd["metadata"]["annotations"][APPROVAL].as_str();
         Approval::of(text.unwrap_or_default())
     };
     let now = state(object);
@@ -226,9 +228,9 @@ pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut 
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     let needed = format!("protected groups must have approval annotation {APPROVAL:?}");
     match now {
-        Approval::Given | Approval::Waived => {}
+        Approval::Approved | Approval::Bypassed => {}
         Approval::Missing => causes.push(Cause::required(place, &format!("{needed}, {see}"))),
-        Approval::Unreadable => {
+        Approval::Invalid => {
             let found = object["metadata"]["annotations"][APPROVAL].to_string();
             let text = format!(
                 "Invalid value: {found}: {needed} with either a URL or a reason starting with \"unapproved\", {see}"
@@ -238,21 +240,22 @@ pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut 
     }
 }
 
+/// The meaning of the annotation.
 #[derive(PartialEq)]
 enum Approval {
     Missing,
-    Waived,
-    Given,
-    Unreadable,
+    Bypassed,
+    Approved,
+    Invalid,
 }
 
 impl Approval {
     fn of(annotation: &str) -> Self {
         match annotation {
             "" => Self::Missing,
-            waived if waived.starts_with("unapproved") => Self::Waived,
-            url if has_host(url) => Self::Given,
-            _ => Self::Unreadable,
+            bypassed if bypassed.starts_with("unapproved") => Self::Bypassed,
+            url if has_host(url) => Self::Approved,
+            _ => Self::Invalid,
         }
     }
 }

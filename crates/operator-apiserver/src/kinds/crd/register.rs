@@ -32,7 +32,7 @@ pub(crate) struct RegisteredCrd {
     pub kinds: Vec<Arc<Kind>>,
 }
 
-/// The kinds that a CRD registers in place of `before`, at a version of the store; none until its names are accepted.
+/// The kinds that a CRD registers in place of its revision `before`; none until its names are accepted. `now` is the version of the store.
 pub(crate) fn register(
     object: &Value,
     before: Option<&Arc<Crd>>,
@@ -46,23 +46,21 @@ pub(crate) fn register(
         object["metadata"]["generation"],
         object["status"]["acceptedNames"],
     ]);
-    let definition = match before {
+    let crd = match before {
         Some(before) if before.identity == identity => before.clone(),
-        _ => Arc::new(definition(object, identity, before, now)),
+        _ => Arc::new(revision(object, identity, before, now)),
     };
     let kinds = versions(object)
         .iter()
         .filter(|version| version["served"] == true)
-        .filter_map(|version| kind(object, version, &definition))
+        .filter_map(|version| kind(object, version, &crd))
         .map(Arc::new)
         .collect();
-    Some(RegisteredCrd {
-        crd: definition,
-        kinds,
-    })
+    Some(RegisteredCrd { crd, kinds })
 }
 
-fn definition(object: &Value, identity: Value, before: Option<&Arc<Crd>>, now: u64) -> Crd {
+/// Creates the new revision of a CRD. A version whose schema is the same as in the revision `before` keeps its `since`.
+fn revision(object: &Value, identity: Value, before: Option<&Arc<Crd>>, now: u64) -> Crd {
     let group = object["spec"]["group"].as_str().unwrap_or_default();
     let mut storage = String::new();
     let mut schemas = BTreeMap::new();
@@ -108,6 +106,7 @@ fn webhook(object: &Value) -> Option<ConversionWebhook> {
     })
 }
 
+/// The schemas of a version. The caller sets `since`.
 fn version_schema(version: &Value) -> Option<VersionSchema> {
     let schema = version["schema"]["openAPIV3Schema"].clone();
     let schema = Arc::new(serde_json::from_value(schema).ok()?);
@@ -147,7 +146,8 @@ fn deprecation(spec: &Value, version: &Value) -> String {
     format!("{group}/{name} {kind} is deprecated{instead}")
 }
 
-fn kind(object: &Value, version: &Value, definition: &Arc<Crd>) -> Option<Kind> {
+/// The kind that a version of a CRD registers.
+fn kind(object: &Value, version: &Value, crd: &Arc<Crd>) -> Option<Kind> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| -> Vec<String> {
@@ -171,12 +171,12 @@ fn kind(object: &Value, version: &Value, definition: &Arc<Crd>) -> Option<Kind> 
         deprecation: (version["deprecated"] == true).then(|| deprecation(spec, version)),
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(object)),
-        schema: definition
+        schema: crd
             .versions
             .get(&api_version(&group, &name))?
             .schema
             .clone(),
-        crd: definition.clone(),
+        crd: crd.clone(),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
         #[cfg(feature = "faces")]
@@ -199,8 +199,8 @@ fn kind(object: &Value, version: &Value, definition: &Arc<Crd>) -> Option<Kind> 
 }
 
 /// Whether objects may be stored in a version other than the storage version.
-fn has_older(definition: &Value) -> bool {
-    let stored = definition["status"]["storedVersions"].as_array();
+fn has_older(crd: &Value) -> bool {
+    let stored = crd["status"]["storedVersions"].as_array();
     stored.is_some_and(|stored| stored.len() > 1)
 }
 

@@ -29,6 +29,7 @@ fn spread(schema: &mut Schema, keeps: bool) {
     below.for_each(|below| spread(below, keeps));
 }
 
+/// Sets the types of `apiVersion`, `kind` and `metadata`.
 fn identify(schema: &mut Schema) {
     let text = || Schema {
         type_: Some("string".into()),

@@ -9,7 +9,7 @@ use crate::model::{Cause, Custom};
 
 /// The violations of the schema in a custom object that is new or replaces `live`. Its rules are evaluated with the feature `cel`.
 pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = refused(&custom.schema, live, object);
+    let mut causes: Vec<Cause> = schema_violations(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {
         causes.extend(scale::violations(object, scale));
     }
@@ -33,7 +33,7 @@ pub(crate) fn violations_without_rules(custom: &Custom, object: &Value) -> Vec<C
 
 /// The violations in an update of the status.
 pub(crate) fn status_violations(custom: &Custom, live: &Value, object: &Value) -> Vec<Cause> {
-    let mut causes = status_refused(&custom.schema, live, object);
+    let mut causes = status_schema_violations(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {
         let of_scale = scale::violations(object, scale).into_iter();
         causes.extend(of_scale.filter(|it| it.field.trim_start_matches('.').starts_with("status")));
@@ -42,7 +42,7 @@ pub(crate) fn status_violations(custom: &Custom, live: &Value, object: &Value) -
 }
 
 #[cfg(not(feature = "cel"))]
-fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+fn schema_violations(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let violations = match live {
         Some(live) => operator_schema::update_violations(schema, live, object),
         None => operator_schema::violations(schema, object),
@@ -51,7 +51,7 @@ fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> 
 }
 
 #[cfg(feature = "cel")]
-fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+fn schema_violations(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
     causes(match live {
         Some(live) => schema.validate_update(live, object),
         None => schema.validate(object),
@@ -59,19 +59,19 @@ fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> 
 }
 
 #[cfg(not(feature = "cel"))]
-fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
+fn status_schema_violations(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
     let violations = operator_schema::status_violations(schema, live, object);
     violations.into_iter().map(cause).collect()
 }
 
 #[cfg(feature = "cel")]
-fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
+fn status_schema_violations(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
     causes(schema.validate_status(live, object))
 }
 
 #[cfg(feature = "cel")]
 fn causes(judgement: operator_schema::Judgement) -> Vec<Cause> {
-    // A real server might reject an object by a rule that can't be evaluated here, so a test must not pass.
+    // A real server may reject the object because of a rule that cannot be evaluated here, so a test must not pass.
     let unsupported = judgement.unsupported.into_iter().map(|rule| {
         let text = format!("Invalid value: the API server of the tests can't evaluate {rule}");
         Cause::invalid("<nil>", text)

@@ -24,6 +24,7 @@ pub(crate) fn violations(object: &Value, scale: &Scale) -> Vec<Cause> {
     causes
 }
 
+/// The violation of a number of replicas, which must be a non-negative `i32`.
 fn number_violation(object: &Value, path: &str) -> Option<Cause> {
     let (shown, wrong) = match find(object, path) {
         Err(wrong) => (0, wrong),
@@ -41,7 +42,7 @@ fn number_violation(object: &Value, path: &str) -> Option<Cause> {
     Some(Cause::invalid(path, text))
 }
 
-/// The value at a path, or the part of the path that is not an object.
+/// The value at a path, or an error if a part of the path is not an object.
 fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut value = object;
     let mut way = String::new();
@@ -61,6 +62,6 @@ fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> 
 }
 
 fn mistyped(path: &str, value: &Value, expected: &str) -> String {
-    let (shown, sort) = (go::printed(value), go::type_of(value));
-    format!("{path} accessor error: {shown} is of the type {sort}, expected {expected}")
+    let (shown, type_) = (go::printed(value), go::type_of(value));
+    format!("{path} accessor error: {shown} is of the type {type_}, expected {expected}")
 }

@@ -13,7 +13,7 @@ pub(crate) fn check(is_newer: bool, live: Option<&Value>, object: &Value, causes
         ("involvedObject", "reportingComponent")
     };
     let is_timed = !object["eventTime"].is_null();
-    whereabouts(
+    check_namespace(
         text(&object[regarding], "namespace"),
         is_timed,
         object,
@@ -127,6 +127,7 @@ fn shown(name: &str, value: &Value) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
+/// Checks the series of repeated events.
 fn series(object: &Value, causes: &mut Vec<Cause>) {
     let series = &object["series"];
     if series.is_null() {
@@ -141,7 +142,7 @@ fn series(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Checks that an event is in the namespace of its object. Events about cluster-scoped objects are in `default` or `kube-system`.
-fn whereabouts(found: &str, is_timed: bool, object: &Value, causes: &mut Vec<Cause>) {
+fn check_namespace(found: &str, is_timed: bool, object: &Value, causes: &mut Vec<Cause>) {
     let own = metadata::text(object, "namespace");
     let is_there = match (found, is_timed) {
         ("", false) => matches!(own, "" | "default"),

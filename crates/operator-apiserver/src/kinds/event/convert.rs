@@ -54,6 +54,7 @@ pub(crate) fn new_form(event: Value) -> Value {
     event.into()
 }
 
+/// Renames the fields for which `name` returns another name, and sets the version.
 fn renamed(
     fields: Map<String, Value>,
     api_version: &str,

@@ -28,7 +28,7 @@ pub(crate) const EVENT: Strategy = Strategy {
         ("source", ""),
         ("type", ""),
     ]),
-    // Foreground deletion does not wait for their dependents.
+    // a foreground deletion of an Event does not wait for its dependents
     dependents: Dependents::Unsupported,
     cells: cells!(core::event),
     ..Strategy::of(EVENTS)

@@ -1,4 +1,4 @@
-//! Jobs.
+//! Validates Jobs, and the Job templates of CronJobs.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
         }
     }
     if let Some(live) = live {
-        // An update is looked at twice.
+        // in an update, the server validates the spec twice and reports each violation twice
         causes.extend(own);
         check_change(live, object, causes);
         job_status::check(live, object, causes);
@@ -195,7 +195,7 @@ fn check_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Some fields of the template may change while the Job is suspended.
+/// Checks that the template does not change, except for some fields while the Job is suspended.
 fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"]["template"], &object["spec"]["template"]);
     let status = &live["status"];

@@ -7,7 +7,7 @@ use crate::kinds::pod::drop_signals;
 use crate::kinds::resource::CRON_JOBS;
 use crate::kinds::rule::field::{invalid, is_empty, non_negative, one_of, text};
 use crate::kinds::strategy::{Controller, Strategy};
-use crate::kinds::value::fields;
+use crate::kinds::value::set_if_empty;
 use crate::kinds::workload::of_workload;
 use crate::model::{Cause, metadata};
 
@@ -95,5 +95,5 @@ fn set_defaults(cron: &mut Value) {
         ("successfulJobsHistoryLimit", json!(3)),
         ("failedJobsHistoryLimit", json!(1)),
     ];
-    fields(spec, &defaults);
+    set_if_empty(spec, &defaults);
 }

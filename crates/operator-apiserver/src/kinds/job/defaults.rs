@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::pod::{set_template_defaults, set_workload_defaults};
-use crate::kinds::value::{absent, fields, items};
+use crate::kinds::value::{items, set_if_empty, set_if_null};
 use crate::model::metadata::{self, text};
 
 pub(crate) fn set_defaults(job: &mut Value) {
@@ -33,7 +33,7 @@ pub(crate) fn set_defaults(job: &mut Value) {
         ("manualSelector", json!(false)),
         ("podReplacementPolicy", json!(replacement)),
     ];
-    fields(spec, &defaults);
+    set_if_empty(spec, &defaults);
     set_conditions_defaults(spec);
     label_job(job);
 }
@@ -45,7 +45,7 @@ fn set_conditions_defaults(spec: &mut Value) {
     };
     for rule in items(policy, "rules") {
         for condition in items(rule, "onPodConditions") {
-            fields(condition, &[("status", json!("True"))]);
+            set_if_empty(condition, &[("status", json!("True"))]);
         }
     }
 }
@@ -58,15 +58,16 @@ pub(crate) fn set_job_template_defaults(spec: &mut Value) {
     }
 }
 
-/// Gives a Job without labels those of its pods; a new Job gets them when it is read.
+/// Gives a Job without labels those of its pods. This is repeated when the Job is read, because the server adds labels to the template of a
+/// new Job only after it has set the defaults.
 pub(crate) fn label_job(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
-        absent(&mut object["metadata"]["labels"], labels);
+        set_if_null(&mut object["metadata"]["labels"], labels);
     }
 }
 
-/// Sets the selector of a new Job, and its labels on the pods. Given values are kept, and then rejected.
+/// Sets the selector of a new Job, and the labels of its pods. Values of the user are kept here, and then rejected by the validation.
 pub(crate) fn set_selector(object: &mut Value) {
     let (uid, name) = (
         text(object, "uid").to_owned(),
@@ -78,9 +79,9 @@ pub(crate) fn set_selector(object: &mut Value) {
     }
     let labels = &mut spec["template"]["metadata"]["labels"];
     for prefix in ["", "batch.kubernetes.io/"] {
-        absent(&mut labels[format!("{prefix}controller-uid")], uid.as_str());
-        absent(&mut labels[format!("{prefix}job-name")], name.as_str());
+        set_if_null(&mut labels[format!("{prefix}controller-uid")], uid.as_str());
+        set_if_null(&mut labels[format!("{prefix}job-name")], name.as_str());
     }
     let selected = &mut spec["selector"]["matchLabels"];
-    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
+    set_if_null(&mut selected["batch.kubernetes.io/controller-uid"], uid);
 }

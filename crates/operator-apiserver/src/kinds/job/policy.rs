@@ -109,6 +109,7 @@ fn failure_rule(spec: &Value, rule: &Value, path: &str, causes: &mut Vec<Cause>)
     causes.push(Cause::invalid(path, format!("Invalid value: {wrong}")));
 }
 
+/// Checks the exit codes of a rule, which must be sorted and unique.
 fn exit_codes(spec: &Value, codes: &Value, path: &str, causes: &mut Vec<Cause>) {
     let operator = &codes["operator"];
     known(

@@ -27,6 +27,7 @@ const NAMED: [&str; 7] = [
     "@hourly",
 ];
 
+/// The error of an invalid schedule.
 pub(crate) fn fault(schedule: &str) -> Option<String> {
     let schedule = match schedule.split_once(' ') {
         Some((zone, rest)) if zone.starts_with("TZ=") || zone.starts_with("CRON_TZ=") => {
@@ -51,10 +52,10 @@ pub(crate) fn fault(schedule: &str) -> Option<String> {
             .filter(|range| !range.is_empty())
             .map(move |range| (range, bounds))
     });
-    ranges.find_map(|(range, bounds)| bad_range(range, bounds).err())
+    ranges.find_map(|(range, bounds)| check_range(range, bounds).err())
 }
 
-fn bad_range(text: &str, (least, most, names): (u64, u64, &[&str])) -> Result<(), String> {
+fn check_range(text: &str, (least, most, names): (u64, u64, &[&str])) -> Result<(), String> {
     let (range, step) = match text.split_once('/') {
         Some((range, step)) => (range, Some(step)),
         None => (text, None),

@@ -1,4 +1,5 @@
-//! Validates the status of a Job: the end of the Job is consistent, and does not change. Indexes are not checked.
+//! Validates the status of a Job: its final conditions, times and counts are consistent, and final ones do not change. Indexes are not
+//! checked.
 
 use serde_json::Value;
 
@@ -13,11 +14,12 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether the new status has the condition, unlike the old one.
+    /// Whether the new status has the condition.
     fn is(&self, condition: &str) -> bool {
         has(self.new, condition)
     }
 
+    /// Whether the old status has the condition.
     fn was(&self, condition: &str) -> bool {
         has(self.old, condition)
     }
@@ -33,6 +35,7 @@ impl Change<'_> {
         self.old[field] != self.new[field]
     }
 
+    /// Whether the Job becomes finished, or unfinished.
     fn ends(&self) -> bool {
         let is_finished = |status| has(status, "Complete") || has(status, "Failed");
         is_finished(self.old) != is_finished(self.new)
@@ -85,6 +88,7 @@ fn endings(change: &Change<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the times and the counts of a Job against its final conditions.
 fn times(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     const COMPLETION: &str = "status.completionTime";
     let time = |field: &str| change.new[field].as_str().unwrap_or_default();
@@ -137,6 +141,7 @@ fn times(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that a finished Job has no uncounted or terminating pods, and that no Job has more ready pods than active ones.
 fn pods(change: &Change<'_>, causes: &mut Vec<Cause>) {
     let is_finished = change.is("Complete") || change.is("Failed");
     let uncounted = &change.new["uncountedTerminatedPods"];
@@ -162,6 +167,7 @@ fn pods(change: &Change<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks `SuccessCriteriaMet` against the other conditions.
 fn criteria(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     let is_met = change.is("SuccessCriteriaMet");
     if is_met && change.is("Failed") {

@@ -8,6 +8,7 @@ use crate::model::Cause;
 
 const FIELDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
+/// Checks an update of a pod's spec, in which only a few fields may change.
 pub(crate) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for containers in ["containers", "initContainers"] {
         let (path, now) = (format!("spec.{containers}"), list(new, containers));
@@ -66,7 +67,7 @@ pub(crate) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether the deadline is invalid in a way that ends the validation.
+/// Checks the deadline. Returns whether it is invalid in a way that ends the validation.
 fn deadline(old: &Value, new: &Value, causes: &mut Vec<Cause>) -> bool {
     const FIELD: &str = "spec.activeDeadlineSeconds";
     let seconds = |spec: &Value| spec["activeDeadlineSeconds"].as_i64();

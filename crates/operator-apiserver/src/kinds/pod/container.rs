@@ -57,6 +57,7 @@ pub(crate) fn check(spec: &Value, path: &str, volumes: &[&str], causes: &mut Vec
     }
 }
 
+/// Checks what containers and init containers have in common.
 fn common(container: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Cause>) {
     named(&format!("{path}.name"), text(container, "name"), causes);
     if is_empty(&container["image"]) {
@@ -195,6 +196,7 @@ fn resources(resources: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the name of a resource. A standard name that is not for containers has one violation, another name without a domain has two.
 fn resource_name(resource: &str, field: &str, causes: &mut Vec<Cause>) {
     let before = causes.len();
     refuse(field, resource, name::bad_label_key(resource), causes);

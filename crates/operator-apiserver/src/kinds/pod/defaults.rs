@@ -1,8 +1,8 @@
-//! Pods and their templates.
+//! The defaults of pods and their templates, and the fields that the server sets in new pods.
 
 use serde_json::{Value, json};
 
-use crate::kinds::value::{absent, drop_fields, fields, items};
+use crate::kinds::value::{drop_fields, items, set_if_empty, set_if_null};
 use crate::model::metadata;
 
 /// Sets the defaults of a pod, which are more than those of a template.
@@ -15,14 +15,14 @@ pub(crate) fn set_defaults(pod: &mut Value) {
     set_spec_defaults(&mut pod["spec"]);
     set_host_ports_defaults(&mut pod["spec"]);
     let spec = &mut pod["spec"];
-    fields(spec, &[("enableServiceLinks", json!(true))]);
+    set_if_empty(spec, &[("enableServiceLinks", json!(true))]);
     for list in ["initContainers", "containers"] {
         for container in items(spec, list) {
             let Some(limits) = container["resources"]["limits"].as_object().cloned() else {
                 continue;
             };
             for (resource, limit) in limits {
-                absent(&mut container["resources"]["requests"][resource], limit);
+                set_if_null(&mut container["resources"]["requests"][resource], limit);
             }
         }
     }
@@ -30,7 +30,7 @@ pub(crate) fn set_defaults(pod: &mut Value) {
 
 /// Sets the initial status of a pod.
 pub(crate) fn set_status(pod: &mut Value) {
-    pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
+    pod["status"] = json!({"phase": "Pending", "qosClass": qos_class(&pod["spec"])});
     let gates = pod["spec"]["schedulingGates"].as_array();
     if gates.is_some_and(|gates| !gates.is_empty()) {
         pod["status"]["conditions"] = json!([{
@@ -44,9 +44,9 @@ pub(crate) fn set_status(pod: &mut Value) {
     }
 }
 
-/// Adds the tolerations that admission adds to each pod, also in each update.
+/// Adds the tolerations that the admission plugin DefaultTolerationSeconds adds to each pod, also in updates.
 pub(crate) fn tolerate(spec: &mut Value) {
-    absent(&mut spec["tolerations"], json!([]));
+    set_if_null(&mut spec["tolerations"], json!([]));
     for key in [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
@@ -64,7 +64,7 @@ pub(crate) fn tolerate(spec: &mut Value) {
 }
 
 /// The quality of service class of a pod.
-fn quality(spec: &Value) -> &'static str {
+fn qos_class(spec: &Value) -> &'static str {
     let containers = ["initContainers", "containers"]
         .into_iter()
         .flat_map(|list| spec[list].as_array().into_iter().flatten());
@@ -74,7 +74,7 @@ fn quality(spec: &Value) -> &'static str {
             .iter()
             .any(|list| list["cpu"].is_string() || list["memory"].is_string())
     };
-    // Those of the pod as a whole stand for those of its containers.
+    // resources of the pod as a whole take the place of those of its containers
     let resources: Vec<&Value> = if asks(&spec["resources"]) {
         vec![&spec["resources"]]
     } else {
@@ -108,7 +108,7 @@ fn set_spec_defaults(spec: &mut Value) {
     if !spec.is_object() {
         return;
     }
-    fields(
+    set_if_empty(
         spec,
         &[
             ("dnsPolicy", json!("ClusterFirst")),
@@ -118,7 +118,7 @@ fn set_spec_defaults(spec: &mut Value) {
             ("schedulerName", json!("default-scheduler")),
         ],
     );
-    // The one is the older name of the other.
+    // `serviceAccount` is the deprecated name of `serviceAccountName`
     let (old, new) = (&spec["serviceAccount"], &spec["serviceAccountName"]);
     let account = if new.is_null() { old } else { new }.clone();
     if !account.is_null() {
@@ -143,7 +143,7 @@ fn set_host_ports_defaults(spec: &mut Value) {
     for container in items(spec, "containers") {
         for port in items(container, "ports") {
             let number = port["containerPort"].clone();
-            absent(&mut port["hostPort"], number);
+            set_if_null(&mut port["hostPort"], number);
         }
     }
 }
@@ -163,7 +163,7 @@ fn pull_policy(image: &Value) -> &'static str {
 
 fn set_container_defaults(container: &mut Value) {
     let policy = pull_policy(&container["image"]);
-    fields(
+    set_if_empty(
         container,
         &[
             ("imagePullPolicy", json!(policy)),
@@ -172,7 +172,7 @@ fn set_container_defaults(container: &mut Value) {
         ],
     );
     for port in items(container, "ports") {
-        fields(port, &[("protocol", json!("TCP"))]);
+        set_if_empty(port, &[("protocol", json!("TCP"))]);
     }
     for variable in items(container, "env") {
         if let Some(source) = variable.get_mut("valueFrom") {
@@ -206,12 +206,12 @@ fn set_probe_defaults(probe: &mut Value) {
         set_http_defaults(&mut probe["httpGet"]);
     }
     if probe["grpc"].is_object() {
-        absent(&mut probe["grpc"]["service"], "");
+        set_if_null(&mut probe["grpc"]["service"], "");
     }
 }
 
 fn set_http_defaults(get: &mut Value) {
-    fields(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
+    set_if_empty(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
 }
 
 fn set_volume_defaults(volume: &mut Value) {
@@ -226,18 +226,18 @@ fn set_volume_defaults(volume: &mut Value) {
 pub(crate) fn set_source_defaults(volume: &mut Value) {
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if volume[source].is_object() {
-            absent(&mut volume[source]["defaultMode"], 420);
+            set_if_null(&mut volume[source]["defaultMode"], 420);
         }
     }
     if volume["hostPath"].is_object() {
-        absent(&mut volume["hostPath"]["type"], "");
+        set_if_null(&mut volume["hostPath"]["type"], "");
     }
     if let Some(image) = volume.get_mut("image") {
         let policy = pull_policy(&image["reference"]);
-        fields(image, &[("pullPolicy", json!(policy))]);
+        set_if_empty(image, &[("pullPolicy", json!(policy))]);
     }
     if let Some(claim) = volume.pointer_mut("/ephemeral/volumeClaimTemplate") {
-        fields(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
+        set_if_empty(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
     }
     for (source, defaults) in [
         ("iscsi", &[("iscsiInterface", json!("default"))][..]),
@@ -267,14 +267,14 @@ pub(crate) fn set_source_defaults(volume: &mut Value) {
         ),
     ] {
         if let Some(found) = volume.get_mut(source).filter(|it| it.is_object()) {
-            fields(found, defaults);
+            set_if_empty(found, defaults);
         }
     }
     if let Some(projected) = volume.get_mut("projected").filter(|it| it.is_object()) {
-        absent(&mut projected["sources"], Value::Null);
+        set_if_null(&mut projected["sources"], Value::Null);
         for source in items(projected, "sources") {
             if source["serviceAccountToken"].is_object() {
-                absent(
+                set_if_null(
                     &mut source["serviceAccountToken"]["expirationSeconds"],
                     3600,
                 );
@@ -297,21 +297,21 @@ fn set_field_ref_defaults(source: &mut Value) {
 /// Sets the defaults of references to fields of the pod.
 fn set_ref_defaults(source: &mut Value) {
     if source["fieldRef"].is_object() {
-        fields(&mut source["fieldRef"], &[("apiVersion", json!("v1"))]);
+        set_if_empty(&mut source["fieldRef"], &[("apiVersion", json!("v1"))]);
     }
     if source["resourceFieldRef"].is_object() {
-        absent(&mut source["resourceFieldRef"]["divisor"], "0");
+        set_if_null(&mut source["resourceFieldRef"]["divisor"], "0");
     }
 }
 
-/// The spec of a workload with the defaults of its pods, if it has a spec.
+/// Sets the defaults of a workload's pod template. Returns the spec of the workload, if it has one.
 pub(crate) fn set_workload_defaults(workload: &mut Value) -> Option<&mut Value> {
     let spec = workload.get_mut("spec").filter(|spec| spec.is_object())?;
     set_template_defaults(&mut spec["template"]);
     Some(spec)
 }
 
-/// Drops a field that no server enables by default yet.
+/// Drops the field `lifecycle.stopSignal`, whose feature gate is off by default.
 pub(crate) fn drop_signals(spec: Option<&mut Value>) {
     let Some(spec) = spec else {
         return;

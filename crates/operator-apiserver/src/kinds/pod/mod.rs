@@ -94,7 +94,7 @@ pub(crate) fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     spec(&template["spec"], &format!("{path}.spec"), causes);
 }
 
-/// Checks the metadata of a template; on the real server, its path lacks a step.
+/// Checks the metadata of a template. As in a real server, its path lacks `metadata`: `template.labels`.
 pub(crate) fn metadata(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     let metadata = &template["metadata"];
     labels(&format!("{path}.labels"), &metadata["labels"], causes);

@@ -1,4 +1,4 @@
-//! The status of a pod.
+//! Validates the status of a pod.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,7 @@ use crate::kinds::rule::address;
 use crate::kinds::rule::field::{invalid, list, number, refuse, text};
 use crate::model::{Cause, name};
 
+/// Checks an update of a pod's status.
 pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];
     for (at, condition) in list(status, "conditions").iter().enumerate() {

@@ -59,6 +59,7 @@ pub(crate) fn check<'a>(spec: &'a Value, path: &str, causes: &mut Vec<Cause>) ->
     names
 }
 
+/// Checks that a volume has exactly one source, and the fields of the source.
 fn source(volume: &Value, path: &str, causes: &mut Vec<Cause>) {
     let given = SOURCES.iter().filter(|(name, _)| !volume[*name].is_null());
     let mut is_first = true;
@@ -79,6 +80,7 @@ fn source(volume: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the required fields of a source, its modes and its items.
 fn needs(source: &Value, path: &str, needed: &[&str], causes: &mut Vec<Cause>) {
     let missing = needed.iter().filter(|field| is_empty(&source[**field]));
     causes.extend(missing.map(|field| Cause::required(format!("{path}.{field}"), "")));

@@ -1,11 +1,12 @@
-//! [Addresses](https://kubernetes.io/docs/concepts/services-networking/dual-stack/) in fields that once took more than they take now.
+//! Validates [addresses](https://kubernetes.io/docs/concepts/services-networking/dual-stack/) in fields that used to accept more than they
+//! accept now.
 
 use std::net::IpAddr;
 
 use super::field::invalid;
 use crate::model::Cause;
 
-/// Whether a text is an IP address, or the field had this text before.
+/// Checks that a text is an IP address, unless the field had this text before.
 pub(crate) fn legacy(field: &str, text: &str, before: &[&str], causes: &mut Vec<Cause>) {
     if before.contains(&text) {
         return;

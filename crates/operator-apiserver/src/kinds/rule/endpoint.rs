@@ -16,6 +16,7 @@ pub(crate) fn check(config: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks a URL, which must have the scheme `https`, and no user, query or fragment.
 fn check_url(field: &str, url: &str, causes: &mut Vec<Cause>) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
@@ -62,7 +63,7 @@ fn check_url(field: &str, url: &str, causes: &mut Vec<Cause>) {
 }
 
 fn check_service(place: &str, service: &Value, causes: &mut Vec<Cause>) {
-    // The real server mistakes one for the other.
+    // the real server confuses the two, and reports the other field
     for (missing, named) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, missing).is_empty() {
             causes.push(Cause::required(format!("{place}.{named}"), ""));

@@ -36,7 +36,7 @@ pub(crate) fn without(object: &Value, fields: &[&str]) -> Value {
     object
 }
 
-/// Whether a value is the stored one; an empty map or list is not stored.
+/// Whether a value equals the stored one, in which an empty map or list is missing.
 pub(crate) fn is_same(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -84,7 +84,7 @@ pub(crate) fn too_many(field: &str, found: usize, most: usize) -> Cause {
     }
 }
 
-/// The violations in a string, each with its cause.
+/// Adds a cause for each violation in a string.
 pub(crate) fn refuse(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
     let wrong = wrong.into_iter();
     causes.extend(wrong.map(|why| invalid(field, format!("{found:?}"), why)));

@@ -39,7 +39,7 @@ pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The prefix of a name without its dash, and the letter before the dash replaced, whatever it is, as the real server does it.
+/// A `generateName` as the name to validate. As in the real server, an `a` takes the place of a final dash and the character before it.
 fn as_name(prefix: &str) -> Cow<'_, str> {
     match prefix.char_indices().nth_back(1) {
         Some((end, _)) if prefix.ends_with('-') => format!("{}a", &prefix[..end]).into(),
@@ -184,7 +184,7 @@ fn owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The version in a group and version; `None` if it is invalid.
+/// The version in an `apiVersion`; empty if it is invalid.
 fn version(api_version: &str) -> &str {
     match api_version.split_once('/') {
         None => api_version,
@@ -193,7 +193,7 @@ fn version(api_version: &str) -> &str {
     }
 }
 
-/// Formats owner references as Go does.
+/// Formats owner references as Go does, with the fields in the order of the Go type.
 fn in_go_order(owners: &[&Value]) -> Value {
     const FIELDS: [&str; 6] = [
         "apiVersion",
@@ -215,7 +215,7 @@ fn in_go_order(owners: &[&Value]) -> Value {
         .collect()
 }
 
-/// Finalizers of built-in kinds must have a domain; those of custom kinds, and of some others, should have one.
+/// The violations of finalizers without a domain, which only custom kinds and some built-in ones allow.
 fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let short = finalizers(object)
         .into_iter()

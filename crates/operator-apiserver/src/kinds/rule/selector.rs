@@ -23,7 +23,8 @@ pub(crate) enum Unreadable {
     Because(&'static str),
 }
 
-/// Checks the selector of an object with a template. Returns whether the selector is present and valid.
+/// Checks the selector of an object with a template. Returns whether the server goes on to the template, which it does if the selector is
+/// valid or missing.
 pub(crate) fn check(spec: &Value, words: &Words, causes: &mut Vec<Cause>) -> bool {
     let selector = &spec["selector"];
     if selector.is_null() {

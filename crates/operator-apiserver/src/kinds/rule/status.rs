@@ -11,7 +11,7 @@ pub(crate) struct Counts {
     all: &'static [&'static str],
     /// The counts that must not exceed `replicas`.
     parts: &'static [&'static str],
-    /// The name of the count of ready replicas, which available ones must not exceed.
+    /// How messages name the count of ready replicas, which the available ones must not exceed.
     ready: &'static str,
 }
 

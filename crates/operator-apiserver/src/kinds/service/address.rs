@@ -124,7 +124,7 @@ fn drop_of_other_type(live: &Value, spec: &mut Value) {
     }
 }
 
-/// Keeps the node ports of named ports; ports with duplicate names lose theirs.
+/// Keeps the node port of each port that has no new one, by the name of the port, unless another port of the update uses the number.
 fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     if !wants_node_ports(live) || !wants_node_ports(spec) {
         return Ok(());
@@ -144,7 +144,7 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
         if !pair.1.is_null() && given.contains(&pair) {
             let protocol = pair.0.as_str().unwrap_or_default();
             let why = format!("duplicate nodePort: {{{protocol} {}}}", pair.1);
-            return Err(Failure::internal(why));
+            return Err(Failure::without_reason(why));
         }
         given.push(pair);
     }
@@ -193,6 +193,7 @@ pub(crate) fn allocate(
         spec["clusterIPs"] = json!([spec["clusterIP"]]);
     }
     if spec["clusterIP"].is_null() {
+        // the first address is that of the Service `kubernetes`
         let [_, _, c, d] = (allocations.next() + 1).to_be_bytes();
         spec["clusterIP"] = format!("10.0.{c}.{d}").into();
     }
@@ -201,6 +202,7 @@ pub(crate) fn allocate(
     }
     let is_headless = spec["clusterIP"] == "None";
     let has_selector = spec["selector"].as_object().is_some_and(|s| !s.is_empty());
+    // a headless Service without a selector may have endpoints of any family
     let policy = if is_headless && !has_selector {
         ("RequireDualStack", json!(["IPv4", "IPv6"]))
     } else {

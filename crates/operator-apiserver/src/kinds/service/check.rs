@@ -1,4 +1,4 @@
-//! Services.
+//! Validates Services, and warns about ignored fields.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
             let why = format!("may not be set to 'None' for {kind} services");
             causes.push(invalid("spec.clusterIPs[0]", "\"None\"", why));
         }
-        "ExternalName" => elsewhere(spec, causes),
+        "ExternalName" => external_name(spec, causes),
         _ => {}
     }
     ports(spec, causes);
@@ -36,7 +36,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     affinity(spec, causes);
     let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
     one_of("spec.type", &spec["type"], &known, causes);
-    taken_twice(spec, causes);
+    unique_ports(spec, causes);
     if !is_empty(&spec["loadBalancerSourceRanges"]) && kind != "LoadBalancer" {
         let why = "may only be used when `type` is 'LoadBalancer'";
         causes.push(Cause::forbidden("spec.LoadBalancerSourceRanges", why));
@@ -52,11 +52,11 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// The warnings about a Service.
+/// The warnings about fields of a Service that are ignored or deprecated.
 pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
-    let is_elsewhere = spec["type"] == "ExternalName";
+    let is_external_name = spec["type"] == "ExternalName";
     let has_externals = !list(spec, "externalIPs").is_empty();
-    if is_elsewhere && has_externals {
+    if is_external_name && has_externals {
         return vec!["spec.externalIPs is ignored when spec.type is \"ExternalName\""];
     }
     if spec["clusterIP"] != "None" {
@@ -64,7 +64,7 @@ pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
             "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
         return [why]
             .into_iter()
-            .filter(|_| has_externals && !is_elsewhere)
+            .filter(|_| has_externals && !is_external_name)
             .collect();
     }
     let found = [
@@ -81,14 +81,14 @@ pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
             "spec.SessionAffinity is ignored for headless services",
         ),
     ];
-    let told = found.into_iter().filter(|(is_told, _)| *is_told);
-    told.map(|(_, why)| why).collect()
+    let warnings = found.into_iter().filter(|(is_found, _)| *is_found);
+    warnings.map(|(_, why)| why).collect()
 }
 
 /// Checks that the address of a Service does not change.
 fn address(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    let is_elsewhere = |spec: &Value| spec["type"] == "ExternalName";
-    if is_elsewhere(old) || is_elsewhere(new) {
+    let is_external_name = |spec: &Value| spec["type"] == "ExternalName";
+    if is_external_name(old) || is_external_name(new) {
         return;
     }
     let (before, now) = (list(old, "clusterIPs"), list(new, "clusterIPs"));
@@ -105,7 +105,7 @@ fn address(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Checks a Service of type ExternalName.
-fn elsewhere(spec: &Value, causes: &mut Vec<Cause>) {
+fn external_name(spec: &Value, causes: &mut Vec<Cause>) {
     for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         if !is_empty(&spec[field]) {
             let why = "may not be set for ExternalName services";
@@ -169,8 +169,8 @@ fn affinity(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The duplicate ports and node ports of a Service.
-fn taken_twice(spec: &Value, causes: &mut Vec<Cause>) {
+/// Checks that ports and node ports are unique, and that a Service of type ClusterIP has no node ports.
+fn unique_ports(spec: &Value, causes: &mut Vec<Cause>) {
     let ports = list(spec, "ports");
     let of_nodes = |port: &Value| number(port, "nodePort");
     for (at, port) in ports.iter().enumerate() {
@@ -237,7 +237,7 @@ fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks the load balancer fields of a Service.
+/// Checks the class of the load balancer.
 fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
     let (found, field) = (&spec["loadBalancerClass"], "spec.loadBalancerClass");
     let was_balanced = live.filter(|live| live["spec"]["type"] == "LoadBalancer");

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::value::{absent, fields, items};
+use crate::kinds::value::{items, set_if_empty, set_if_null};
 
 pub(crate) fn set_defaults(object: &mut Value) {
     let spec = &mut object["spec"];
-    fields(
+    set_if_empty(
         spec,
         &[
             ("sessionAffinity", json!("None")),
@@ -15,7 +15,7 @@ pub(crate) fn set_defaults(object: &mut Value) {
     );
     let type_ = spec["type"].as_str().unwrap_or_default().to_owned();
     if spec["sessionAffinity"] == "ClientIP" {
-        absent(
+        set_if_null(
             &mut spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"],
             10800,
         );
@@ -23,13 +23,13 @@ pub(crate) fn set_defaults(object: &mut Value) {
         fields.shift_remove("sessionAffinityConfig");
     }
     for port in items(spec, "ports") {
-        fields(port, &[("protocol", json!("TCP"))]);
+        set_if_empty(port, &[("protocol", json!("TCP"))]);
         if port["targetPort"].is_null() || port["targetPort"] == 0 || port["targetPort"] == "" {
             port["targetPort"] = port["port"].clone();
         }
     }
     if type_ != "ExternalName" {
-        absent(&mut spec["internalTrafficPolicy"], "Cluster");
+        set_if_null(&mut spec["internalTrafficPolicy"], "Cluster");
     }
     let is_outside = match type_.as_str() {
         "NodePort" | "LoadBalancer" => true,
@@ -37,13 +37,13 @@ pub(crate) fn set_defaults(object: &mut Value) {
         _ => false,
     };
     if is_outside {
-        absent(&mut spec["externalTrafficPolicy"], "Cluster");
+        set_if_null(&mut spec["externalTrafficPolicy"], "Cluster");
     }
     if type_ == "LoadBalancer" {
-        absent(&mut spec["allocateLoadBalancerNodePorts"], true);
+        set_if_null(&mut spec["allocateLoadBalancerNodePorts"], true);
         for place in items(&mut object["status"]["loadBalancer"], "ingress") {
             if place["ip"].as_str().is_some_and(|ip| !ip.is_empty()) {
-                absent(&mut place["ipMode"], "VIP");
+                set_if_null(&mut place["ipMode"], "VIP");
             }
         }
     }

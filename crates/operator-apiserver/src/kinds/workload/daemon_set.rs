@@ -9,7 +9,7 @@ use crate::kinds::resource::DAEMON_SETS;
 use crate::kinds::rule::field::{invalid, non_negative, unsupported};
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Strategy};
-use crate::kinds::value::{absent, fields};
+use crate::kinds::value::{set_if_empty, set_if_null};
 use crate::model::Cause;
 
 pub(crate) const DAEMON_SET: Strategy = Strategy {
@@ -29,18 +29,18 @@ fn set_defaults(set: &mut Value) {
     if set_workload_defaults(set).is_none() {
         return;
     }
-    absent(&mut set["metadata"]["annotations"][TEMPLATES], "0");
+    set_if_null(&mut set["metadata"]["annotations"][TEMPLATES], "0");
     let spec = &mut set["spec"];
-    fields(spec, &[("revisionHistoryLimit", json!(10))]);
+    set_if_empty(spec, &[("revisionHistoryLimit", json!(10))]);
     let strategy = &mut spec["updateStrategy"];
-    fields(strategy, &[("type", json!("RollingUpdate"))]);
+    set_if_empty(strategy, &[("type", json!("RollingUpdate"))]);
     if strategy["type"] == "RollingUpdate" {
         let rolling = [("maxSurge", json!(0)), ("maxUnavailable", json!(1))];
-        fields(&mut strategy["rollingUpdate"], &rolling);
+        set_if_empty(&mut strategy["rollingUpdate"], &rolling);
     } else if strategy["rollingUpdate"].is_object() {
-        // As numbers without a default are stored.
+        // without a default, Go stores the missing numbers as 0
         let rolling = [("maxSurge", json!(0)), ("maxUnavailable", json!(0))];
-        fields(&mut strategy["rollingUpdate"], &rolling);
+        set_if_empty(&mut strategy["rollingUpdate"], &rolling);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::replicated::alike_pods;
+use super::replicated::selector_and_template;
 use super::{of_workload, rollout};
 use crate::kinds::pod::set_workload_defaults;
 use crate::kinds::resource::DEPLOYMENTS;
 use crate::kinds::rule::field::{invalid, non_negative, number, unsupported};
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Strategy};
-use crate::kinds::value::fields;
+use crate::kinds::value::set_if_empty;
 use crate::model::Cause;
 
 pub(crate) const DEPLOYMENT: Strategy = Strategy {
@@ -17,7 +17,7 @@ pub(crate) const DEPLOYMENT: Strategy = Strategy {
     validate: check,
     validates_updates_as_new: false,
     kept_by_status: &["labels"],
-    // Its ReplicaSets take over its annotations.
+    // its ReplicaSets get its annotations
     counts_annotations: true,
     has_scale: true,
     cells: cells!(workload::deployment),
@@ -33,19 +33,19 @@ fn set_defaults(deployment: &mut Value) {
         ("revisionHistoryLimit", json!(10)),
         ("progressDeadlineSeconds", json!(600)),
     ];
-    fields(spec, &defaults);
+    set_if_empty(spec, &defaults);
     let strategy = &mut spec["strategy"];
-    fields(strategy, &[("type", json!("RollingUpdate"))]);
+    set_if_empty(strategy, &[("type", json!("RollingUpdate"))]);
     if strategy["type"] == "RollingUpdate" {
         let rolling = [("maxSurge", json!("25%")), ("maxUnavailable", json!("25%"))];
-        fields(&mut strategy["rollingUpdate"], &rolling);
+        set_if_empty(&mut strategy["rollingUpdate"], &rolling);
     }
 }
 
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas"], causes);
-    alike_pods(spec, causes);
+    selector_and_template(spec, causes);
     strategy(&spec["strategy"], causes);
     let counts = [
         "minReadySeconds",

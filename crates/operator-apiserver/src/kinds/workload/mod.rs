@@ -11,7 +11,7 @@ use super::pod::drop_signals;
 use super::resource::{DISRUPTION_BUDGETS, Resource};
 use super::strategy::{Controller, Enqueue, Strategy};
 
-/// The strategy of a kind with a pod template, whose objects nobody adopts.
+/// The strategy of a kind with a pod template, whose objects no other workload adopts.
 pub(crate) const fn of_workload(resource: Resource, controller: Controller) -> Strategy {
     Strategy {
         drop_disabled_fields: |_, object| drop_signals(object.pointer_mut("/spec/template/spec")),

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::of_workload;
-use super::replicated::alike_pods;
+use super::replicated::selector_and_template;
 use crate::kinds::pod::{set_template_defaults, set_workload_defaults};
 use crate::kinds::resource::{DEPLOYMENTS, DISRUPTION_BUDGETS, REPLICA_SETS};
 use crate::kinds::rule::field::non_negative;
 use crate::kinds::rule::{selector, status};
 use crate::kinds::strategy::{Controller, Dependents, Enqueue, Strategy};
-use crate::kinds::value::absent;
+use crate::kinds::value::set_if_null;
 use crate::model::Cause;
 
 pub(crate) const REPLICA_SET: Strategy = Strategy {
@@ -36,7 +36,7 @@ pub(crate) const REPLICATION_CONTROLLER: Strategy = Strategy {
 
 fn set_defaults(set: &mut Value) {
     if let Some(spec) = set_workload_defaults(set) {
-        absent(&mut spec["replicas"], 1);
+        set_if_null(&mut spec["replicas"], 1);
     }
 }
 
@@ -47,17 +47,17 @@ fn set_controller_defaults(object: &mut Value) {
     }
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
-        absent(&mut object["metadata"]["labels"], labels.clone());
-        absent(&mut object["spec"]["selector"], labels);
+        set_if_null(&mut object["metadata"]["labels"], labels.clone());
+        set_if_null(&mut object["spec"]["selector"], labels);
     }
-    absent(&mut object["spec"]["replicas"], 1);
+    set_if_null(&mut object["spec"]["replicas"], 1);
     set_template_defaults(&mut object["spec"]["template"]);
 }
 
 fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     non_negative("spec", spec, &["replicas", "minReadySeconds"], causes);
-    alike_pods(spec, causes);
+    selector_and_template(spec, causes);
     if let Some(live) = live {
         selector::immutable(live, object, causes);
         status::check(&status::REPLICA_SET, live, object, causes);

@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets and DaemonSets.
+//! The validation that workloads whose pods run continuously share.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::kinds::rule::field::unsupported;
 use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::model::Cause;
 
-/// Checks the replicas, the selector and the template of a workload.
-pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {
+/// Checks the selector and the template of a Deployment or ReplicaSet.
+pub(crate) fn selector_and_template(spec: &Value, causes: &mut Vec<Cause>) {
     let words = Words {
         empty: Some("deployment"),
         unreadable: Unreadable::Because("invalid label selector"),

@@ -60,9 +60,10 @@ pub(crate) fn of_stateful_set(rolling: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that a value is a non-negative number or a percentage.
 fn count(field: &str, found: &Value, causes: &mut Vec<Cause>) {
     match found {
-        Value::String(_) if share(found).is_none() => {
+        Value::String(_) if percentage(found).is_none() => {
             causes.push(invalid(field, found, PERCENT));
         }
         found if found.as_i64().is_some_and(|count| count < 0) => {
@@ -72,14 +73,15 @@ fn count(field: &str, found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that a percentage is at most 100.
 fn at_most_all(field: &str, found: &Value, causes: &mut Vec<Cause>) {
-    if share(found).is_some_and(|percent| percent > 100) {
+    if percentage(found).is_some_and(|percent| percent > 100) {
         causes.push(invalid(field, found, "must not be greater than 100%"));
     }
 }
 
 /// Parses a percentage.
-fn share(found: &Value) -> Option<i64> {
+fn percentage(found: &Value) -> Option<i64> {
     let digits = found.as_str()?.strip_suffix('%')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(i64::MAX))
@@ -88,6 +90,6 @@ fn share(found: &Value) -> Option<i64> {
 /// A number, the number of a percentage, or the number in a text.
 fn amount(found: &Value) -> i64 {
     let number = || found.as_str().and_then(|text| text.parse().ok());
-    let known = found.as_i64().or_else(|| share(found)).or_else(number);
+    let known = found.as_i64().or_else(|| percentage(found)).or_else(number);
     known.unwrap_or_default()
 }

@@ -15,7 +15,7 @@ use crate::kinds::rule::field::{
 use crate::kinds::rule::selector::{self, Unreadable, Words};
 use crate::kinds::rule::status;
 use crate::kinds::strategy::{Controller, Strategy};
-use crate::kinds::value::{absent, fields, items};
+use crate::kinds::value::{items, set_if_empty, set_if_null};
 use crate::model::Cause;
 use crate::model::name::bad_label;
 
@@ -67,7 +67,7 @@ fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
         selector::matches(spec, causes);
         let template = as_made(spec);
         pod::template(&template, "spec.template", causes);
-        // The real server looks at them again.
+        // the real server validates the metadata twice
         pod::metadata(&template, "spec.template", causes);
     }
     lasting(spec, "StatefulSet", causes);
@@ -79,7 +79,7 @@ fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The template in the form that the controller uses: names are generated, and claims become volumes.
+/// The template as the controller completes it for pods: without the host names, which it generates, and with a volume for each claim.
 fn as_made(spec: &Value) -> Cow<'_, Value> {
     let template = &spec["template"];
     let claims = list(spec, "volumeClaimTemplates");
@@ -160,19 +160,19 @@ fn set_defaults(set: &mut Value) {
         ("replicas", json!(1)),
         ("revisionHistoryLimit", json!(10)),
     ];
-    fields(spec, &defaults);
+    set_if_empty(spec, &defaults);
     let retention = [
         ("whenDeleted", json!("Retain")),
         ("whenScaled", json!("Retain")),
     ];
-    fields(
+    set_if_empty(
         &mut spec["persistentVolumeClaimRetentionPolicy"],
         &retention,
     );
     let strategy = &mut spec["updateStrategy"];
-    fields(strategy, &[("type", json!("RollingUpdate"))]);
+    set_if_empty(strategy, &[("type", json!("RollingUpdate"))]);
     if strategy["type"] == "RollingUpdate" {
-        absent(&mut strategy["rollingUpdate"]["partition"], 0);
+        set_if_null(&mut strategy["rollingUpdate"]["partition"], 0);
     }
     for claim in items(spec, "volumeClaimTemplates") {
         claim["apiVersion"] = "v1".into();

@@ -52,6 +52,7 @@ impl PrinterColumn {
             Some(columns) => columns.iter().filter_map(Self::read).collect(),
             None => vec![Self {
                 column: Column {
+                    // built-in kinds have an age of type `string`
                     type_: "date".to_owned(),
                     ..age_column().clone()
                 },
@@ -108,6 +109,7 @@ pub(crate) fn age_column() -> &'static Column {
     &recorded()["api/v1/serviceaccounts"][1]
 }
 
+/// The key of a kind in the recorded data.
 fn place(kind: &Kind) -> String {
     match kind.group.as_str() {
         "" => format!("api/{}/{}", kind.version, kind.plural),

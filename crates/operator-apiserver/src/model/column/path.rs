@@ -38,19 +38,19 @@ fn standard(text: &str) -> String {
             }
             '.' => path += &member(&name(&mut rest, |c| matches!(c, '.' | '['))),
             '[' => path += &bracket(&mut rest),
-            // No path: it finds nothing.
+            // not a valid path: the parser refuses it, and it finds nothing
             other => path.push(other),
         }
     }
     path
 }
 
-/// The text in brackets: a quoted name, or an index, slice or filter, whose syntax is the same in both.
+/// Converts the text in brackets: a quoted name, or an index, slice or filter, whose syntax is the same in RFC 9535.
 fn bracket(rest: &mut Peekable<Chars<'_>>) -> String {
     if let Some(quote @ ('\'' | '"')) = rest.peek().copied() {
         rest.next();
         let name = name(rest, |c| c == quote);
-        // The quote and the bracket.
+        // skip the closing quote and bracket
         rest.next();
         rest.next();
         return member(&name);
@@ -81,6 +81,7 @@ fn name(rest: &mut Peekable<Chars<'_>>, ends: impl Fn(char) -> bool) -> String {
     name
 }
 
+/// A name as a segment of RFC 9535; nothing for the empty name.
 fn member(name: &str) -> String {
     match name {
         "" => String::new(),
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_real_definitions_find_what_they_mean() {
+    fn paths_of_real_crds_find_their_values() {
         let object = json!({
             "metadata": {"labels": {"example.com/team-name": "blue"}},
             "spec": {"jobs": [{"command": "run"}], "my-field": {"*": "star"}},

@@ -4,20 +4,20 @@ use super::{Cause, Failure};
 use crate::model::Kind;
 
 impl Failure {
-    /// An object with this name exists already; a generated name counts as well.
-    pub fn already_exists(kind: &Kind, name: &str, start: &str) -> Self {
+    /// An object with this name exists already. If the name was generated from a `generateName`, the client may retry.
+    pub fn already_exists(kind: &Kind, name: &str, generate_name: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.qualified());
         let mut failure = Self::new(409, "AlreadyExists", message).about(kind, name);
-        if start.is_empty() {
+        if generate_name.is_empty() {
             return failure;
         }
         failure.message += ", the server was not able to generate a unique name for the object";
-        failure.after(1)
+        failure.retry_after(1)
     }
 
-    /// As [`Self::already_exists`], for a temporary conflict.
-    pub fn still_exists(kind: &Kind, name: &str, start: &str) -> Self {
-        let mut failure = Self::already_exists(kind, name, start);
+    /// As [`Self::already_exists`], if the existing object is being deleted.
+    pub fn still_exists(kind: &Kind, name: &str, generate_name: &str) -> Self {
+        let mut failure = Self::already_exists(kind, name, generate_name);
         failure.message = format!("object is being deleted: {}", failure.message);
         failure
     }

@@ -1,4 +1,4 @@
-//! The failures of the API server, as [`Status`] objects with its messages.
+//! The failures of requests, as [`Status`] objects with the messages of a real API server.
 //!
 //! [`Status`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 
@@ -46,10 +46,12 @@ impl Failure {
         }
     }
 
+    /// The details, which the status has from now on, even if nothing is added to them.
     fn details(&mut self) -> &mut Map<String, Value> {
         self.details.get_or_insert_default()
     }
 
+    /// Adds the object to the details, whose `kind` is the plural name of the resource, as in a real server.
     fn about(mut self, kind: &Kind, name: &str) -> Self {
         if !name.is_empty() {
             self.details().insert("name".into(), name.into());
@@ -63,13 +65,13 @@ impl Failure {
         self
     }
 
-    /// Adds the token for the rest of a list in its current state.
+    /// Adds the token with which the client can list the rest in its current state.
     pub fn with_token(mut self, token: String) -> Self {
         self.token = Some(token);
         self
     }
 
-    fn after(mut self, seconds: u32) -> Self {
+    fn retry_after(mut self, seconds: u32) -> Self {
         if seconds > 0 {
             self.details()
                 .insert("retryAfterSeconds".into(), seconds.into());

@@ -23,7 +23,7 @@ impl Failure {
         ))
     }
 
-    /// The path supports no media type that the client accepts. Resources that can be watched have two more.
+    /// The path supports no media type that the client accepts. Resources that can be watched support two more.
     pub fn not_acceptable(is_watchable: bool) -> Self {
         const STREAMS: &str =
             ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
@@ -67,7 +67,7 @@ impl Failure {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// The body is not a valid JSON patch.
+    /// The JSON patch has more operations than the limit.
     pub fn too_many_operations(limit: usize, found: usize) -> Self {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {found}"

@@ -50,7 +50,7 @@ pub(crate) fn serve_scale(state: &mut State, request: &Request<'_>, verb: &str) 
         if !has_replicas(kind, &live, &paths) {
             let path = &paths.spec_replicas_path;
             let text = format!("the spec replicas field {path:?} does not exist");
-            return Err(Failure::broken(&text));
+            return Err(Failure::internal_error(&text));
         }
         return Ok(Reply::ok(show(&live, &paths)));
     }
@@ -96,7 +96,7 @@ pub(crate) fn scaled_object(request: &Request<'_>, draft: ScaleDraft) -> Result<
     let mut object = with_replicas(request, &live, &draft.scale, &paths(kind)?)?;
     let written = object.clone();
     let mut dropped = normalize(request, &mut object)?;
-    // The scaled object is not decoded; defaults are set with the next write.
+    // the real server does not decode the scaled object, so only the next write sets defaults
     dropped.stores_unknown_fields = kind.custom.is_some() && written != object;
     let managers = Parent::of(kind, &live).with(draft.managers);
     let draft = Draft {
@@ -159,7 +159,7 @@ fn applied_scale(
     let is_custom = request.kind.custom.is_some();
     let unconverted = |doing: &str, namespace: &str, name: &str| {
         let shown = of_scale.kind.printed(namespace, name);
-        Failure::internal(format!(
+        Failure::without_reason(format!(
             "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
         ))
     };
@@ -192,7 +192,7 @@ pub(crate) fn scale_of(kind: &Kind, object: &Value) -> Result<Value> {
     Ok(show(object, &paths(kind)?))
 }
 
-/// The answer to a write of a scale, from that to a write of its object.
+/// Converts the response to a write of the object to that of its scale.
 pub(crate) fn scale_reply(kind: &Kind, reply: Reply) -> Result<Reply> {
     match reply {
         Reply::Object { code, object } => Ok(Reply::Object {
@@ -293,6 +293,7 @@ pub(crate) fn scale_kind(kind: &Kind) -> Kind {
     }
 }
 
+/// The paths of the scale subresource of a kind.
 fn paths(kind: &Kind) -> Result<Scale> {
     let custom = kind.custom.as_ref();
     let scale = match custom {
@@ -346,6 +347,7 @@ fn read<'a>(object: &'a Value, path: &str) -> &'a Value {
         .fold(object, |value, part| &value[part])
 }
 
+/// Sets the value at such a path, with the objects that lead to it.
 fn write(object: &mut Value, path: &str, value: Value) {
     let mut place = object;
     for part in path.trim_start_matches('.').split('.') {

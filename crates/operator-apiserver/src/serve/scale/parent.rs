@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{SCALE, paths};
-use crate::apply::{FieldSet, ManagerId, Managers, Operation, Owned, Step};
+use crate::apply::{FieldSet, ManagerId, Managers, Operation, Owned, PathElement};
 use crate::model::Kind;
 
+/// The field managers of a scaled object.
 pub(crate) struct Parent {
     api_version: String,
     /// The path of the replicas in each version; `None` if the version has no scale.
-    replicas: BTreeMap<String, Option<Vec<Step>>>,
+    replicas: BTreeMap<String, Option<Vec<PathElement>>>,
     managers: Managers,
 }
 
@@ -21,7 +22,7 @@ impl Parent {
         let replicas = match &kind.custom {
             Some(custom) => {
                 let versions = custom.crd.versions.iter();
-                let path = |path: &String| steps(path);
+                let path = |path: &String| path_elements(path);
                 versions
                     .map(|(version, form)| (version.clone(), form.replicas.as_ref().map(path)))
                     .collect()
@@ -29,7 +30,7 @@ impl Parent {
             None => {
                 let path = paths(kind)
                     .ok()
-                    .map(|paths| steps(&paths.spec_replicas_path));
+                    .map(|paths| path_elements(&paths.spec_replicas_path));
                 BTreeMap::from([(api_version.clone(), path)])
             }
         };
@@ -104,13 +105,13 @@ impl Parent {
 }
 
 /// The path of the replicas in a scale.
-fn of_scale() -> [Step; 2] {
-    ["spec", "replicas"].map(Step::field)
+fn of_scale() -> [PathElement; 2] {
+    ["spec", "replicas"].map(PathElement::field)
 }
 
-fn steps(path: &str) -> Vec<Step> {
+fn path_elements(path: &str) -> Vec<PathElement> {
     path.trim_start_matches('.')
         .split('.')
-        .map(Step::field)
+        .map(PathElement::field)
         .collect()
 }

@@ -63,7 +63,7 @@ impl ApiServer {
             .await?;
         for key in keys {
             match self.admit_deletion(call, path, &key, &wanted).await {
-                // Someone else deleted it meanwhile.
+                // the object was deleted meanwhile
                 Err(failure) if failure.code == 404 => {}
                 other => drop(other?),
             }
@@ -71,7 +71,7 @@ impl ApiServer {
         Ok(collection_reply(&self.cluster().state.store, &kind, page))
     }
 
-    /// Deletes one object, if all webhooks accept it. If the object changes meanwhile, preconditions are checked again.
+    /// Deletes one object, if all webhooks accept it. If the object changes meanwhile, preconditions are checked and webhooks called again.
     async fn admit_deletion(
         &self,
         call: &mut Call,

@@ -63,7 +63,7 @@ impl ApiServer {
     }
 }
 
-/// The failure for a request before which other writes always come.
+/// The failure of a request if another write came first in each attempt.
 fn overtaken() -> Failure {
     let text =
         "Timeout: request did not complete within requested timeout - context deadline exceeded";

@@ -1,4 +1,4 @@
-//! Writes of a scale that call webhooks. The webhooks get the scale; the object gets the replicas of what they leave of it.
+//! Writes of a scale that call webhooks. The webhooks get the scale and may change it; then its replicas are written to the object.
 
 use super::write::options;
 use super::{ATTEMPTS, overtaken};

@@ -54,7 +54,7 @@ impl ApiServer {
                         return Ok(None);
                     }
                     if checked.base.live().is_none() {
-                        // The controller that empties the namespace would not find objects that are added later.
+                        // Meanwhile the namespace may be terminating, and its content deleted: an object that is added now would remain.
                         check_namespace(&state.store, request.kind, &checked.key)?;
                     }
                     commit::commit(state, request, checked.clone()).map(Some)
@@ -117,7 +117,7 @@ fn accept(prepared: &mut Prepared, request: &Request<'_>, mutated: Mutated) -> R
     {
         let text = format!("Invalid value: {:?}: field is immutable", name(&object));
         let cause = Cause::invalid("metadata.name", text);
-        // It is checked for all kinds, and then for this one.
+        // the real server reports it twice: for all kinds, and for this kind
         let causes = vec![cause.clone(), cause];
         return Err(Failure::invalid(request.kind, name(&object), causes));
     }

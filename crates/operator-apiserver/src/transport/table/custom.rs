@@ -25,7 +25,7 @@ fn cell(column: &PrinterColumn, object: &Value) -> Value {
     }
 }
 
-/// Name and columns of an object.
+/// The cells of an object: its name, and the columns.
 pub(crate) fn cells(columns: &[PrinterColumn], object: &Value) -> Vec<Value> {
     let name = Value::from(text(object, "name"));
     let cells = columns.iter().map(|column| cell(column, object));

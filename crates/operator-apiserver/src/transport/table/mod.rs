@@ -27,7 +27,7 @@ pub(crate) enum Rows {
     Scales,
 }
 
-/// Whether a table defines its columns: the first of a watch does, and any other table.
+/// Whether a table defines its columns. Only the later tables of a watch do not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Header {
     Shown,
@@ -114,7 +114,7 @@ mod tests {
     use crate::model::builtin::builtin;
 
     #[test]
-    fn kinds_that_are_printed_are_those_whose_columns_are_recorded() {
+    fn kinds_with_cells_are_those_with_recorded_columns() {
         for kind in &builtin().kinds {
             let object = json!({"metadata": {"name": "a"}});
             let cells = strategy(kind).cells.map(|cells| cells(&object).len());

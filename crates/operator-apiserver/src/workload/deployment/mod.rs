@@ -27,9 +27,10 @@ const COMPONENT: &str = "deployment-controller";
 /// The annotation with the replicas of the Deployment when a ReplicaSet was scaled.
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 
-/// The annotation with these replicas and the surge.
+/// The annotation with the maximum of pods at that time: these replicas and the surge.
 const MOST: &str = "deployment.kubernetes.io/max-replicas";
 
+/// The annotation with the number of the revision, which grows with each rollout.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// A Deployment and its ReplicaSets.
@@ -50,6 +51,7 @@ impl Controllers<'_> {
         let _done = self.roll(Value::clone(&deployment));
     }
 
+    /// Executes one pass.
     fn roll(&mut self, deployment: Value) -> Result<()> {
         let sets = copies(self.claim(&deployment, REPLICA_SETS, |_| true));
         let mut rollout = Rollout::of(deployment, sets);
@@ -69,7 +71,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Scales a ReplicaSet.
+    /// Scales a ReplicaSet. Returns whether its replicas changed.
     fn resize(&mut self, rollout: &Rollout, set: &mut Value, size: i64) -> Result<bool> {
         let deployment = &rollout.deployment;
         let before = replicas(set);
@@ -91,12 +93,13 @@ impl Controllers<'_> {
         let direction = if before < size { "up" } else { "down" };
         let set = name(set);
         let message = format!("Scaled {direction} replica set {set} from {before} to {size}");
-        let told = EventText::normal("ScalingReplicaSet", &message);
-        self.record_event(COMPONENT, deployment, told);
+        let event = EventText::normal("ScalingReplicaSet", &message);
+        self.record_event(COMPONENT, deployment, event);
     }
 }
 
 impl Rollout {
+    /// Sorts out the ReplicaSets of a Deployment by its template.
     fn of(deployment: Value, mut sets: Vec<Value>) -> Self {
         sets.sort_by_cached_key(age);
         let new = sets
@@ -146,16 +149,17 @@ fn bounds(deployment: &Value) -> (i64, i64) {
     }
     let desired = desired(deployment);
     let rolling = &strategy["rollingUpdate"];
-    let surge = share(&rolling["maxSurge"], desired, true);
-    let fewer = share(&rolling["maxUnavailable"], desired, false);
+    let surge = scaled_value(&rolling["maxSurge"], desired, true);
+    let fewer = scaled_value(&rolling["maxUnavailable"], desired, false);
+    // both can be rounded to 0, with which the rollout would not proceed
     match (surge, fewer) {
         (0, 0) => (0, 1.min(desired)),
         _ => (surge, fewer.min(desired)),
     }
 }
 
-/// A number, or a percentage of a number.
-pub(super) fn share(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
+/// The value of an IntOrString: the number, or the percentage of a number.
+pub(super) fn scaled_value(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
     let Some(text) = value.as_str() else {
         return number(value);
     };

@@ -27,30 +27,30 @@ const OWN: [&str; 6] = [
     MOST,
 ];
 
-/// The state of the ReplicaSet for a template.
+/// Whether the Deployment itself was written.
 #[derive(PartialEq)]
-pub(super) enum Found {
-    AsItWas,
-    /// It was updated, so there will be another pass.
+pub(super) enum DeploymentState {
+    Unchanged,
+    /// The write enqueues it again, so this pass ends.
     Changed,
 }
 
 impl Controllers<'_> {
     /// Updates the revision of the newest ReplicaSet.
-    pub(super) fn note_revision(&mut self, rollout: &mut Rollout) -> Result<Found> {
+    pub(super) fn note_revision(&mut self, rollout: &mut Rollout) -> Result<DeploymentState> {
         let next = next_revision(rollout);
         let Some(set) = &rollout.new else {
-            return Ok(Found::AsItWas);
+            return Ok(DeploymentState::Unchanged);
         };
         let deployment = &rollout.deployment;
         let mut noted = set.clone();
-        take_over(&mut noted, deployment, next);
+        inherit_annotations(&mut noted, deployment, next);
         if noted["spec"]["minReadySeconds"] != deployment["spec"]["minReadySeconds"] {
             noted["spec"]["minReadySeconds"] = deployment["spec"]["minReadySeconds"].clone();
         }
         if noted != *set {
             rollout.new = Some(self.write(CONTROLLERS, &noted)?);
-            return Ok(Found::AsItWas);
+            return Ok(DeploymentState::Unchanged);
         }
         let found = format!("Found new replica set {:?}", name(set));
         let revision = annotation(set, REVISION).to_owned();
@@ -63,7 +63,7 @@ impl Controllers<'_> {
     }
 
     /// Creates the ReplicaSet of a new template.
-    pub(super) fn make_set(&mut self, rollout: &mut Rollout, size: i64) -> Result<Found> {
+    pub(super) fn make_set(&mut self, rollout: &mut Rollout, size: i64) -> Result<DeploymentState> {
         let deployment = &rollout.deployment;
         let revision = next_revision(rollout);
         let collisions = number(&deployment["status"]["collisionCount"]);
@@ -89,17 +89,17 @@ impl Controllers<'_> {
         if !wait.is_null() {
             set["spec"]["minReadySeconds"] = wait.clone();
         }
-        take_over(&mut set, deployment, revision);
+        inherit_annotations(&mut set, deployment, revision);
         annotate(&mut set, deployment);
         let made = match self.make(CONTROLLERS, set) {
             Ok(made) => made,
             Err(failure) if failure.code == 409 => {
-                // Another object has the name: the next pass takes another.
+                // the name is already in use: with the new collision count, the next pass uses another one
                 let mut noted = deployment.clone();
                 noted["status"]["collisionCount"] = (collisions + 1).into();
                 let status = noted["status"].take();
                 self.write_status(CONTROLLERS, deployment, status)?;
-                return Ok(Found::Changed);
+                return Ok(DeploymentState::Changed);
             }
             Err(failure) => {
                 let set = format!("{stem}-{hash}");
@@ -119,8 +119,8 @@ impl Controllers<'_> {
                 }
                 let status = noted["status"].take();
                 self.write_status(CONTROLLERS, deployment, status)?;
-                let told = EventText::warning("ReplicaSetCreateError", &text);
-                self.record_event(COMPONENT, deployment, told);
+                let event = EventText::warning("ReplicaSetCreateError", &text);
+                self.record_event(COMPONENT, deployment, event);
                 return Err(failure);
             }
         };
@@ -137,21 +137,22 @@ impl Controllers<'_> {
         self.write_revision(rollout, noted, &revision.to_string())
     }
 
+    /// Records the revision and a condition in the Deployment, if they have changed.
     fn write_revision(
         &mut self,
         rollout: &mut Rollout,
         mut noted: Value,
         revision: &str,
-    ) -> Result<Found> {
+    ) -> Result<DeploymentState> {
         if noted["metadata"]["annotations"].is_null() {
             noted["metadata"]["annotations"] = json!({});
         }
         noted["metadata"]["annotations"][REVISION] = revision.into();
         if noted == rollout.deployment {
-            return Ok(Found::AsItWas);
+            return Ok(DeploymentState::Unchanged);
         }
         rollout.deployment = self.write_with_status(CONTROLLERS, &noted)?;
-        Ok(Found::Changed)
+        Ok(DeploymentState::Changed)
     }
 }
 
@@ -170,6 +171,7 @@ pub(super) fn size_of_new(rollout: &Rollout, size: i64) -> i64 {
     }
 }
 
+/// The number after those of the old ReplicaSets.
 fn next_revision(rollout: &Rollout) -> i64 {
     let old = rollout
         .old
@@ -179,7 +181,7 @@ fn next_revision(rollout: &Rollout) -> i64 {
 }
 
 /// Copies the annotations of the Deployment to a ReplicaSet, and sets its revision.
-fn take_over(set: &mut Value, deployment: &Value, revision: i64) {
+fn inherit_annotations(set: &mut Value, deployment: &Value, revision: i64) {
     let mut annotations = match set["metadata"]["annotations"].take() {
         Value::Object(annotations) => annotations,
         _ => Map::new(),

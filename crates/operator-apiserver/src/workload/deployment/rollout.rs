@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::revision::{Found, size_of_new};
+use super::revision::{DeploymentState, size_of_new};
 use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
 use crate::kinds::resource::PODS;
@@ -15,7 +15,7 @@ use crate::workload::field::{annotation, is_over};
 use crate::workload::replica_set::{age, replicas};
 
 impl Controllers<'_> {
-    /// The strategy `RollingUpdate`.
+    /// One pass of the strategy `RollingUpdate`.
     pub(super) fn roll_over(&mut self, mut rollout: Rollout) -> Result<()> {
         let found = match &rollout.new {
             Some(_) => self.note_revision(&mut rollout)?,
@@ -24,7 +24,7 @@ impl Controllers<'_> {
                 self.make_set(&mut rollout, size)?
             }
         };
-        if found == Found::Changed {
+        if found == DeploymentState::Changed {
             return Ok(());
         }
         if !self.grow_new(&mut rollout)? && !self.shrink_old(&mut rollout)? {
@@ -33,9 +33,9 @@ impl Controllers<'_> {
         self.report_progress(&rollout)
     }
 
-    /// The strategy `Recreate`.
+    /// One pass of the strategy `Recreate`.
     pub(super) fn recreate(&mut self, mut rollout: Rollout) -> Result<()> {
-        if self.note_revision(&mut rollout)? == Found::Changed {
+        if self.note_revision(&mut rollout)? == DeploymentState::Changed {
             return Ok(());
         }
         let mut is_scaled = false;
@@ -50,7 +50,7 @@ impl Controllers<'_> {
         match rollout.new.clone() {
             None => {
                 let size = desired(&rollout.deployment);
-                if self.make_set(&mut rollout, size)? == Found::Changed {
+                if self.make_set(&mut rollout, size)? == DeploymentState::Changed {
                     return Ok(());
                 }
             }
@@ -66,6 +66,7 @@ impl Controllers<'_> {
         self.report_progress(&rollout)
     }
 
+    /// Whether a pod of an old template still runs.
     fn has_old_pods(&self, rollout: &Rollout) -> bool {
         rollout.old.iter().any(|set| {
             let pods = self.controlled(set, PODS);
@@ -73,6 +74,7 @@ impl Controllers<'_> {
         })
     }
 
+    /// Scales the newest ReplicaSet to the desired replicas, as far as the surge permits. Returns whether it scaled it.
     fn grow_new(&mut self, rollout: &mut Rollout) -> Result<bool> {
         let Some(mut set) = rollout.new.clone() else {
             return Ok(false);
@@ -88,6 +90,7 @@ impl Controllers<'_> {
         Ok(is_scaled)
     }
 
+    /// Scales down the old ReplicaSets as far as enough pods remain available. Returns whether it scaled one.
     fn shrink_old(&mut self, rollout: &mut Rollout) -> Result<bool> {
         if rollout.old.iter().all(|set| replicas(set) == 0) {
             return Ok(false);
@@ -99,30 +102,30 @@ impl Controllers<'_> {
             .new
             .as_ref()
             .map_or(0, |set| replicas(set) - available(set));
-        let mut unhealthy = rollout.total() - least - missing;
-        if unhealthy <= 0 {
+        let mut removable = rollout.total() - least - missing;
+        if removable <= 0 {
             return Ok(false);
         }
-        // Those that are not available go first, as nothing is lost with them.
+        // unavailable pods are removed first, because this does not reduce the number of available ones
         let mut is_scaled = false;
         for at in 0..rollout.old.len() {
             let mut set = rollout.old[at].clone();
-            let gone = unhealthy.min(replicas(&set) - available(&set)).max(0);
-            if gone > 0 {
-                let size = replicas(&set) - gone;
+            let removed = removable.min(replicas(&set) - available(&set)).max(0);
+            if removed > 0 {
+                let size = replicas(&set) - removed;
                 is_scaled |= self.resize(rollout, &mut set, size)?;
-                unhealthy -= gone;
+                removable -= removed;
                 rollout.old[at] = set;
             }
         }
         let mut spare = rollout.available() - least;
         for at in 0..rollout.old.len() {
             let mut set = rollout.old[at].clone();
-            let gone = spare.min(replicas(&set)).max(0);
-            if gone > 0 {
-                let size = replicas(&set) - gone;
+            let removed = spare.min(replicas(&set)).max(0);
+            if removed > 0 {
+                let size = replicas(&set) - removed;
                 is_scaled |= self.resize(rollout, &mut set, size)?;
-                spare -= gone;
+                spare -= removed;
                 rollout.old[at] = set;
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::revision::Found;
+use super::revision::DeploymentState;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
 use crate::kinds::resource::REPLICA_SETS;
 use crate::model::Result;
@@ -13,8 +13,9 @@ use crate::workload::field::annotation;
 use crate::workload::replica_set::{age, replicas};
 
 impl Controllers<'_> {
+    /// Scales the ReplicaSets to the replicas of the Deployment.
     pub(super) fn scale_all(&mut self, rollout: &mut Rollout) -> Result<()> {
-        if self.note_revision(rollout)? == Found::Changed {
+        if self.note_revision(rollout)? == DeploymentState::Changed {
             return Ok(());
         }
         let wanted = desired(&rollout.deployment);

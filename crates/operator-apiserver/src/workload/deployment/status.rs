@@ -15,7 +15,7 @@ use crate::workload::controllers::Controllers;
 use crate::workload::field::{self, counts, seconds};
 
 /// The type, status, reason and message of a condition.
-type Known<'a> = (&'a str, &'a str, &'a str, &'a str);
+type ConditionFields<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 impl Controllers<'_> {
     /// Writes the status without a rollout.
@@ -55,6 +55,7 @@ impl Controllers<'_> {
             let since = known
                 .filter(|known| known["status"] == "True")
                 .map(|known| known["lastTransitionTime"].clone());
+            // `set_condition` keeps a condition with the same reason, but `lastUpdateTime` must be that of the last progress
             drop_condition(&mut reported, "Progressing");
             set_condition(
                 &mut reported,
@@ -113,7 +114,7 @@ impl Controllers<'_> {
         }
         let later = Duration::from_secs(left.unsigned_abs() + 1);
         let key = key(DEPLOYMENTS, deployment);
-        self.wake(&key, later);
+        self.requeue_after(&key, later);
         false
     }
 
@@ -204,6 +205,7 @@ pub(super) fn is_complete(deployment: &Value, status: &Value) -> bool {
         && number(&status["observedGeneration"]) >= number(&deployment["metadata"]["generation"])
 }
 
+/// Whether a rollout has come closer to its end.
 fn is_progressing(before: &Value, after: &Value) -> bool {
     let old = |status: &Value| number(&status["replicas"]) - number(&status["updatedReplicas"]);
     let grows = |field: &str| number(&after[field]) > number(&before[field]);
@@ -213,6 +215,7 @@ fn is_progressing(before: &Value, after: &Value) -> bool {
         || grows("availableReplicas")
 }
 
+/// Whether a Deployment has a progress deadline; the maximum of its type means none.
 pub(super) fn has_deadline(deployment: &Value) -> bool {
     let deadline = &deployment["spec"]["progressDeadlineSeconds"];
     deadline
@@ -221,7 +224,10 @@ pub(super) fn has_deadline(deployment: &Value) -> bool {
 }
 
 /// Sets a condition, unless it already has this status and reason.
-pub(super) fn set_condition(object: &mut Value, (type_, status, reason, message): Known<'_>) {
+pub(super) fn set_condition(
+    object: &mut Value,
+    (type_, status, reason, message): ConditionFields<'_>,
+) {
     let known = condition(object, type_).cloned();
     let mut since = now();
     if let Some(known) = known.filter(|known| known["status"] == status) {

@@ -17,7 +17,7 @@ impl Controllers<'_> {
         let mut failed = pass.failed;
         if let Some(target) = &target {
             if target["type"] == "FailureTarget" {
-                // A Job that fails counts all that has not succeeded as failed.
+                // a Job that fails counts all pods that have not succeeded as failed
                 let stopped = pass
                     .ended
                     .iter()
@@ -64,7 +64,7 @@ impl Controllers<'_> {
         };
         let mut job = self.write_status(CONTROLLERS, &stored, status)?;
         for pod in &pass.ended {
-            self.let_go(pod);
+            self.remove_tracking_finalizer(pod);
         }
         let Some(target) = target.filter(|_| pass.terminating == 0) else {
             return Ok(());
@@ -81,17 +81,17 @@ impl Controllers<'_> {
         conditions.push(end);
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;
-        let told = if has_failed {
+        let event = if has_failed {
             EventText::warning(reason, message)
         } else {
             EventText::normal("Completed", "Job completed")
         };
-        self.record_event(COMPONENT, &job, told);
+        self.record_event(COMPONENT, &job, event);
         Ok(())
     }
 
     /// Removes the finalizer of a counted pod.
-    fn let_go(&mut self, pod: &Value) {
+    fn remove_tracking_finalizer(&mut self, pod: &Value) {
         let key = key(PODS, pod);
         let Some(pod) = self.state.store.find(&key) else {
             return;
@@ -103,7 +103,7 @@ impl Controllers<'_> {
             .map(Value::from)
             .collect();
         pod["metadata"]["finalizers"] = kept.into();
-        // A deleted pod needs no update.
+        // the write fails only if the pod was deleted
         let _freed = self.write(CONTROLLERS, &pod);
     }
 }

@@ -47,14 +47,14 @@ impl Indexes {
         i64::try_from(self.succeeded.len()).unwrap_or(i64::MAX)
     }
 
-    /// The first indexes without an active pod.
+    /// The indexes that have not succeeded and have no active pod, in order.
     pub fn pending(&self) -> impl Iterator<Item = i64> {
         let is_taken = |index: &i64| self.succeeded.contains(index) || self.active.contains(index);
         (0..self.total).filter(move |index| !is_taken(index))
     }
 }
 
-/// Formats indexes: `0-2,5`.
+/// Parses indexes: `0-2,5`.
 fn read(text: &str) -> BTreeSet<i64> {
     text.split(',')
         .filter_map(|range| {
@@ -74,7 +74,7 @@ impl fmt::Display for Indexes {
             while let Some(next) = indexes.next_if_eq(&(last + 1)) {
                 last = next;
             }
-            // Go on with a dash from three on; two stand side by side.
+            // only three or more consecutive indexes are written with a dash
             match last - first {
                 0 => write!(f, "{separator}{first}")?,
                 1 => write!(f, "{separator}{first},{last}")?,

@@ -20,6 +20,7 @@ use crate::model::metadata::{is_deleting, now};
 use crate::model::{Key, Result};
 
 const COMPONENT: &str = "job-controller";
+/// The finalizer of pods that are not counted yet.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 /// The type, reason and message of a condition.
@@ -110,12 +111,13 @@ impl Controllers<'_> {
         let since = seconds(&pass.job["status"]["startTime"])?;
         let left = since + allowed - field::now();
         if spec["suspend"] == true || left > 0 {
-            self.wake(key, Duration::from_secs(left.unsigned_abs()));
+            self.requeue_after(key, Duration::from_secs(left.unsigned_abs()));
             return None;
         }
         Some(target_of(DEADLINE))
     }
 
+    /// Sets the condition of a Job that is suspended or resumed.
     fn note_suspension(&mut self, job: &mut Value) {
         let is_suspended = job["spec"]["suspend"] == true;
         let is_known = is_true(job, "Suspended");
@@ -136,8 +138,8 @@ impl Controllers<'_> {
             .collect();
         conditions.push(ended::condition("Suspended", status, reason, message));
         job["status"]["conditions"] = conditions.into();
-        let told = reason.trim_start_matches("Job");
-        self.record_event(COMPONENT, job, EventText::normal(told, message));
+        let event_reason = reason.trim_start_matches("Job");
+        self.record_event(COMPONENT, job, EventText::normal(event_reason, message));
     }
 
     /// Deletes a finished Job after its time to live.
@@ -151,7 +153,7 @@ impl Controllers<'_> {
         let ended = ended.and_then(|ended| seconds(&ended["lastTransitionTime"]));
         let left = ended.unwrap_or_default() + kept - field::now();
         if left > 0 {
-            self.wake(key, Duration::from_secs(left.unsigned_abs()));
+            self.requeue_after(key, Duration::from_secs(left.unsigned_abs()));
         } else if !is_deleting(job) {
             let options = json!({"propagationPolicy": "Foreground"});
             // If the object no longer exists, there is nothing to do.
@@ -164,11 +166,12 @@ impl Pass {
     fn new(job: Value, pods: &[Value]) -> Self {
         let replaces = job["spec"]["podReplacementPolicy"] != "Failed";
         let has_ended = |pod: &&Value| is_over(pod) || replaces && is_deleting(pod);
-        let is_new = |pod: &&Value| list(&pod["metadata"], "finalizers").contains(&TRACKING.into());
+        let is_tracked =
+            |pod: &&Value| list(&pod["metadata"], "finalizers").contains(&TRACKING.into());
         let ended: Vec<Value> = pods
             .iter()
             .filter(has_ended)
-            .filter(is_new)
+            .filter(is_tracked)
             .cloned()
             .collect();
         let count = |fits: &dyn Fn(&Value) -> bool, pods: &[Value]| -> i64 {

@@ -13,6 +13,7 @@ use crate::workload::pod::backoff;
 use crate::workload::{Controllers, template};
 
 impl Controllers<'_> {
+    /// Creates missing pods, or deletes surplus ones.
     pub(super) fn manage_pods(&mut self, key: &Key, pass: &mut Pass) -> Result<()> {
         let active = i64::try_from(pass.active.len()).unwrap_or(i64::MAX);
         let wanted = wanted(pass, active);
@@ -33,7 +34,7 @@ impl Controllers<'_> {
         if missing <= 0 || self.waits_to_retry(key, pass) {
             return Ok(());
         }
-        // one more than there can be, which then fails
+        // one more than the server allows, so that its creation fails and is reported
         let count = usize::try_from(missing)
             .unwrap_or_default()
             .min(MOST_PODS + 1);
@@ -68,7 +69,7 @@ impl Controllers<'_> {
         }
         let left = then.saturating_duration_since(now);
         if !left.is_zero() {
-            self.wake(key, left);
+            self.requeue_after(key, left);
         }
         !left.is_zero()
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::outcome::{Fate, Outcome};
+use self::outcome::{Outcome, PodPlan};
 use self::status::Report;
 use super::actor::{EventText, KUBELET, SCHEDULER};
 use super::controllers::Controllers;
@@ -26,9 +26,10 @@ use crate::model::json::{list, number};
 use crate::model::metadata::{is_deleting, name, text};
 
 /// The maximum delay between two attempts.
-const LONGEST: Duration = Duration::from_secs(300);
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 impl Controllers<'_> {
+    /// Does the next step of a pod if it is due, or schedules it.
     pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {
         if !self.memory.settings.has_node {
             return;
@@ -37,34 +38,35 @@ impl Controllers<'_> {
             return self.forget(key);
         };
         let mut pod = Value::clone(&pod);
-        let fate = self.fate_of(&pod);
-        if !is_deleting(&pod) && !is_over(&pod) && !self.place(&mut pod, &fate) {
+        let plan = self.plan_of(&pod);
+        if !is_deleting(&pod) && !is_over(&pod) && !self.place(&mut pod, &plan) {
             return;
         }
-        if let Some(report) = status::at_once(&pod, &fate) {
+        if let Some(report) = status::at_once(&pod, &plan) {
             self.report_pod(&pod, &report);
             return;
         }
-        let step = next(&pod, &fate);
+        let step = next(&pod, &plan);
         let Some(step) = step else {
             return self.forget(key);
         };
         let planned = (text(&pod, "uid").to_owned(), step.clone());
         if self.memory.steps.get(key) != Some(&planned) {
-            let delay = delay(&step, &fate);
+            let delay = delay(&step, &plan);
             self.memory.steps.insert(key.clone(), planned);
             self.memory.timers.clear(key);
-            self.wake(key, delay);
+            self.requeue_after(key, delay);
         } else if is_due {
-            // It reports only once what it waits for.
+            // a waiting pod keeps its step, so that it reports only once what it waits for
             if !matches!(step, Step::Wait(_)) {
                 self.memory.steps.remove(key);
             }
-            self.take_step(&pod, &fate, &step);
+            self.take_step(&pod, &plan, &step);
         }
     }
 
-    fn take_step(&mut self, pod: &Value, fate: &Fate, step: &Step) {
+    /// Executes a step, and reports it as a kubelet does.
+    fn take_step(&mut self, pod: &Value, plan: &PodPlan, step: &Step) {
         let report = match step {
             Step::Stop => {
                 self.record_pod_event(pod, EventText::normal("Killing", "Stopping container"));
@@ -83,8 +85,8 @@ impl Controllers<'_> {
                 return;
             }
             Step::Wait(MissingReference::Variables(lacking)) => status::unconfigured(pod, lacking),
-            Step::Start | Step::Restart(_) => status::started(pod, fate),
-            Step::Finish => status::finished(pod, fate),
+            Step::Start | Step::Restart(_) => status::started(pod, plan),
+            Step::Finish => status::finished(pod, plan),
         };
         self.report_pod(pod, &report);
     }
@@ -96,23 +98,23 @@ impl Controllers<'_> {
             status["podIP"] = address.as_str().into();
             status["podIPs"] = json!([{"ip": address}]);
         }
-        // A pod that was deleted meanwhile has no status.
+        // the write fails only if the pod was deleted meanwhile
         let _reported = self.write_status(KUBELET, pod, status);
-        if let Some((type_, reason, message)) = &report.told {
+        if let Some((type_, reason, message)) = &report.event {
             self.record_pod_event(pod, EventText(type_, reason, message));
         }
     }
 
-    fn record_pod_event(&mut self, pod: &Value, told: EventText<'_>) {
-        self.record_event("kubelet", pod, told);
+    fn record_pod_event(&mut self, pod: &Value, event: EventText<'_>) {
+        self.record_event("kubelet", pod, event);
     }
 
     /// Assigns a pod to a node. Returns whether it has one.
-    fn place(&mut self, pod: &mut Value, fate: &Fate) -> bool {
+    fn place(&mut self, pod: &mut Value, plan: &PodPlan) -> bool {
         if pod["spec"]["nodeName"].is_string() {
             return true;
         }
-        let node = match fate.outcome {
+        let node = match plan.outcome {
             Outcome::Unschedulable => Err(
                 "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
                     .to_owned(),
@@ -121,7 +123,7 @@ impl Controllers<'_> {
         };
         match node {
             Ok(node) => {
-                let said = format!(
+                let message = format!(
                     "Successfully assigned {}/{} to {node}",
                     text(pod, "namespace"),
                     name(pod)
@@ -130,7 +132,7 @@ impl Controllers<'_> {
                 self.record_event(
                     "default-scheduler",
                     pod,
-                    EventText::normal("Scheduled", &said),
+                    EventText::normal("Scheduled", &message),
                 );
                 true
             }
@@ -151,7 +153,7 @@ impl Controllers<'_> {
 }
 
 /// The next step of a pod on a node.
-fn next(pod: &Value, fate: &Fate) -> Option<Step> {
+fn next(pod: &Value, plan: &PodPlan) -> Option<Step> {
     if is_deleting(pod) {
         // The last deletion has no grace period; a finalizer may still keep the pod.
         let is_last = number(&pod["metadata"]["deletionGracePeriodSeconds"]) == 0;
@@ -165,12 +167,12 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
         .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";
     let ends = pod["spec"]["restartPolicy"] != "Always";
-    match fate.outcome {
-        _ if matches!(fate.missing, Some(MissingReference::Volume { .. })) => {
-            fate.missing.clone().map(Step::Wait)
+    match plan.outcome {
+        _ if matches!(plan.missing, Some(MissingReference::Volume { .. })) => {
+            plan.missing.clone().map(Step::Wait)
         }
         Outcome::Unpullable => (!status::is_unpullable(pod)).then_some(Step::Start),
-        _ if fate.missing.is_some() => fate.missing.clone().map(Step::Wait),
+        _ if plan.missing.is_some() => plan.missing.clone().map(Step::Wait),
         _ if !is_running => Some(Step::Start),
         Outcome::Fails => Some(Step::Restart(restarts)),
         Outcome::NotReady => None,
@@ -180,10 +182,10 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     }
 }
 
-fn delay(step: &Step, fate: &Fate) -> Duration {
+fn delay(step: &Step, plan: &PodPlan) -> Duration {
     match step {
-        Step::Restart(times) => backoff(fate.delay, *times),
-        _ => fate.delay,
+        Step::Restart(times) => backoff(plan.delay, *times),
+        _ => plan.delay,
     }
 }
 
@@ -194,5 +196,5 @@ pub(super) fn backoff(first: Duration, times: i64) -> Duration {
     let times = u32::try_from(times.clamp(0, 20)).unwrap_or_default();
     first
         .saturating_mul(2_u32.saturating_pow(times))
-        .min(LONGEST)
+        .min(MAX_BACKOFF)
 }

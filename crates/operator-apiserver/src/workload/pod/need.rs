@@ -139,6 +139,7 @@ impl Controllers<'_> {
         (!lacking.is_empty()).then_some(MissingReference::Variables(lacking))
     }
 
+    /// The message about a reference to an object or a key that does not exist.
     fn missing(
         &self,
         pod: &Value,

@@ -46,9 +46,9 @@ impl Controllers<'_> {
                 "message": "kubelet is posting ready status",
             }],
         });
-        // There is no other node of that name, and nobody else writes it.
+        // this cannot fail: there is no other node, and nobody else writes it
         let made = self.make(KUBELET, node).and_then(|mut made| {
-            // As it is about to be ready.
+            // removes the taint of a new node, which is about to be ready
             made["spec"]["taints"] = json!([]);
             self.write(CONTROLLERS, &made)
         });
@@ -85,6 +85,7 @@ impl Controllers<'_> {
 
     pub(super) fn next_address(&mut self) -> String {
         self.memory.addresses += 1;
+        // on a real node, the first address is that of the bridge
         let [_, _, c, d] = (self.memory.addresses + 1).to_be_bytes();
         format!("10.244.{c}.{d}")
     }

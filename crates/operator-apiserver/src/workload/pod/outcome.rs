@@ -16,9 +16,10 @@ use crate::workload::settings::duration;
 const OUTCOME: &str = "operator-testing/outcome";
 const DELAY: &str = "operator-testing/delay";
 
+/// How the containers of a pod behave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// No annotation: the pod becomes ready, and completes after a delay if its kind of pod does.
+    /// No annotation: the pod becomes ready, and completes after a delay unless its `restartPolicy` is `Always`.
     Usual,
     Ready,
     NotReady,
@@ -27,8 +28,9 @@ pub(super) enum Outcome {
     Unpullable,
 }
 
+/// What happens to a pod on its node.
 #[derive(Debug)]
-pub(super) struct Fate {
+pub(super) struct PodPlan {
     pub outcome: Outcome,
     pub delay: Duration,
     /// The reason why a pod on a node has not started.
@@ -36,10 +38,11 @@ pub(super) struct Fate {
 }
 
 impl Controllers<'_> {
-    pub(super) fn fate_of(&self, pod: &Value) -> Fate {
+    /// The plan of a pod, from its annotations, or else those of its namespace.
+    pub(super) fn plan_of(&self, pod: &Value) -> PodPlan {
         let namespace = Key::new(NAMESPACES, "", text(pod, "namespace"));
         let namespace = self.state.store.find(&namespace);
-        let said = |name: &str| -> String {
+        let value = |name: &str| -> String {
             let own = annotation(pod, name);
             let common = namespace
                 .as_ref()
@@ -52,7 +55,7 @@ impl Controllers<'_> {
         let mut images = ["initContainers", "containers"]
             .into_iter()
             .flat_map(|field| list(&pod["spec"], field));
-        let outcome = match said(OUTCOME).as_str() {
+        let outcome = match value(OUTCOME).as_str() {
             _ if images.any(|container| is_invalid(&container["image"])) => Outcome::Unpullable,
             "ready" => Outcome::Ready,
             "not-ready" => Outcome::NotReady,
@@ -60,9 +63,9 @@ impl Controllers<'_> {
             "unschedulable" => Outcome::Unschedulable,
             _ => Outcome::Usual,
         };
-        Fate {
+        PodPlan {
             outcome,
-            delay: duration(&said(DELAY)).unwrap_or(self.memory.settings.delay),
+            delay: duration(&value(DELAY)).unwrap_or(self.memory.settings.delay),
             missing: if pod["status"]["phase"] == "Pending" {
                 self.missing_reference(pod)
             } else {

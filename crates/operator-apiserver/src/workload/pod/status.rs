@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::condition::{condition_of, conditions};
-use super::outcome::{Fate, Outcome};
+use super::outcome::{Outcome, PodPlan};
 use crate::model::condition::is_true;
 use crate::model::json::{list, number};
 use crate::model::metadata::{now, text};
@@ -18,7 +18,7 @@ pub(super) struct Report {
     /// Whether the pod has an address.
     pub has_address: bool,
     /// The type, reason and message of an event.
-    pub told: Option<(&'static str, &'static str, String)>,
+    pub event: Option<(&'static str, &'static str, String)>,
 }
 
 /// The state of a pod's containers.
@@ -39,12 +39,12 @@ pub(super) enum Containers {
 
 /// The status changes that are written immediately: containers are being created, a readiness gate is true, a running pod is no longer
 /// ready.
-pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
+pub(super) fn at_once(pod: &Value, plan: &PodPlan) -> Option<Report> {
     if is_over(pod) || !pod["spec"]["nodeName"].is_string() {
         return None;
     }
     let containers = list(&pod["status"], "containerStatuses");
-    let report = match fate.outcome {
+    let report = match plan.outcome {
         _ if containers.is_empty() && pod["status"]["phase"] == "Pending" => {
             report(pod, &Containers::Creating)
         }
@@ -55,26 +55,26 @@ pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
     (report.status != pod["status"]).then_some(report)
 }
 
-/// The containers start, according to the outcome.
-pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
+/// The report of containers that start, according to the outcome.
+pub(super) fn started(pod: &Value, plan: &PodPlan) -> Report {
     let restarts = list(&pod["status"], "containerStatuses")
         .first()
         .map_or(0, |container| number(&container["restartCount"]));
     let is_running = pod["status"]["phase"] == "Running";
-    match fate.outcome {
+    match plan.outcome {
         Outcome::Unpullable => {
             let image = &pod["spec"]["containers"][0]["image"];
             let why = format!("Failed to pull image {image}: no such host");
-            told(pod, &Containers::Unpullable, ("Warning", "Failed", why))
+            report_with_event(pod, &Containers::Unpullable, ("Warning", "Failed", why))
         }
-        Outcome::Fails if pod["spec"]["restartPolicy"] == "Never" => finished(pod, fate),
+        Outcome::Fails if pod["spec"]["restartPolicy"] == "Never" => finished(pod, plan),
         Outcome::Fails => {
             let times = if is_running { restarts + 1 } else { 0 };
             let why = format!(
                 "Back-off restarting failed container in pod {}",
                 text(pod, "name")
             );
-            told(
+            report_with_event(
                 pod,
                 &Containers::Crashing(times),
                 ("Warning", "BackOff", why),
@@ -82,30 +82,31 @@ pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
         }
         Outcome::NotReady => {
             let why = "Readiness probe failed".to_owned();
-            told(pod, &Containers::NotReady, ("Warning", "Unhealthy", why))
+            report_with_event(pod, &Containers::NotReady, ("Warning", "Unhealthy", why))
         }
         _ => {
-            let said = "Started container".to_owned();
-            told(pod, &Containers::Running, ("Normal", "Started", said))
+            let message = "Started container".to_owned();
+            report_with_event(pod, &Containers::Running, ("Normal", "Started", message))
         }
     }
 }
 
-/// The containers that cannot be created, with the reasons; the others wait.
+/// The report of a pod some of whose containers cannot be created, with the reasons. The others wait.
 pub(super) fn unconfigured(pod: &Value, lacking: &[(String, String)]) -> Report {
     let why = lacking.first().map_or("", |(_, why)| why);
     let why = format!("Error: {why}");
     let containers = Containers::Unconfigured(lacking.to_vec());
-    told(pod, &containers, ("Warning", "Failed", why))
+    report_with_event(pod, &containers, ("Warning", "Failed", why))
 }
 
-/// The containers have finished.
-pub(super) fn finished(pod: &Value, fate: &Fate) -> Report {
-    let code = i64::from(fate.outcome == Outcome::Fails);
+/// The report of containers that have finished.
+pub(super) fn finished(pod: &Value, plan: &PodPlan) -> Report {
+    let code = i64::from(plan.outcome == Outcome::Fails);
     report(pod, &Containers::Ended { code })
 }
 
-/// The containers of a pod that is being deleted have stopped; `None` if the status has this already.
+/// The report that the containers of a pod that is being deleted have stopped. `None` if the status already reports it, or if no finalizer
+/// keeps the pod.
 pub(super) fn stopped(pod: &Value) -> Option<Report> {
     let is_held = !list(&pod["metadata"], "finalizers").is_empty();
     (is_held && !is_over(pod)).then(|| report(pod, &Containers::Ended { code: 0 }))
@@ -137,17 +138,18 @@ pub(super) fn has_ready_containers(pod: &Value) -> bool {
     is_true(pod, "ContainersReady")
 }
 
-fn told(
+fn report_with_event(
     pod: &Value,
     containers: &Containers,
-    told: (&'static str, &'static str, String),
+    event: (&'static str, &'static str, String),
 ) -> Report {
     Report {
-        told: Some(told),
+        event: Some(event),
         ..report(pod, containers)
     }
 }
 
+/// The status of a pod whose containers are in this state.
 fn report(pod: &Value, containers: &Containers) -> Report {
     let phase = match containers {
         Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_) => "Pending",
@@ -201,10 +203,11 @@ fn report(pod: &Value, containers: &Containers) -> Report {
     Report {
         status,
         has_address: !matches!(containers, Containers::Creating | Containers::Unpullable),
-        told: None,
+        event: None,
     }
 }
 
+/// The status of a container; `known` is its previous one.
 fn container(spec: &Value, known: &Value, containers: &Containers) -> Value {
     let since = &known["state"]["running"]["startedAt"];
     let since = since.as_str().map_or_else(now, str::to_owned);

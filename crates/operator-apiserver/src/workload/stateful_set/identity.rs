@@ -66,7 +66,7 @@ fn claim_name(set: &Value, claim: &Value, number: i64) -> String {
 
 impl Controllers<'_> {
     /// Creates the missing claims of a pod.
-    pub(super) fn keep_claims(&mut self, set: &Value, pod: &Value, number: i64) -> Result<()> {
+    pub(super) fn create_claims(&mut self, set: &Value, pod: &Value, number: i64) -> Result<()> {
         for template in list(&set["spec"], "volumeClaimTemplates") {
             let name = claim_name(set, template, number);
             let key = claim_key(pod, &name);

@@ -20,7 +20,9 @@ const COMPONENT: &str = "statefulset-controller";
 /// A StatefulSet, during one pass.
 struct Pass {
     set: Value,
+    /// The ControllerRevision before the current rollout.
     current: Value,
+    /// The ControllerRevision of the template.
     update: Value,
     /// The pods by ordinal; `None` for a pod to be created.
     replicas: Vec<(i64, Option<Value>)>,
@@ -28,6 +30,7 @@ struct Pass {
     condemned: Vec<Value>,
     /// Whether pods are created and deleted one after another.
     is_ordered: bool,
+    /// The `minReadySeconds`.
     wait: i64,
 }
 
@@ -47,7 +50,7 @@ impl Controllers<'_> {
         pods.sort_by_cached_key(|pod| ordinal(name(&set), pod));
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
-            self.wake(key, time);
+            self.requeue_after(key, time);
         }
         let current = revisions
             .iter()
@@ -86,7 +89,7 @@ impl Controllers<'_> {
                     true
                 }
                 Some(found) => {
-                    self.keep_claims(&pass.set, found, *number)?;
+                    self.create_claims(&pass.set, found, *number)?;
                     pass.is_unavailable(found)
                 }
             };
@@ -142,6 +145,7 @@ impl Controllers<'_> {
         0
     }
 
+    /// Creates the pod with an ordinal, from the current or the new template, depending on the progress of the rollout.
     fn make_member(&mut self, pass: &Pass, ordinal: i64) -> Result<()> {
         let set = &pass.set;
         let strategy = &set["spec"]["updateStrategy"];
@@ -155,26 +159,30 @@ impl Controllers<'_> {
         let revision = if is_old { &pass.current } else { &pass.update };
         let source = restored(set, revision);
         let pod = pod(&source, ordinal, name(revision));
-        self.keep_claims(&source, &pod, ordinal)?;
+        self.create_claims(&source, &pod, ordinal)?;
         let member = name(&pod).to_owned();
         let made = self.make(CONTROLLERS, pod);
         self.note_made(set, made.is_ok());
         match made {
             Ok(_) => {
-                let said = format!(
+                let message = format!(
                     "create Pod {member} in StatefulSet {} successful",
                     name(set)
                 );
-                self.record_event(COMPONENT, set, EventText::normal("SuccessfulCreate", &said));
+                self.record_event(
+                    COMPONENT,
+                    set,
+                    EventText::normal("SuccessfulCreate", &message),
+                );
                 Ok(())
             }
             Err(failure) => {
-                let said = format!(
+                let message = format!(
                     "create Pod {member} in StatefulSet {} failed error: {}",
                     name(set),
                     failure.message
                 );
-                self.record_event(COMPONENT, set, EventText::warning("FailedCreate", &said));
+                self.record_event(COMPONENT, set, EventText::warning("FailedCreate", &message));
                 Err(failure)
             }
         }
@@ -182,12 +190,16 @@ impl Controllers<'_> {
 
     fn drop_member(&mut self, set: &Value, pod: &Value) {
         if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
-            let said = format!(
+            let message = format!(
                 "delete Pod {} in StatefulSet {} successful",
                 name(pod),
                 name(set)
             );
-            self.record_event(COMPONENT, set, EventText::normal("SuccessfulDelete", &said));
+            self.record_event(
+                COMPONENT,
+                set,
+                EventText::normal("SuccessfulDelete", &message),
+            );
         }
     }
 }
@@ -196,7 +208,7 @@ impl Pass {
     fn new(set: Value, current: &Value, update: &Value, pods: &[Value]) -> Self {
         let spec = &set["spec"];
         let start = number(&spec["ordinals"]["start"]);
-        // one more than there can be, which then fails
+        // one more than the server allows, so that its creation fails and is reported
         let most = i64::try_from(MOST_PODS)
             .unwrap_or(i64::MAX)
             .saturating_add(1);
@@ -227,6 +239,7 @@ impl Pass {
         is_deleting(pod) || available_in(pod, self.wait) != Some(0)
     }
 
+    /// The unavailable pod with the lowest ordinal, which a scale-down in order must not wait for.
     fn first_unavailable(&self) -> Option<&Value> {
         self.replicas
             .iter()

@@ -55,14 +55,14 @@ pub(crate) fn collection(state: &State, request: &Request<'_>) -> Result<Page> {
     page::page(state, request, Reading::Paged)
 }
 
-/// The deleted objects of a collection, in their last state.
+/// The response to the deletion of a collection: the objects before they were deleted.
 pub(crate) fn collection_reply(store: &Store, kind: &Kind, mut page: Page) -> Reply {
     page.metadata["resourceVersion"] = store.version().to_string().into();
     let list = List::new(kind, page.metadata, page.items);
     Reply::ok(list.into_value())
 }
 
-/// An object that the server itself permits to be deleted.
+/// The object to delete. Fails if it does not exist, if a precondition does not hold, or if the server never deletes it.
 pub(crate) fn deletable(
     store: &Store,
     kind: &Kind,
@@ -96,7 +96,7 @@ pub(crate) fn delete_shown(
     let Deleted { object, is_gone } = delete_one(state, kind, key, options)?;
     let is_converted = state.conversions.converter(kind).is_some();
     let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
-        // A deletion changes only metadata, and a conversion only labels and annotations.
+        // A deletion changes only metadata. Of the metadata, a conversion changes only labels and annotations.
         true => {
             let own = shown["metadata"].take();
             shown["metadata"] = object["metadata"].clone();
@@ -183,7 +183,7 @@ pub(crate) fn delete_one(
     })
 }
 
-/// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
+/// Whether `spec.finalizers` keep an object that is being deleted, as those of a namespace do.
 pub(crate) fn holds(kind: &Kind, object: &Value) -> bool {
     strategy(kind).terminate.is_some()
         && object["spec"]["finalizers"]
@@ -194,7 +194,7 @@ pub(crate) fn holds(kind: &Kind, object: &Value) -> bool {
 /// The response to the deletion of one object.
 pub(crate) fn deletion_reply(request: &Request<'_>, deleted: Deleted, options: &Options) -> Reply {
     let (kind, name) = (request.kind, &request.path.name);
-    if !deleted.is_gone && options.spares_orphans {
+    if !deleted.is_gone && options.refuses_orphans {
         let object = deleted.object;
         return Reply::Object { code: 202, object };
     }

@@ -18,7 +18,7 @@ pub(crate) struct Options {
     /// Whether dependents are orphaned by default, as those of Jobs and ReplicationControllers are.
     pub orphans: bool,
     /// Whether `orphanDependents` is given as false.
-    pub spares_orphans: bool,
+    pub refuses_orphans: bool,
     pub grace: Option<i64>,
     pub dry_run: bool,
     pub uid: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) enum Propagation {
 }
 
 impl Options {
-    /// Deletes the object immediately, unless it has finalizers.
+    /// The options to delete an object immediately, unless it has finalizers.
     pub fn now() -> Self {
         Self {
             grace: Some(0),
@@ -45,7 +45,7 @@ impl Options {
     /// Reads the options of a request. Also returns them as they were sent.
     pub fn read(request: &Request<'_>) -> Result<(Self, Value)> {
         let call = request.call;
-        // A body stands for the whole query.
+        // a body replaces the whole query
         let mut sent = if call.body.is_empty() {
             of_query(call)?
         } else {
@@ -81,7 +81,7 @@ impl Options {
         Ok(Self {
             propagation,
             orphans: strategy(request.kind).dependents == Dependents::Orphaned,
-            spares_orphans: sent["orphanDependents"] == false,
+            refuses_orphans: sent["orphanDependents"] == false,
             grace: sent["gracePeriodSeconds"].as_i64(),
             dry_run: sent["dryRun"][0] == "All",
             uid: precondition("uid"),

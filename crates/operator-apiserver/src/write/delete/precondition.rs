@@ -16,7 +16,7 @@ pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> 
     }
 }
 
-/// As above, for kinds that the server marks as being deleted without the usual steps.
+/// Checks the preconditions of kinds with an own `terminate`, for which the storage checks them, with other messages.
 fn check_in_store(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
     let wanted = [
         ("UID", &options.uid, "uid"),

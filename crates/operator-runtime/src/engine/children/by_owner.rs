@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use super::Key;
 
-/// The keys of objects by the uid of their controller. It may have objects that have another controller by now.
+/// The keys of objects by the uid of their controller. May contain objects that another object controls by now.
 #[derive(Default)]
 pub(super) struct ByOwner(HashMap<Box<str>, HashSet<Key>>);
 

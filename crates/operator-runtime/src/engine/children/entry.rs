@@ -1,4 +1,4 @@
-//! What the cache knows of an object, and of the watches that report it; how an entry ages.
+//! What the cache knows about an object and about the watches that report it, and when an entry is out of date.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -26,24 +26,24 @@ pub(super) struct List {
 /// What is known about an object.
 pub(super) struct Entry {
     pub uid: Box<str>,
-    /// The uid of the object of ours that controls it.
+    /// The uid of its controlling owner, if that is an object that our controller reconciles.
     pub owner: Option<Box<str>>,
     pub version: Option<u64>,
     pub trust: Trust,
     pub content: Content,
-    /// For a child that the API server stores in a different form than was sent (`1` for `1000m`): hashes of the sent content, and of our
-    /// `managedFields` after the write.
+    /// For a child that the API server stores in a different form than it was sent (`1` for `1000m`): hashes of the sent content, and of
+    /// our `managedFields` after the write.
     pub applied: Option<(u64, u64)>,
 }
 
-/// The source of an entry.
+/// The source of an entry, which decides whether it can be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     /// An event of the watch.
     Watched,
     /// A response to our own request, which the watch has not reported yet.
     Answered,
-    /// The object may have changed, been created or deleted since: only the API server knows. The number is that of the invalidation.
+    /// The object may have changed, been created or deleted since: only the API server knows. With the number of the invalidation.
     Invalidated(u64),
 }
 
@@ -64,12 +64,13 @@ pub(crate) struct SentAt {
 }
 
 impl Watch {
-    /// Whether the watch does not report the object, because that is in another namespace.
+    /// Whether the object is in a namespace that this watch does not report.
     pub fn is_elsewhere(&self, key: &Key) -> bool {
         self.namespace.is_some() && key.0 != self.namespace
     }
 
-    pub fn pass(&mut self, metadata: &ObjectMeta) {
+    /// Records the version of a reported object.
+    pub fn advance(&mut self, metadata: &ObjectMeta) {
         self.newest = self.newest.max(version(metadata));
     }
 }
@@ -93,7 +94,8 @@ impl Entry {
 }
 
 impl List {
-    /// Whether an entry is kept when the list is complete; `invalidation` is the number of that.
+    /// Whether an entry is kept when the list is complete. One that may be newer than the list is invalidated with the number
+    /// `invalidation`.
     pub fn retains(&self, key: &Key, known: &mut Entry, invalidation: u64) -> bool {
         let is_newer = known.version.is_none_or(|version| version > self.newest);
         if known.trust != Trust::Watched && is_newer {

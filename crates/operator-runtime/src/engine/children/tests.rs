@@ -167,24 +167,26 @@ fn a_failed_write_makes_the_object_unknown_until_it_is_read() {
     assert_eq!(cached(&children, "b"), Ok(None));
 }
 
-/// What may happen; the numbers choose among what there is.
+/// A step of a random scenario. The numbers are indexes of names and of pending responses.
 #[derive(Clone, Debug)]
 enum Step {
-    /// We write the object of this name, and the answer is on its way.
+    /// We write the object of this name; the response is pending.
     Write(usize),
     /// We delete it.
     DeleteOwn(usize),
     /// We read it.
     Read(usize),
-    /// An answer arrives.
+    /// A pending response arrives.
     Answer(usize),
-    /// An answer is lost.
+    /// A pending response is lost.
     Lose(usize),
+    /// Another client writes the object of this name.
     OtherWrites(usize),
+    /// Another client deletes it.
     Delete(usize),
     /// The watch reports its next event, or the next object of its list.
     Report,
-    /// The watch begins a list of the state of some versions ago.
+    /// The watch begins a list, which returns the state of this number of versions ago.
     List(usize),
 }
 
@@ -204,10 +206,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// Objects by the number of their name.
+/// Objects by the index of their name in [`NAMES`].
 type Objects = BTreeMap<usize, Value>;
 
-/// The answer to one of our requests.
+/// The response to one of our requests.
 struct Answer {
     sent: SentAt,
     name: usize,
@@ -216,17 +218,17 @@ struct Answer {
     object: Option<Value>,
 }
 
-/// An API server's one kind, a watch of it, and our requests.
+/// An API server with one kind, a watch of it, and our requests.
 #[derive(Default)]
 struct World {
     version: u64,
-    /// The state after each version, and the event that made it.
+    /// The state at each version, and the event that led to it.
     history: Vec<(Objects, Event<Arc<Related>>)>,
     /// The first version that the watch has not reported.
     next: usize,
     listing: Option<VecDeque<Value>>,
     answers: Vec<Answer>,
-    /// The newest version of each name that an answer had.
+    /// The newest version of each name that the response to a write of ours had.
     acknowledged: BTreeMap<usize, u64>,
 }
 
@@ -305,7 +307,7 @@ impl World {
         *newest = version.max(*newest);
     }
 
-    /// `oldest`: how far back a list may go.
+    /// A list returns at least the first `oldest` versions.
     fn step(&mut self, children: &Children, step: &Step, oldest: usize) {
         match *step {
             Step::Write(name) => {
@@ -375,7 +377,7 @@ impl World {
         }
     }
 
-    /// All is reported and answered: the cache has what the server has, if it must be after one read of each name.
+    /// Delivers all events and responses. Then the cache must have the state of the server, after a read of each unknown name.
     fn finish(&mut self, children: &Children) {
         while !self.answers.is_empty() {
             self.answer(children, 0);
@@ -405,7 +407,7 @@ proptest! {
         let (children, mut world) = (children(true), World::default());
         list(&children, &[]);
         for step in &steps {
-            // a list has all that the watch has reported before it
+            // a list is not older than what the watch has reported before
             let oldest = world.next;
             world.step(&children, step, oldest);
             world.check_own_writes(&children);

@@ -89,8 +89,8 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.newest(cached))
     }
 
-    /// Triggers a reconciliation, because the watch has reported this version, or for another reason. `exists` is asked while nothing can
-    /// [forget](Self::forget) the object, so that one that was deleted has no state.
+    /// Triggers a reconciliation, because the watch has reported this version, or for another reason. `exists` is called while nothing can
+    /// [forget](Self::forget) the object, so that a deleted object gets no state.
     pub fn trigger(
         &self,
         key: &ObjectRef<K>,
@@ -118,7 +118,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         });
     }
 
-    /// Begins a reconciliation of the object, or returns how it continues to wait.
+    /// Begins a reconciliation of the object, or returns the action with which it continues to wait.
     pub fn begin(&self, key: &ObjectRef<K>, now: Instant) -> Option<Action> {
         self.change(key, |state| state.begin(now))
     }
@@ -171,6 +171,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, ObjectState::forget);
     }
 
+    /// Changes the state of an object, which is removed if the object is idle afterwards.
     fn change<T>(&self, key: &ObjectRef<K>, change: impl FnOnce(&mut ObjectState<K>) -> T) -> T {
         let mut states = lock(&self.states);
         let States {

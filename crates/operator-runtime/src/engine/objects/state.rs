@@ -12,7 +12,7 @@ use crate::{Action, engine::decode::Undecodable};
 pub(super) struct ObjectState<K> {
     /// The number of consecutive failures.
     failures: u32,
-    /// Whether it was given up after that many.
+    /// Whether the object was given up after these failures.
     is_given_up: bool,
     /// The result of our last write, until the cache has caught up with it.
     answer: Option<WriteAnswer<K>>,
@@ -23,7 +23,7 @@ pub(super) struct ObjectState<K> {
     waiting: Option<Waiting>,
     /// The error of the newest version that cannot be decoded, until it is reported.
     undecodable: Option<Box<Undecodable>>,
-    /// Whether a child was deleted, and no child was created since.
+    /// Whether a child was deleted, and the API server has not been asked since whether the object exists.
     lost_child: bool,
 }
 
@@ -44,7 +44,7 @@ struct Triggers {
 
 /// A failed reconciliation that waits for its retry.
 struct Waiting {
-    /// `None` for until a change.
+    /// `None` if it waits for a change.
     until: Option<Instant>,
     /// The versions that the reconciliation read or wrote, whose events must not end the wait.
     versions: Vec<String>,
@@ -69,7 +69,7 @@ impl<K> ObjectState<K> {
     pub fn is_idle(&self) -> bool {
         let Self {
             failures,
-            // only after failures
+            // an object that was given up has failures
             is_given_up: _,
             answer,
             earlier_writes,
@@ -138,8 +138,8 @@ impl<K> ObjectState<K> {
         self.earlier_writes.push(version);
     }
 
-    /// Begins a reconciliation; or returns how the object continues to wait, if only its own write or a list of the same version has
-    /// triggered it.
+    /// Begins a reconciliation, or returns the action with which the object continues to wait, if only events of our own writes or of the
+    /// version that was read have triggered it.
     pub fn begin(&mut self, now: Instant) -> Option<Action> {
         let triggers = std::mem::take(&mut self.triggers);
         if let Some(Waiting { until, versions }) = &self.waiting
@@ -199,7 +199,7 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
     pub fn newest(&mut self, cached: Arc<K>) -> Option<Arc<K>> {
         match &self.answer {
             Some(WriteAnswer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
-            // One that changes exists, as after a restore of the cluster's state.
+            // an object with a newer version exists nevertheless, for example because etcd was restored from a backup
             Some(WriteAnswer::Gone(gone))
                 if gone.uid() == cached.uid() && !is_older(&**gone, &*cached) =>
             {

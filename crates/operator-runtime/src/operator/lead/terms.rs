@@ -1,5 +1,5 @@
-//! Operators with priorities that share a lease, on a server that delays each request: at no time do two of them work, and at last the one
-//! with the highest priority works. Time is virtual.
+//! Operators with priorities that share a lease, on a server that delays each request: at no time do two of them work, and in the end the
+//! one with the highest priority works. Time is virtual.
 
 use std::sync::{
     Arc, Mutex,
@@ -18,15 +18,16 @@ use crate::{engine::kind::GroupKind, settings::Settings};
 
 /// How long operators crash and requests are slow.
 const CHAOS: Duration = Duration::from_secs(80);
-/// More than a lease, an announcement and two shutdowns last.
+/// Longer than the expiry of a lease, an announcement and two shutdowns take together.
 const CALM: Duration = Duration::from_secs(150);
 
+/// The life of an operator. Times are in seconds.
 #[derive(Clone, Debug)]
 struct Plan {
     priority: i32,
     starts: u64,
     crashes: Option<u64>,
-    /// How long its work takes to end, in seconds; it is cut off at the shutdown timeout.
+    /// How long its work takes to end; it is aborted at the shutdown timeout.
     drains: u64,
 }
 
@@ -43,7 +44,7 @@ impl Store {
         let store = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let store = store.clone();
-            // A request that its client no longer waits for arrives nevertheless.
+            // in a task, so that a request is executed even if its client no longer waits
             tokio::spawn(async move { store.answer(request).await })
         });
         Client::new(service, "default")
@@ -96,10 +97,11 @@ impl Store {
     }
 }
 
-/// Which operators work.
+/// The numbers of the operators that work.
 #[derive(Default)]
 struct Working(Mutex<Vec<usize>>);
 
+/// The work of an operator, which ends when this is dropped.
 struct Work(Arc<Working>, usize);
 
 impl Work {
@@ -112,7 +114,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let mut working = self.0.0.lock().unwrap();
-        // The first of two that worked at once ends, not the record of both.
+        // If two work at once, keep both in the list, so that `check` notices it.
         if working.len() == 1 {
             working.retain(|number| *number != self.1);
         }
@@ -186,8 +188,8 @@ async fn check(plans: Vec<Plan>, delays: Vec<u64>) -> Result<(), TestCaseError> 
         }
     }
     for (plan, operator) in plans.iter().zip(operators.iter_mut()) {
-        let has_crashed = plan.crashes.is_some() || !operator.is_finished();
-        prop_assert!(has_crashed, "an operator failed: {:?}", operator.await);
+        let is_as_planned = plan.crashes.is_some() || !operator.is_finished();
+        prop_assert!(is_as_planned, "an operator failed: {:?}", operator.await);
     }
     let alive = plans.iter().filter(|it| it.crashes.is_none());
     let highest = alive.map(|it| it.priority).max();
@@ -229,7 +231,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn never_two_work_and_at_last_the_one_with_the_highest_priority(plans in plans(), delays in delays()) {
+    fn never_two_work_and_in_the_end_the_one_with_the_highest_priority(plans in plans(), delays in delays()) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)

@@ -1,4 +1,4 @@
-//! What the functions of a [`Declarative`](super::Declarative) return and receive.
+//! The types that the methods of a [`Declarative`](super::Declarative) return and receive.
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -17,7 +17,7 @@ pub struct Desired<K> {
 }
 
 impl<K> Desired<K> {
-    /// No children.
+    /// Desires no children, and leaves the status as it is.
     pub fn new() -> Self {
         Self {
             children: vec![],
@@ -71,7 +71,7 @@ impl<K> Default for Desired<K> {
     }
 }
 
-/// A status to be written for a parent of kind `K`.
+/// The status to write for a parent of kind `K`, if any.
 pub struct Status<K> {
     pub(super) choice: Choice,
     parent: PhantomData<fn(K)>,
@@ -84,7 +84,7 @@ pub(super) enum Choice {
 }
 
 impl<K> Status<K> {
-    /// This status.
+    /// Writes this status.
     pub fn new(status: K::Status) -> Self
     where
         K: HasStatus<Status: Serialize>,
@@ -95,7 +95,7 @@ impl<K> Status<K> {
         }
     }
 
-    /// The status as it is: nothing is written.
+    /// Leaves the status as it is: nothing is written.
     pub fn unchanged() -> Self {
         Self {
             choice: Choice::Unchanged,
@@ -103,7 +103,7 @@ impl<K> Status<K> {
         }
     }
 
-    /// What to write, where nothing is desired.
+    /// The status to write, for a style that has no `desired`.
     pub(crate) fn into_value(self) -> Option<serde_json::Result<Value>> {
         match self.choice {
             Choice::Value(status) => Some(status),
@@ -111,7 +111,7 @@ impl<K> Status<K> {
         }
     }
 
-    /// The status that [`desired`](crate::Declarative::desired) returned with [`Desired::status`]; without one, nothing is written.
+    /// Writes the status that [`desired`](crate::Declarative::desired) returned with [`Desired::status`]; without one, nothing is written.
     pub fn desired() -> Self {
         Self {
             choice: Choice::Desired,

@@ -13,7 +13,8 @@ use crate::{
     error::LONGEST_DELAY,
 };
 
-/// After a deletion that did not happen, because the object has changed. Normally its watch triggers the next reconciliation before.
+/// The delay after children were not deleted, because the parent or a child has changed. Normally a watch triggers a reconciliation
+/// earlier.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A [`Declarative`] as a [`Reconciler`].
@@ -85,7 +86,7 @@ impl<D: Declarative> Engine<D> {
         })?;
         let desired = self.0.desired(parent, observed)?;
         *status = desired.status;
-        // All are checked before one is written.
+        // Check all children before the first one is written.
         let mut children = BTreeMap::new();
         let mut order = vec![];
         for wanted in desired.children {
@@ -93,10 +94,10 @@ impl<D: Declarative> Engine<D> {
             cx.check_place(&child)?;
             let key = (cx.index(child.owned), child.key.clone());
             order.push(key.clone());
-            if let Some(doubled) = children.insert(key, child) {
+            if let Some(duplicate) = children.insert(key, child) {
                 return Err(Error::DesiredTwice {
-                    kind: doubled.kind.to_string(),
-                    name: doubled.key.name,
+                    kind: duplicate.kind.to_string(),
+                    name: duplicate.key.name,
                 });
             }
         }
@@ -104,6 +105,7 @@ impl<D: Declarative> Engine<D> {
         for key in order {
             let child = &children[&key];
             let version = &child.kind.resource.api_version;
+            // a child that was observed in another API version is read in this one
             let seen = observed.children.get(&key);
             let known = match seen.filter(|live| live["apiVersion"] == **version) {
                 Some(live) => Some(live.clone()),
@@ -130,7 +132,7 @@ impl<D: Declarative> Engine<D> {
             .collect();
         let mut resync = desired.resync.map(|after| after.min(LONGEST_DELAY));
         if !undesired.is_empty() && !cx.is_current(parent.meta().generation).await? {
-            // its watch is behind, and reports it soon
+            // children are not deleted because of an outdated spec; the watch of the parent reports the new one soon
             return Ok((applied, Some(RETRY_DELAY)));
         }
         let mut first_error = None;

@@ -18,7 +18,7 @@ pub struct Observed {
     namespace: String,
     owns: Vec<Kind>,
     owner: GroupKind,
-    /// The indexes of the owned kinds of which no child is known.
+    /// The indexes of the owned kinds that had not been listed yet.
     unlisted: BTreeSet<usize>,
     pub(super) children: BTreeMap<OwnedKey, Value>,
 }
@@ -36,12 +36,12 @@ impl Observed {
         }
     }
 
-    /// The children of the kinds that have been listed; those of the others cannot be read.
+    /// The children of the kinds that have been listed. To read the children of another kind is an error.
     pub(super) async fn of_listed(
         parent: &impl Resource<DynamicType = ()>,
         cx: &Context,
     ) -> Result<Self> {
-        // before the children, as a kind may be listed meanwhile
+        // before the children: a kind that is listed in between must not seem to have none
         let unlisted = cx.unlisted();
         Ok(Self {
             unlisted,
@@ -76,7 +76,7 @@ impl Observed {
     /// Returns all children of this kind, sorted by namespace and name.
     ///
     /// # Errors
-    /// Those of [`get`](Self::get).
+    /// The errors of [`get`](Self::get).
     pub fn list<C>(&self) -> Result<Vec<C>>
     where
         C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,

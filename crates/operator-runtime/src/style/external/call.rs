@@ -1,4 +1,4 @@
-//! A call of a provider: in its turn, not for ever, and visible to tests.
+//! The calls of a provider: limited in rate and time, and open to faults that tests inject.
 
 use std::{future::Future, sync::Arc};
 
@@ -40,11 +40,11 @@ type Around = dyn for<'a> Fn(
     + Send
     + Sync;
 
-/// A function around every call of a provider that has an effect or observes one, to inject faults in a test. Pass it to
+/// A function around each call of `find`, `observe`, `create`, `update` and `delete` of a provider, to inject faults in a test. Pass it to
 /// [`Operator::provide`](crate::Operator::provide).
 ///
-/// It gets the call and its future, which returns the id of the thing that the call is about. If it returns an error, the call has failed,
-/// whether or not the future was run to its end.
+/// The function gets the call and the future that makes it, which returns the id of the external resource. If the function returns an
+/// error, the call has failed, whether or not the future was run to its end.
 ///
 /// ```
 /// # use operator_runtime::{AroundCalls, Operator};
@@ -76,7 +76,7 @@ impl AroundCalls {
     }
 }
 
-/// How the calls of a controller are made.
+/// Makes the calls of a controller's provider.
 pub(super) struct Calls {
     limit: Limit,
     timeout: std::time::Duration,
@@ -92,7 +92,7 @@ impl Calls {
         }
     }
 
-    /// Makes a call. `id` reads the id of the thing from its result.
+    /// Makes a call. `id` reads the id of the external resource from its result.
     pub async fn call<T: Send>(
         &self,
         call: ProviderCall,

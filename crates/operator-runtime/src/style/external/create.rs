@@ -1,7 +1,8 @@
-//! The creation of a thing: looks for one that exists already, records that the creation is started, makes the call, and records its result.
+//! The creation of an external resource: looks for one that exists already, records that the creation is started, makes the call, and
+//! records its result.
 //!
 //! Invariant: no creation without a write of the object before it, at the version that was read, which records the creation as started.
-//! Only a creation that the other system recognises as the same, by its name or token, is repeated without another such write.
+//! Only a creation that the other system recognizes as the same, by its name or token, is repeated without another such write.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tracing::warn;
 
 use super::{
     Answer, Created, DriftPolicy, External, ExternalError, Identity,
-    engine::{Engine, Outcome, call, empty, is_empty, spec_hash, uid, write},
+    engine::{Engine, Outcome, empty_identity, is_empty, provider_call, spec_hash, uid, write},
     memory::{Hold, Unrecorded},
     record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record, SYNCED_HASH},
 };
@@ -21,22 +22,24 @@ use crate::{
     context::{Context, Precondition},
 };
 
-/// How often the id of a new thing is written before the next reconciliation has to do it, and how long to wait in between.
+/// How often it is tried to write the id of a new external resource, before the next reconciliation has to do it.
 const RECORD_ATTEMPTS: u32 = 4;
+
+/// The delay after the first of these attempts; it grows with each.
 const RECORD_DELAY: Duration = Duration::from_millis(250);
 
-/// Where the thing of an object without a recorded id is.
+/// The result of looking for the external resource of an object without a recorded id.
 pub(super) enum Located {
     Found(String),
     /// There is none, and a creation may begin.
     Nowhere,
-    /// There may be one that is not visible yet.
+    /// There may be one that is not visible yet; look again after this time.
     Unknown(Duration),
 }
 
 impl<E: External> Engine<E> {
-    /// Records the result of a creation that could not be recorded before. Returns an outcome if that has failed again.
-    pub async fn record_ended(
+    /// Records the result of a creation that could not be recorded before. Returns an outcome if the object does not exist any more.
+    pub async fn record_pending(
         &self,
         object: &E::Resource,
         record: &mut Record,
@@ -45,7 +48,7 @@ impl<E: External> Engine<E> {
         let uid = uid(object);
         let written = match self.memory.unrecorded(&uid) {
             None => return Ok(None),
-            // a person was faster
+            // a person has set the annotation meanwhile
             Some(_) if record.id.is_some() => true,
             Some(Unrecorded::Id(id)) => {
                 let written = self.record_id(object, &id, cx).await?;
@@ -60,9 +63,9 @@ impl<E: External> Engine<E> {
                 (record.started, record.token) = (None, None);
                 return Ok(None);
             }
-            // the write may still arrive, or be in the cache later
+            // the write may have succeeded, and not be in the cache yet
             Some(Unrecorded::NotCalled(_)) if record.started.is_none() => return Ok(None),
-            // another process was faster
+            // another process has recorded a start meanwhile
             Some(Unrecorded::NotCalled(_)) => true,
         };
         if written {
@@ -75,7 +78,7 @@ impl<E: External> Engine<E> {
         )))
     }
 
-    /// Looks for the thing of an object that has no recorded id.
+    /// Looks for the external resource of an object that has no recorded id.
     pub async fn locate(
         &self,
         object: &E::Resource,
@@ -113,11 +116,11 @@ impl<E: External> Engine<E> {
         }
     }
 
-    /// The one thing that carries the tag of the object.
+    /// Finds the only external resource that carries the tag of the object.
     pub async fn find(&self, object: &E::Resource, cx: &Context) -> Result<Option<String>> {
         let tag = uid(object);
         let found = self.provider.find(object, &tag, cx);
-        let call = call(object, "find");
+        let call = provider_call(object, "find");
         let mut ids = self
             .calls
             .call(call, found, |ids| ids.first().cloned())
@@ -128,7 +131,7 @@ impl<E: External> Engine<E> {
         }
         let id = ids.pop();
         match &id {
-            Some(id) if is_empty(id) => Err(empty("an id that `find` returned")),
+            Some(id) if is_empty(id) => Err(empty_identity("an id that `find` returned")),
             _ => Ok(id),
         }
     }
@@ -141,7 +144,7 @@ impl<E: External> Engine<E> {
         record: &Record,
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
-        // Since this object has begun to look for a thing, one with a record may have claimed the name.
+        // While this object was looking for an external resource, another object that has a record may have claimed the name.
         self.claim(object, identity, record, Hold::Recorded, cx)?;
         let token = match (identity, &record.started, &record.token) {
             (Identity::Token, Some(_), Some(token)) => token.clone(),
@@ -163,7 +166,8 @@ impl<E: External> Engine<E> {
             if *identity == Identity::Token {
                 annotations.push((CREATION_TOKEN, Some(token.clone())));
             }
-            // The thing is created from this spec, whether or not it is seen before the spec changes.
+            // Recorded now, because the external resource is created from this spec, and the spec may change before the external resource
+            // is observed.
             if self.provider.drift_policy(object)? == DriftPolicy::Report {
                 annotations.push((SYNCED_HASH, Some(spec_hash(object)?)));
             }
@@ -221,17 +225,17 @@ impl<E: External> Engine<E> {
             Answer::Id(id) => Some(id.clone()),
             Answer::Refused(_) => None,
         };
-        let call = call(object, "create");
+        let call = provider_call(object, "create");
         let Created(answer) = self.calls.call(call, created, created_id).await?;
         if matches!(&answer, Answer::Id(id) if is_empty(id)) {
-            return Err(empty("the id that `create` returned"));
+            return Err(empty_identity("the id that `create` returned"));
         }
         self.memory
             .set_unrecorded(&uid, Some(Unrecorded::of(&answer)));
         Ok(answer)
     }
 
-    /// Records the id of the thing, whatever else has changed of the object. Returns whether the object exists.
+    /// Records the id of the external resource, even if the object has changed meanwhile. Returns whether the object exists.
     pub async fn record_id(&self, object: &E::Resource, id: &str, cx: &Context) -> Result<bool> {
         for attempt in 1.. {
             let annotations = vec![(EXTERNAL_ID, Some(id.to_owned()))];
@@ -252,7 +256,7 @@ impl<E: External> Engine<E> {
         unreachable!("the last attempt returns")
     }
 
-    /// Records that nothing was created.
+    /// Removes the record of a creation that the other system has refused. Returns whether the object exists.
     pub async fn record_refusal(&self, object: &E::Resource, cx: &Context) -> Result<bool> {
         let removed = [CREATION_STARTED, CREATION_TOKEN].map(|name| (name, None));
         write(object, removed.to_vec(), Precondition::Uid, cx).await

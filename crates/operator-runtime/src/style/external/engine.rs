@@ -34,12 +34,12 @@ pub(super) struct Engine<E: External> {
     controller_options: ControllerOptions<E::Resource>,
 }
 
-/// What a reconciliation has come to.
+/// The result of a reconciliation.
 pub(super) struct Outcome<O> {
     pub id: Option<String>,
     pub observed: Option<O>,
     pub phase: Phase,
-    /// When to look again, if earlier than usual.
+    /// The time until the next observation, if it is shorter than [`ExternalOptions::poll`].
     pub after: Option<Duration>,
 }
 
@@ -62,8 +62,10 @@ impl<O> Outcome<O> {
 }
 
 impl<E: External> Engine<E> {
+    /// Checks the options.
+    ///
     /// # Errors
-    /// If the objects are reduced.
+    /// If they reduce the objects.
     pub fn check(provider: &E) -> Result<()> {
         if provider.controller_options().reduction.is_some() {
             return Err(anyhow::anyhow!(
@@ -87,7 +89,8 @@ impl<E: External> Engine<E> {
         }
     }
 
-    /// Lets no other object work with a thing of the same name at the same time, nor later, until this one is deleted.
+    /// Reserves the name of the external resource for this object until the object is deleted, so that no other object works with the same
+    /// external resource.
     pub fn claim(
         &self,
         object: &E::Resource,
@@ -114,9 +117,9 @@ impl<E: External> Engine<E> {
         })
     }
 
-    /// How certainly an object with this record has a thing.
+    /// How certain it is that an object with this record has an external resource.
     pub fn hold(&self, object: &E::Resource, record: &Record) -> Hold {
-        let may_have_thing = match self.memory.unrecorded(&uid(object)) {
+        let may_have_resource = match self.memory.unrecorded(&uid(object)) {
             _ if record.id.is_some() => true,
             None => record.started.is_some(),
             Some(Unrecorded::Id(_)) => true,
@@ -126,14 +129,14 @@ impl<E: External> Engine<E> {
                 started.any(|started| *started != not_called)
             }
         };
-        if may_have_thing {
+        if may_have_resource {
             Hold::Recorded
         } else {
             Hold::Tentative
         }
     }
 
-    /// Makes the thing as the object asks for.
+    /// Creates or updates the external resource, so that it is as the object asks for.
     async fn sync(
         &self,
         object: &E::Resource,
@@ -142,8 +145,8 @@ impl<E: External> Engine<E> {
     ) -> Result<Outcome<E::Observed>> {
         let identity = self.identity(object)?;
         let mut record = record.clone();
-        if let Some(ended) = self.record_ended(object, &mut record, cx).await? {
-            return Ok(ended);
+        if let Some(outcome) = self.record_pending(object, &mut record, cx).await? {
+            return Ok(outcome);
         }
         let hold = self.hold(object, &record);
         self.claim(object, &identity, &record, hold, cx)?;
@@ -169,7 +172,7 @@ impl<E: External> Engine<E> {
         }
     }
 
-    /// Compares a thing with its object, and updates it if it differs.
+    /// Compares an external resource with its object, and updates it if it differs.
     async fn compare(
         &self,
         object: &E::Resource,
@@ -185,7 +188,7 @@ impl<E: External> Engine<E> {
             .transpose()?;
         let has_changed = match (&hash, &record.synced_hash) {
             (Some(hash), Some(synced)) => hash != synced,
-            // it was imported, or the policy is new: what is there is not overwritten
+            // it was imported, or the policy is new: its current state is not overwritten
             (Some(_), None) => false,
             (None, _) => true,
         };
@@ -205,7 +208,7 @@ impl<E: External> Engine<E> {
             return Ok(self.seen(id, observed, Phase::Differs("Drifted", difference)));
         }
         let updated = self.provider.update(object, &id, &observed, cx);
-        let (call, about) = (call(object, "update"), id.clone());
+        let (call, about) = (provider_call(object, "update"), id.clone());
         let updated = self.calls.call(call, updated, move |()| Some(about));
         if let Err(error) = updated.await {
             return Ok(self.seen(id, observed, Phase::Failed(error)));
@@ -232,6 +235,7 @@ impl<E: External> Engine<E> {
         })
     }
 
+    /// The outcome for an external resource that was observed.
     pub fn seen(&self, id: String, observed: E::Observed, phase: Phase) -> Outcome<E::Observed> {
         let is_pending =
             matches!(phase, Phase::Differs("Updating", _)) || !self.provider.is_ready(&observed);
@@ -243,7 +247,8 @@ impl<E: External> Engine<E> {
         }
     }
 
-    /// The recorded thing is absent. If that lasts, its record is removed, so that the next reconciliation creates another one.
+    /// Handles the absence of a recorded external resource. Once it was absent for the grace period, removes the record, so that the next
+    /// reconciliation creates another external resource.
     async fn vanished(
         &self,
         object: &E::Resource,
@@ -271,7 +276,7 @@ impl<E: External> Engine<E> {
 
     pub fn identity(&self, object: &E::Resource) -> Result<Identity> {
         match self.provider.identity(object)? {
-            Identity::Name(name) if is_empty(&name) => Err(empty("the name of the thing")),
+            Identity::Name(name) if is_empty(&name) => Err(empty_identity("the name of the thing")),
             identity => Ok(identity),
         }
     }
@@ -283,14 +288,14 @@ impl<E: External> Engine<E> {
         cx: &Context,
     ) -> Result<Option<E::Observed>> {
         let observed = self.provider.observe(object, id, cx);
-        let call = call(object, "observe");
+        let call = provider_call(object, "observe");
         let found = |it: &Option<E::Observed>| it.as_ref().map(|_| id.to_owned());
         self.calls.call(call, observed, found).await
     }
 
     pub async fn delete(&self, object: &E::Resource, id: &str, cx: &Context) -> Result<()> {
         let deleted = self.provider.delete(object, id, cx);
-        let call = call(object, "delete");
+        let call = provider_call(object, "delete");
         self.calls
             .call(call, deleted, |()| Some(id.to_owned()))
             .await
@@ -343,7 +348,7 @@ impl<E: External> Reconciler for Engine<E> {
         let mut outcome = result.unwrap_or_else(failed);
         let reported = self.report(&object, &mut outcome, cx).await;
         match outcome.phase {
-            // the next attempt reports it again
+            // if the status was not written, the next attempt does it
             Phase::Failed(error) => Err(error),
             Phase::Paused => reported.map(|()| Action::await_change()),
             _ => {
@@ -361,7 +366,7 @@ impl<E: External> Reconciler for Engine<E> {
         self.remove(&object, cx).await
     }
 
-    /// An object that is not seen any more keeps no other one from its name.
+    /// Releases the name of an object that was deleted, or is no longer selected.
     async fn deleted(&self, object: Arc<E::Resource>, _cx: &Context) -> Result<()> {
         self.memory.release(&uid(&*object));
         Ok(())
@@ -401,12 +406,12 @@ pub(super) fn is_empty(id: &str) -> bool {
     id.trim().is_empty()
 }
 
-pub(super) fn empty(what: &'static str) -> Error {
+pub(super) fn empty_identity(what: &'static str) -> Error {
     let help = "the provider must return what the other system calls it".to_owned();
     ExternalError::EmptyIdentity { what, help }.into()
 }
 
-pub(super) fn call<K: Resource<DynamicType = ()>>(
+pub(super) fn provider_call<K: Resource<DynamicType = ()>>(
     object: &K,
     method: &'static str,
 ) -> ProviderCall {
@@ -419,7 +424,7 @@ pub(super) fn call<K: Resource<DynamicType = ()>>(
 }
 
 fn object_name<K: Resource<DynamicType = ()>>(object: &K) -> String {
-    call(object, "").object()
+    provider_call(object, "").object()
 }
 
 /// The hash of the spec.

@@ -1,12 +1,12 @@
-//! Why the thing of an object cannot be managed as it is.
+//! The errors that are specific to the style `external`.
 
 use std::time::Duration;
 
-/// An object and its thing outside of the cluster are in a state in which the runtime does not act.
+/// An object and its external resource are in a state in which the runtime does not act.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExternalError {
-    /// A creation was started, its result is not known, and the thing cannot be looked up.
+    /// A creation was started, its result is not known, and the external resource cannot be looked up.
     #[error(
         "a creation was started at {started}, and its result is not known\nhelp: look for the thing in the other system. If there is one, set the annotation {operator}/external-id to its id; if there is none, remove the annotation {operator}/creation-started"
     )]
@@ -16,29 +16,29 @@ pub enum ExternalError {
         /// The operator's name.
         operator: String,
     },
-    /// There is a thing of the name that this object has not created.
+    /// An external resource of the name exists, and was not created for this object.
     #[error(
         "{name} exists already, and was not created for this object\nhelp: to manage it by this object, set the annotation {operator}/external-id to {name}"
     )]
     Exists {
-        /// The name of the thing.
+        /// The name of the external resource.
         name: String,
         /// The operator's name.
         operator: String,
     },
-    /// Another object has the thing of this name, or is creating it.
+    /// Another object has the external resource of this name, or is creating it.
     #[error(
         "{name} is already in use by {holder}\nhelp: choose another name for the thing, or delete one of the objects. If this object does not own the thing, remove its annotations {operator}/external-id and {operator}/creation-started"
     )]
     NameInUse {
-        /// The name of the thing.
+        /// The name of the external resource.
         name: String,
         /// The other object, for example `Bucket.example.com default/a`.
         holder: String,
         /// The operator's name.
         operator: String,
     },
-    /// The thing that a person has named does not exist.
+    /// The external resource that a person has named does not exist.
     #[error(
         "{id} is to be imported, but does not exist\nhelp: correct the annotation {operator}/external-id, or remove it to create a new thing"
     )]
@@ -48,7 +48,7 @@ pub enum ExternalError {
         /// The operator's name.
         operator: String,
     },
-    /// Several things carry the tag of the object.
+    /// Several external resources carry the tag of the object.
     #[error(
         "{} carry the tag of this object\nhelp: set the annotation {operator}/external-id to the right one, and remove the others or their tags", .ids.join(", ")
     )]
@@ -66,10 +66,10 @@ pub enum ExternalError {
         /// What to do.
         help: String,
     },
-    /// The identity of things is `Lookup`, but there is no lookup.
+    /// The identity of external resources is `Lookup`, but there is no lookup.
     #[error("`identity` returns `Identity::Lookup`\nhelp: implement `find` as well")]
     NoFind,
-    /// A field of the spec that chooses a policy has another value than its policies.
+    /// A field of the spec that chooses a policy has an unknown value.
     #[error("spec.{field} is {value:?}\nhelp: set it to {expected}")]
     UnknownPolicy {
         /// The field.
@@ -84,13 +84,13 @@ pub enum ExternalError {
     TimedOut {
         /// The method of the provider.
         method: &'static str,
-        /// The time that it had.
+        /// The timeout.
         after: Duration,
     },
 }
 
 impl ExternalError {
-    /// Whether only a change of the object resolves it.
+    /// Whether retries do not resolve it, but only a change of the object or of the provider.
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
             Self::CreationUncertain { .. }

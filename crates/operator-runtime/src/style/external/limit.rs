@@ -7,7 +7,8 @@ use tokio::time::{Instant, sleep_until};
 use super::ExternalOptions;
 use crate::lock::lock;
 
-/// The times at which calls may begin. A waiting call has its time already, so that calls begin in the order in which they came.
+/// The times at which calls may begin (a generic cell rate algorithm). A call that waits has its time already, so that calls begin in the
+/// order in which they came.
 pub(super) struct Limit {
     /// The time between two calls.
     interval: Duration,

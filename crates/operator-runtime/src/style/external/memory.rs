@@ -1,4 +1,4 @@
-//! What the engine remembers of objects while the process runs. Nothing of it is needed after a crash.
+//! What the engine remembers of objects while the process runs. After a crash, nothing of it is needed.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ pub(super) struct Memory(Mutex<State>);
 struct State {
     /// By the uid of the object.
     entries: HashMap<String, Entry>,
-    /// The objects that have a thing, or are creating one, by its name.
+    /// The objects that have an external resource, or are creating one, by its name.
     holders: HashMap<String, Holder>,
 }
 
@@ -26,11 +26,11 @@ struct State {
 struct Entry {
     absent_since: Option<Instant>,
     unrecorded: Option<Unrecorded>,
-    /// The name of which the object is the holder.
+    /// The name that the object holds.
     name: Option<String>,
 }
 
-/// The only object that may have the thing of a name.
+/// The only object that may have the external resource of a name.
 struct Holder {
     uid: String,
     /// The object, for messages.
@@ -38,10 +38,10 @@ struct Holder {
     hold: Hold,
 }
 
-/// How certainly an object has the thing of its name.
+/// How certainly an object has the external resource of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Hold {
-    /// Nothing is recorded of a thing: the object only wants one, and makes way for an object with a record.
+    /// No external resource is recorded: the object only wants one, and loses the name to an object with a record.
     Tentative,
     /// The object has an id or a started creation, or is about to record one.
     Recorded,
@@ -66,7 +66,8 @@ impl Unrecorded {
 }
 
 impl Memory {
-    /// The rest of the time that a thing has to be absent; it begins with the first call, also after a restart of the operator.
+    /// Records that the external resource is absent. Returns the rest of the grace period, which begins with the first call in this
+    /// process; `None` if it is over.
     pub fn absent(&self, uid: &str, grace: Duration) -> Option<Duration> {
         let mut state = self.state();
         let entry = state.entries.entry(uid.to_owned()).or_default();
@@ -75,7 +76,7 @@ impl Memory {
         (!rest.is_zero()).then_some(rest)
     }
 
-    /// The thing was found, or is about to be created.
+    /// Ends the absence: the external resource was found, or is about to be created.
     pub fn present(&self, uid: &str) {
         if let Some(entry) = self.state().entries.get_mut(uid) {
             entry.absent_since = None;
@@ -91,10 +92,10 @@ impl Memory {
         state.entries.entry(uid.to_owned()).or_default().unrecorded = unrecorded;
     }
 
-    /// Makes the object the holder of the thing of this name, and of no other one. A recorded hold displaces a tentative one.
+    /// Makes the object the holder of the external resource of this name, and of no other one. A recorded hold displaces a tentative one.
     ///
     /// # Errors
-    /// The object that is the holder already.
+    /// The current holder, for messages.
     pub fn claim(
         &self,
         name: &str,
@@ -123,11 +124,12 @@ impl Memory {
         Ok(())
     }
 
-    /// The object has no thing, or does not exist any more.
+    /// Releases the name of an object that has no external resource, or does not exist any more.
     pub fn release(&self, uid: &str) {
         self.state().release(uid);
     }
 
+    /// Forgets an object that was deleted.
     pub fn forget(&self, uid: &str) {
         let mut state = self.state();
         state.release(uid);

@@ -1,5 +1,5 @@
-//! The style `external`: a provider observes, creates, updates and deletes a thing outside of the cluster for each object. The runtime
-//! decides when, and records what must survive a crash.
+//! The style `external`: a provider observes, creates, updates and deletes an external resource for each object: a thing outside of the
+//! cluster. The runtime decides when, and records what must survive a crash. (Messages for users call the external resource a thing.)
 
 mod call;
 mod create;
@@ -25,10 +25,10 @@ use crate::{
     controllers::Style,
 };
 
-/// Manages one thing outside of the cluster for each object of a kind: a bucket, a database, a DNS record.
+/// Manages one external resource for each object of a kind: a bucket, a database or a DNS record, outside of the cluster.
 ///
 /// The runtime calls [`observe`](Self::observe) after each change of the object and at an interval, and [`create`](Self::create),
-/// [`update`](Self::update) and [`delete`](Self::delete) as needed. The id of the thing is recorded in the annotation
+/// [`update`](Self::update) and [`delete`](Self::delete) as needed. The id of the external resource is recorded in the annotation
 /// `<operator>/external-id` of the object: annotations survive a backup and its restoration, while a status does not.
 ///
 /// A creation is recorded in the annotation `<operator>/creation-started` before the call. What happens after a crash between the call and
@@ -87,16 +87,17 @@ pub trait External: Send + Sync + 'static {
     /// The kind of the objects.
     type Resource: Object;
 
-    /// What is observed of a thing.
+    /// The state of an external resource, as [`observe`](Self::observe) returns it.
     type Observed: Send + Sync + 'static;
 
-    /// The finalizer that keeps an object until its thing is deleted. By convention it is `<group of the kind>/<name of the operator>`.
+    /// The finalizer that keeps an object until its external resource is deleted. By convention it is
+    /// `<group of the kind>/<name of the operator>`.
     const FINALIZER: &'static str;
 
-    /// How the thing of an object is found again after a crash. Choose the first variant that the other system allows.
+    /// Returns how the external resource of an object is found again after a crash. Choose the first variant that the other system allows.
     fn identity(&self, object: &Self::Resource) -> Result<Identity>;
 
-    /// The things that carry this tag, by their ids; only for [`Identity::Lookup`].
+    /// Returns the ids of the external resources that carry this tag; only for [`Identity::Lookup`].
     fn find(
         &self,
         _object: &Self::Resource,
@@ -106,7 +107,7 @@ pub trait External: Send + Sync + 'static {
         async { Err(Error::from(ExternalError::NoFind)) }
     }
 
-    /// The thing of this id, or `None` if there is none. An error means that it is not known.
+    /// Returns the external resource with this id, or `None` if there is none. An error means that this is not known.
     fn observe(
         &self,
         object: &Self::Resource,
@@ -114,8 +115,8 @@ pub trait External: Send + Sync + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
 
-    /// Creates the thing, and returns its id. `key` is what [`identity`](Self::identity) is about: the name, the client token, or the tag
-    /// to set; for [`Identity::Assigned`] it is a unique text that you may ignore.
+    /// Creates the external resource, and returns its id. `key` depends on the [`identity`](Self::identity): it is the name, the client
+    /// token, or the tag to set; for [`Identity::Assigned`] it is a unique text that you may ignore.
     ///
     /// If the other system has refused the creation, so that certainly nothing was created, return [`Created::refused`]. Any other error,
     /// such as a timeout, means that it may have been created.
@@ -126,7 +127,7 @@ pub trait External: Send + Sync + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<Created>> + Send;
 
-    /// Changes the thing so that there is no [`difference`](Self::difference) any more.
+    /// Changes the external resource so that there is no [`difference`](Self::difference).
     fn update(
         &self,
         object: &Self::Resource,
@@ -135,7 +136,7 @@ pub trait External: Send + Sync + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Deletes the thing. It succeeds if there is none, or if it is being deleted already. The object is kept until
+    /// Deletes the external resource. It succeeds if there is none, or if it is being deleted already. The object is kept until
     /// [`observe`](Self::observe) finds none.
     fn delete(
         &self,
@@ -144,15 +145,15 @@ pub trait External: Send + Sync + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// How the thing differs from what the object asks for, in words for an event and a condition; `None` if it does not differ. Compare
-    /// only what the object sets, and only what the other system returns.
+    /// Describes how the external resource differs from what the object asks for, for an event and a condition; `None` if it does not
+    /// differ. Compare only what the object sets, and only what the other system returns.
     fn difference(
         &self,
         object: &Self::Resource,
         observed: &Self::Observed,
     ) -> Result<Option<String>>;
 
-    /// Whether the thing can be used; otherwise the condition `Ready` is `False`.
+    /// Whether the external resource can be used; otherwise the condition `Ready` is `False`.
     fn is_ready(&self, _observed: &Self::Observed) -> bool {
         true
     }
@@ -166,14 +167,14 @@ pub trait External: Send + Sync + 'static {
         Ok(Status::unchanged())
     }
 
-    /// Whether the thing is deleted with the object. Without this method, `spec.deletionPolicy` of the object decides, if there is one; see
-    /// [`DeletionPolicy::of_spec`].
+    /// Whether the external resource is deleted with the object. Without this method, `spec.deletionPolicy` of the object decides, if there
+    /// is one; see [`DeletionPolicy::of_spec`].
     fn deletion_policy(&self, object: &Self::Resource) -> Result<DeletionPolicy> {
         DeletionPolicy::of_spec(object)
     }
 
-    /// What happens if somebody else has changed the thing. Without this method, `spec.driftPolicy` of the object decides, if there is one;
-    /// see [`DriftPolicy::of_spec`].
+    /// What happens if somebody else has changed the external resource. Without this method, `spec.driftPolicy` of the object decides, if
+    /// there is one; see [`DriftPolicy::of_spec`].
     fn drift_policy(&self, object: &Self::Resource) -> Result<DriftPolicy> {
         DriftPolicy::of_spec(object)
     }
@@ -185,7 +186,7 @@ pub trait External: Send + Sync + 'static {
 
     /// The options of the controller, such as selectors and the number of workers; see [`Reconciler::options`](super::Reconciler::options).
     /// [`ExternalOptions::poll`] replaces the interval of `resync`. Objects cannot be [reduced](ControllerOptions::reduce), because the
-    /// runtime compares whole objects with their things: with such options, the operator does not start.
+    /// runtime compares whole objects with their external resources: with such options, the operator does not start.
     fn controller_options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }
@@ -201,22 +202,23 @@ pub trait External: Send + Sync + 'static {
     }
 }
 
-/// How a thing is found again if the operator crashes after it was created and before its id was recorded.
+/// How an external resource is found again if the operator crashes after it was created and before its id was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// The thing has this name, which the object determines and which is its id. The other system refuses a second thing of the name, or
-    /// takes it for an update. A thing of the name that this object has not created is not touched: it has to be imported.
+    /// The external resource has this name, which the object determines and which is its id. The other system refuses a second external
+    /// resource of the name, or treats its creation as an update. An external resource of the name that this object has not created is not
+    /// touched: it has to be imported.
     ///
-    /// The name must be unique among all objects of the controller. If the other system has a thing of each name in each zone, project or
-    /// account, include that in the name. If two objects have the same name, the first one has the thing, and the other one fails with
-    /// [`ExternalError::NameInUse`] until the first one is deleted. If both have a record of it, for example because one is a copy, the
-    /// deletion of the other one waits until a person has removed the wrong record.
+    /// The name must be unique among all objects of the controller. If the other system has an external resource of each name in each zone,
+    /// project or account, include that in the name. If two objects have the same name, the first one has the external resource, and the
+    /// other one fails with [`ExternalError::NameInUse`] until the first one is deleted. If both have a record of it, for example because
+    /// one is a copy, the deletion of the other one waits until a person has removed the wrong record.
     Name(String),
-    /// The other system takes a client token, and returns the same thing for the same token. The runtime makes the token and records it
-    /// before the first call; the call is repeated with the same token.
+    /// The other system takes a client token, and returns the same external resource for the same token. The runtime generates the token
+    /// and records it before the first call; the call is repeated with the same token.
     Token,
-    /// The thing is created with a tag, the uid of the object, by which [`External::find`] finds it. As a search may lag behind, the call is
-    /// repeated only if nothing was found for [`ExternalOptions::grace`].
+    /// The external resource is created with a tag, the uid of the object, by which [`External::find`] finds it. As a search may lag
+    /// behind, the call is repeated only if nothing was found for [`ExternalOptions::grace`].
     Lookup,
     /// None of these. If the operator crashes at the wrong moment or an answer is lost, the object stops with the reason
     /// `CreationUncertain` until a person has decided.
@@ -234,12 +236,12 @@ enum Answer {
 }
 
 impl Created {
-    /// The thing was created and has this id, by which [`External::observe`] finds it. It must not be empty.
+    /// The external resource was created and has this id, by which [`External::observe`] finds it. It must not be empty.
     pub fn id(id: impl Into<String>) -> Self {
         Self(Answer::Id(id.into()))
     }
 
-    /// The other system has refused: certainly nothing was created. The object can be created later.
+    /// The other system has refused: certainly nothing was created. The creation is tried again, as after any error.
     pub fn refused(error: impl Into<Error>) -> Self {
         Self(Answer::Refused(error.into()))
     }

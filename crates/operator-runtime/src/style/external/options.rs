@@ -1,4 +1,4 @@
-//! What a provider can choose: policies, intervals and limits.
+//! The options of a provider: policies, intervals and limits.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use serde_json::Value;
 use super::ExternalError;
 use crate::Result;
 
-/// What becomes of a thing when its object is deleted.
+/// What happens to an external resource when its object is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeletionPolicy {
-    /// The thing is deleted, and the object is kept until it is gone.
+    /// The external resource is deleted, and the object is kept until it is gone.
     #[default]
     Delete,
-    /// The thing stays.
+    /// The external resource stays.
     Retain,
 }
 
 impl DeletionPolicy {
-    /// The policy in `spec.deletionPolicy`: `Delete`, or `Retain`, which may be called `Orphan`, `Abandon` or `None` too. Without the field,
-    /// `Delete`.
+    /// The policy in `spec.deletionPolicy`: `Delete`, or `Retain`, which may be called `Orphan`, `Abandon` or `None` too. Without the
+    /// field, `Delete`.
     ///
     /// # Errors
     /// [`ExternalError::UnknownPolicy`] for another value; then nothing is deleted.
@@ -37,10 +37,10 @@ impl DeletionPolicy {
     }
 }
 
-/// What happens if a thing differs, though the object has not changed.
+/// What happens if an external resource differs although its object has not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriftPolicy {
-    /// The thing is updated.
+    /// The external resource is updated.
     #[default]
     Repair,
     /// An event and the condition `Synced` describe the difference. Changes of the object are still made.
@@ -88,13 +88,14 @@ fn spec_field(object: &impl Serialize, field: &str) -> Result<Option<String>> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ExternalOptions {
-    /// How often a thing is observed, though its object has not changed. Default: one minute.
+    /// How often an external resource is observed if its object does not change. Default: one minute.
     pub poll: Duration,
-    /// How often a thing is observed that is not ready, or is being deleted. Default: ten seconds.
+    /// How often an external resource is observed while it is not ready, or is being deleted. Default: ten seconds.
     pub poll_pending: Duration,
-    /// How long a thing must be absent until it is created again. Other systems may find a new thing only after a while. Default: 30 seconds.
+    /// How long an external resource must be absent before it is created again. Other systems may find a new external resource only after a
+    /// while. Default: 30 seconds.
     pub grace: Duration,
-    /// After how long a call of the provider is given up. Default: one minute.
+    /// The timeout of a call of the provider. Default: one minute.
     pub timeout: Duration,
     /// How many calls of the provider begin in a second, for all objects. Default: 10.
     pub calls_per_second: f64,

@@ -1,11 +1,11 @@
-//! What is recorded of a thing in the annotations of its object.
+//! What is recorded of an external resource in the annotations of its object.
 
 use kube::{Resource, ResourceExt};
 
 use super::ExternalError;
 use crate::Result;
 
-/// The annotations of an object, without the operator's prefix. Each but `paused` is written by the runtime; a person may set or remove the
+/// The names of the annotations, without the operator's prefix. The runtime writes all but `paused`; a person may also set or remove the
 /// first two.
 pub(super) const EXTERNAL_ID: &str = "external-id";
 pub(super) const CREATION_STARTED: &str = "creation-started";
@@ -13,16 +13,16 @@ pub(super) const CREATION_TOKEN: &str = "creation-token";
 pub(super) const SYNCED_HASH: &str = "synced-hash";
 const PAUSED: &str = "paused";
 
-/// The annotations of an object.
+/// The values of these annotations of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
-    /// The id of the thing, which the runtime has created or a person wants to import.
+    /// The id of the external resource, which the runtime has created or a person wants to import.
     pub id: Option<String>,
-    /// When the last creation was started, in RFC 3339. It stays after the creation: a thing without it was imported.
+    /// When the last creation was started, in RFC 3339. It stays after the creation: an external resource without it was imported.
     pub started: Option<String>,
     /// The client token of that creation.
     pub token: Option<String>,
-    /// A hash of the spec that the thing had last, if drift is only reported.
+    /// A hash of the spec that the external resource had last, if drift is only reported.
     pub synced_hash: Option<String>,
     pub is_paused: bool,
 }

@@ -1,4 +1,4 @@
-//! What the engine does with the thing of an object that is being deleted.
+//! Deletes the external resource of an object that is being deleted, or keeps it, as the deletion policy says.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::{
     error::LONGEST_DELAY,
 };
 
-/// A fallback; normally the watch delivers the newer version before.
+/// The delay of the next attempt, if the object has changed since the watch reported it. Normally, the watch reports it again earlier.
 const OUTDATED_DELAY: Duration = Duration::from_secs(1);
 
-/// How far the removal of a thing is.
+/// How far the removal of an external resource is.
 enum Removal {
     Done,
     /// It is being deleted, or may still appear.
@@ -30,19 +30,19 @@ enum Removal {
     Outdated,
 }
 
-/// The thing to delete.
+/// The external resource to delete.
 enum Target {
     None,
     /// Its id is known.
     Recorded(String),
-    /// The call that would create it has not returned, so that it may still appear.
+    /// Its creation was started, and the result is not recorded: it may still appear.
     Started(String),
-    /// As `Started`, but it could only be found by its tag.
+    /// Like `Started`, but its id is not known either, because no search by tag has found it yet.
     Invisible,
 }
 
 impl<E: External> Engine<E> {
-    /// Deletes the thing, as the policy says, and keeps the finalizer until it is gone.
+    /// Deletes the external resource, as the policy says, and keeps the finalizer until it is gone.
     pub async fn remove(&self, object: &E::Resource, cx: &Context) -> Result<()> {
         let record = Record::of(object, cx.operator());
         let recorded = record.as_ref().ok().and_then(|record| record.id.clone());
@@ -92,7 +92,7 @@ impl<E: External> Engine<E> {
             }
             return Ok(Removal::Done);
         }
-        // If another object has a record of the thing too, a person decides to which one it belongs.
+        // If another object has a record of the external resource too, a person decides to which one it belongs.
         let hold = self.hold(object, record);
         if hold == Hold::Recorded
             && let Ok(identity) = self.identity(object)
@@ -100,26 +100,27 @@ impl<E: External> Engine<E> {
             self.claim(object, &identity, record, hold, cx)?;
         }
         let (id, is_recorded) = match self.target(object, record, cx).await? {
-            Target::None => return self.removed(object, record, cx).await,
-            Target::Invisible => return self.removed_if_absent(object, record, cx).await,
+            Target::None => return self.remove_record(object, record, cx).await,
+            Target::Invisible => return self.remove_record_after_grace(object, record, cx).await,
             Target::Recorded(id) => (id, true),
             Target::Started(id) => (id, false),
         };
-        // also if it is not visible: what was created a moment ago may not be yet
+        // also if it cannot be observed: an external resource that was created a moment ago may not be visible yet
         self.delete(object, &id, cx).await?;
         if self.observe(object, &id, cx).await?.is_some() {
             self.memory.present(&uid(object));
             return Ok(Removal::Waiting);
         }
         if !is_recorded {
-            return self.removed_if_absent(object, record, cx).await;
+            return self.remove_record_after_grace(object, record, cx).await;
         }
         let note = format!("deleted {id}");
         cx.event(object, EventType::Normal, "Deleted", note).await;
-        self.removed(object, record, cx).await
+        self.remove_record(object, record, cx).await
     }
 
-    async fn removed_if_absent(
+    /// Removes the record once the external resource was absent for the grace period.
+    async fn remove_record_after_grace(
         &self,
         object: &E::Resource,
         record: &Record,
@@ -127,12 +128,12 @@ impl<E: External> Engine<E> {
     ) -> Result<Removal> {
         match self.memory.absent(&uid(object), self.options.grace) {
             Some(_) => Ok(Removal::Waiting),
-            None => self.removed(object, record, cx).await,
+            None => self.remove_record(object, record, cx).await,
         }
     }
 
-    /// Removes the record before another object may have the name. If the write of the finalizers fails, the next attempt deletes nothing.
-    async fn removed(
+    /// Removes the record before another object may use the name. If the finalizer is then not removed, the next attempt deletes nothing.
+    async fn remove_record(
         &self,
         object: &E::Resource,
         record: &Record,
@@ -150,6 +151,7 @@ impl<E: External> Engine<E> {
         })
     }
 
+    /// Finds out what to delete.
     async fn target(&self, object: &E::Resource, record: &Record, cx: &Context) -> Result<Target> {
         let uid = uid(object);
         if let Some(id) = &record.id {
@@ -168,7 +170,7 @@ impl<E: External> Engine<E> {
             Err(_) if record.started.is_none() => return Ok(Target::None),
             identity => identity?,
         };
-        // A thing with the tag of the object is its own, whatever is recorded.
+        // An external resource with the tag of the object is its own, whatever is recorded.
         if identity == Identity::Lookup
             && let Some(id) = self.find(object, cx).await?
         {

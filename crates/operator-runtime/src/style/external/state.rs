@@ -1,35 +1,35 @@
-//! What is known of a thing after a reconciliation.
+//! What is known of an external resource after a reconciliation.
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Condition, Error, Result, condition::Truth};
+use crate::{Condition, Error, Result, condition::ConditionStatus};
 
-/// What [`External::status`](super::External::status) makes the status of.
+/// What [`External::status`](super::External::status) computes the status from.
 pub struct State<O> {
     pub(super) id: Option<String>,
     pub(super) observed: Option<O>,
     pub(super) synced: Condition,
-    /// `None` while paused: it stays as it is.
+    /// `None` while the object is paused: the condition stays as it is.
     pub(super) ready: Option<Condition>,
 }
 
 impl<O> State<O> {
-    /// The id of the thing, if it is recorded.
+    /// The id of the external resource, if it is recorded.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// The thing as it was observed last; `None` if there is none, or if it could not be observed.
+    /// The external resource as it was observed last; `None` if there is none, or if it could not be observed.
     pub fn observed(&self) -> Option<&O> {
         self.observed.as_ref()
     }
 
-    /// Sets the conditions `Synced` and `Ready`; `generation` is that of the object.
+    /// Sets the conditions `Synced` and `Ready`; `generation` is the `metadata.generation` of the object.
     ///
-    /// `Synced` tells whether the thing is as the object asks for; `Ready`, whether it can be used.
+    /// `Synced` is true if the external resource is as the object asks for; `Ready`, if it can be used.
     ///
     /// # Errors
-    /// Those of [`Condition::set_in`].
+    /// The errors of [`Condition::set_in`].
     pub fn set_conditions<C: Serialize + DeserializeOwned>(
         &self,
         conditions: &mut Vec<C>,
@@ -43,12 +43,12 @@ impl<O> State<O> {
     }
 }
 
-/// What a reconciliation has found, or done.
+/// What a reconciliation has found or done.
 pub(super) enum Phase {
     Synced,
-    /// The thing differs, and is not changed now: why, and how.
+    /// The external resource differs, and is not changed now: why, and how.
     Differs(&'static str, String),
-    /// The thing is absent, and is not created yet.
+    /// The external resource is absent, and is not created yet.
     Absent,
     Deleting,
     Paused,
@@ -82,15 +82,23 @@ impl Phase {
     pub fn ready(&self, is_ready: Option<bool>) -> Option<Condition> {
         let (ready, reason, message) = match (self, is_ready) {
             (Self::Paused, _) => return None,
-            (Self::Deleting, _) => (Truth::False, "Deleting", "the thing is being deleted"),
-            (_, Some(true)) => (Truth::True, "Available", "the thing can be used"),
-            (_, Some(false)) => (Truth::False, "NotReady", "the thing cannot be used yet"),
+            (Self::Deleting, _) => (
+                ConditionStatus::False,
+                "Deleting",
+                "the thing is being deleted",
+            ),
+            (_, Some(true)) => (ConditionStatus::True, "Available", "the thing can be used"),
+            (_, Some(false)) => (
+                ConditionStatus::False,
+                "NotReady",
+                "the thing cannot be used yet",
+            ),
             (Self::Failed(_), None) => (
-                Truth::Unknown,
+                ConditionStatus::Unknown,
                 "NotObserved",
                 "the thing could not be observed",
             ),
-            (_, None) => (Truth::False, "Absent", "the thing does not exist"),
+            (_, None) => (ConditionStatus::False, "Absent", "the thing does not exist"),
         };
         Some(Condition::new("Ready", ready, reason, message))
     }

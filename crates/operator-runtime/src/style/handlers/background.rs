@@ -1,4 +1,4 @@
-//! The timers and daemons of objects: a task for each, as long as the object exists and is accepted.
+//! The timers and daemons of objects: a task for each, as long as the object exists and their filters accept it.
 
 use std::{
     collections::HashMap,
@@ -65,14 +65,15 @@ pub(super) struct Schedule {
     pub interval: Option<Duration>,
     /// How long the object must not have changed.
     pub idle: Duration,
+    /// The time before the first call.
     pub delay: Duration,
-    /// Whether the interval is from start to start.
+    /// Whether the interval counts from the beginning of a tick, and not from its end.
     pub is_sharp: bool,
-    /// How long a daemon may take to end.
+    /// How long the task may take to end once it should stop.
     pub grace: Duration,
 }
 
-/// The object of a task, and its end.
+/// The latest version of a task's object, and the signal that the task should stop.
 #[derive(Clone)]
 pub(super) struct Lifetime<K> {
     pub latest: watch::Receiver<Latest<K>>,
@@ -83,7 +84,7 @@ pub(super) struct Lifetime<K> {
 #[derive(Debug)]
 pub(super) struct Latest<K> {
     pub object: Arc<K>,
-    /// When it was seen to change.
+    /// When its essence was last seen to change.
     pub changed: Instant,
 }
 
@@ -101,15 +102,17 @@ pub(super) struct Tasks<H: Handlers> {
     backoff: Backoff,
     objects: Mutex<HashMap<String, ObjectTasks<H::Resource>>>,
     tracker: TaskTracker,
+    /// Stops all tasks, which then have their grace periods.
     stop: CancellationToken,
     /// Ends all tasks at once.
     abort: CancellationToken,
 }
 
+/// The tasks of one object.
 struct ObjectTasks<K> {
     essence: Value,
     latest: watch::Sender<Latest<K>>,
-    /// By the ids of the timers and daemons. One that has ended by itself stays, until the object is no longer accepted.
+    /// By the ids of the timers and daemons. A task that has ended by itself stays here until its filter rejects the object.
     running: HashMap<String, Task>,
 }
 
@@ -135,8 +138,9 @@ struct Worker<H: Handlers> {
     lifetime: Lifetime<H::Resource>,
     backoff: Backoff,
     random: RandomState,
-    /// The end of the task before, which may still be in its grace.
+    /// Cancelled when the previous task of this timer or daemon has ended, which may still be in its grace period.
     before: Option<CancellationToken>,
+    /// Cancels `ended` of the [`Task`] when the worker is dropped.
     _ended: DropGuard,
 }
 
@@ -151,7 +155,7 @@ impl<H: Handlers> Tasks<H> {
         }
     }
 
-    /// Starts the tasks that accept the object, and stops those that no longer do.
+    /// Starts the timers and daemons whose filters accept the object, and stops the others.
     pub fn sync(
         &self,
         (handlers, all): (&Arc<H>, &Arc<Vec<Background<H>>>),
@@ -289,14 +293,14 @@ impl<H: Handlers> Worker<H> {
             () = &mut work => return,
             () = stop.cancelled() => {}
         }
-        // a timer ends with its tick, a daemon when it wants to
+        // the tick of a timer, or the daemon, may take this long to end
         if timeout(grace, work).await.is_err() {
             let what = if is_daemon { "daemon" } else { "timer" };
             warn!("the {what} {id} did not end within {grace:?}, and is aborted");
         }
     }
 
-    /// Calls the timer or daemon until it has ended, or is to stop.
+    /// Calls the timer or daemon until it has ended, or should stop.
     async fn repeat(self) {
         let Schedule {
             interval,
@@ -305,7 +309,7 @@ impl<H: Handlers> Worker<H> {
             is_sharp,
             ..
         } = self.background().schedule;
-        if self.rest(delay).await {
+        if self.sleep_or_stop(delay).await {
             return;
         }
         loop {
@@ -320,6 +324,7 @@ impl<H: Handlers> Worker<H> {
                 return;
             };
             let next = if is_sharp {
+                // the first multiple of the interval that is not over: ticks that were missed are skipped
                 let ticks = begun.elapsed().as_nanos() / interval.as_nanos().max(1) + 1;
                 begun + interval.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
             } else {
@@ -332,7 +337,7 @@ impl<H: Handlers> Worker<H> {
         }
     }
 
-    /// Calls it until it has succeeded or failed. Returns whether it is to go on.
+    /// Calls the timer or daemon until it has succeeded or failed for good. Returns `false` if the task should stop.
     async fn attempts(&self) -> bool {
         let background = self.background();
         let (begun, started) = (Instant::now(), now());
@@ -342,8 +347,8 @@ impl<H: Handlers> Worker<H> {
             let (result, is_outdated) = self.call(object.clone(), cx, number, started).await;
             let error = match result {
                 Ok(()) if is_outdated => {
-                    // its write of the status found another version, so it is repeated with that
-                    if self.rest(Duration::from_secs(1)).await {
+                    // its status was not written, because the object had changed: call it again with the newer object
+                    if self.sleep_or_stop(Duration::from_secs(1)).await {
                         return false;
                     }
                     continue;
@@ -355,18 +360,19 @@ impl<H: Handlers> Worker<H> {
                 warn!("{error}");
                 return false;
             }
+            // from 0 to 1
             let jitter = self.random.hash_one(number) as f64 / u64::MAX as f64;
-            let growing = self.backoff.delay(number - 1, jitter);
+            let backoff = self.backoff.delay(number - 1, jitter);
             let retries = background.retries;
-            let delay = retries.delay(&error, number - 1, begun.elapsed(), growing);
+            let delay = retries.delay(&error, number - 1, begun.elapsed(), backoff);
             self.report(&*object, &error, delay).await;
             match delay {
                 Some(delay) => {
-                    if self.rest(delay).await {
+                    if self.sleep_or_stop(delay).await {
                         return false;
                     }
                 }
-                // a daemon has ended with that, and a timer ticks again
+                // it has failed for good: a daemon ends, and a timer ticks again after its interval
                 None => return true,
             }
         }
@@ -381,6 +387,7 @@ impl<H: Handlers> Worker<H> {
         started: Timestamp,
     ) -> (Result<()>, bool) {
         let background = self.background();
+        // for sub-handlers, whose progress is kept only for this call
         let journal = Journal::new(Progress::new(Cause::Timer), None, self.backoff);
         let cause = match background.schedule.interval {
             Some(_) => Cause::Timer,
@@ -413,6 +420,7 @@ impl<H: Handlers> Worker<H> {
         (result, cx.is_outdated())
     }
 
+    /// Reports an error in a metric, in the log and in an event. `delay` is the time until the next attempt, if there is one.
     async fn report(&self, object: &H::Resource, error: &Error, delay: Option<Duration>) {
         let id = &self.background().id;
         self.context.shared().handler_errors.count(id);
@@ -433,8 +441,8 @@ impl<H: Handlers> Worker<H> {
         events.await;
     }
 
-    /// Waits for a time. Returns whether it is to stop.
-    async fn rest(&self, delay: Duration) -> bool {
+    /// Waits for a time, or until the task should stop. Returns whether it should stop.
+    async fn sleep_or_stop(&self, delay: Duration) -> bool {
         tokio::select! {
             biased;
             () = self.lifetime.stop.cancelled() => true,
@@ -442,7 +450,7 @@ impl<H: Handlers> Worker<H> {
         }
     }
 
-    /// Waits until the object has not changed for a time. Returns whether it is to stop.
+    /// Waits until the object has not changed for a time, or until the task should stop. Returns whether it should stop.
     async fn wait_until_idle(&self, idle: Duration) -> bool {
         loop {
             let changed = self.lifetime.latest.borrow().changed;
@@ -450,7 +458,7 @@ impl<H: Handlers> Worker<H> {
             if rest.is_zero() {
                 return self.lifetime.stop.is_cancelled();
             }
-            if self.rest(rest).await {
+            if self.sleep_or_stop(rest).await {
                 return true;
             }
         }
@@ -470,18 +478,18 @@ impl<K: Object> DaemonCall<K> {
         self.lifetime.latest.borrow().object.clone()
     }
 
-    /// Returns when the daemon is to end: the object is being deleted or is no longer accepted, or the operator ends. A daemon that does not
-    /// end within its grace after that is aborted.
+    /// Returns when the daemon should end: the object is being deleted or is no longer accepted, or the operator ends. A daemon that does
+    /// not end within its grace period is aborted.
     pub async fn stopped(&self) {
         self.lifetime.stop.cancelled().await;
     }
 
-    /// Whether the daemon is to end.
+    /// Whether the daemon should end.
     pub fn is_stopped(&self) -> bool {
         self.lifetime.stop.is_cancelled()
     }
 
-    /// Waits for a time, or until the daemon is to end. Returns whether it is to go on.
+    /// Waits for a time, or until the daemon should end. Returns whether it should go on.
     ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};

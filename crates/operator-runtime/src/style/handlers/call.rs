@@ -1,4 +1,4 @@
-//! What handlers get.
+//! The arguments of handlers.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ pub struct Call<K: Object> {
     pub(super) scope: Scope,
 }
 
-/// Which call it is.
+/// Identifies a call.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     pub cause: Cause,
@@ -45,8 +45,8 @@ impl<K: Object> Call<K> {
         self.about.cause
     }
 
-    /// Identifies the cause: all attempts of a handler get the same text, also after a restart, and for another cause it is another one.
-    /// Use it as a client token of requests that must not take effect twice.
+    /// The id of the cause, which all handlers and all their attempts for the cause share, also after a restart. Another cause has another
+    /// id. Use it in the client token of a request that must not take effect twice.
     pub fn id(&self) -> &str {
         &self.about.id
     }
@@ -87,8 +87,8 @@ impl<K: Object> Call<K> {
         self.memo.get()
     }
 
-    /// Calls a sub-handler, unless it has ended for this cause: its progress is recorded like that of a handler, so that it is retried alone.
-    /// Returns whether it has ended, with success or not.
+    /// Calls a sub-handler, unless it has ended for this cause: its progress is recorded like that of a handler, so that it is retried
+    /// alone. Returns whether it has ended, with success or not.
     ///
     /// The id is unique within the handler. A handler with sub-handlers calls all of them in each attempt, in the same order, and waits for
     /// those that have not ended: it is called again when the next of them is due.
@@ -168,7 +168,7 @@ impl<K: Object, T> FieldUpdate<K, T> {
         self.old.as_ref()
     }
 
-    /// The value of the object.
+    /// The current value.
     #[expect(
         clippy::new_ret_no_self,
         reason = "the new value, as opposed to the old one"

@@ -19,7 +19,7 @@ pub enum Cause {
     Deleted,
     /// The operator was started, and the object existed already.
     Resume,
-    /// The time of a timer has come.
+    /// A timer ticks.
     Timer,
     /// A daemon was started.
     Daemon,

@@ -1,4 +1,4 @@
-//! The paths in which two objects differ.
+//! The paths at which two objects differ.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -33,7 +33,7 @@ impl From<String> for Path {
     }
 }
 
-/// The deepest paths in which two values differ, sorted. The items of lists of equal length are compared one by one.
+/// The deepest paths at which two values differ, in order. Lists of equal length are compared item by item; others differ as a whole.
 pub(super) fn differences(before: &Value, after: &Value) -> Vec<Path> {
     let mut all = vec![];
     compare(Some(before), Some(after), "", &mut all);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_within_those_on_its_way() {
+    fn a_path_is_within_itself_and_its_parents() {
         let path = Path::from("spec.ports[1].name".to_owned());
         for other in ["spec", "spec.ports", "spec.ports[1]", "spec.ports[1].name"] {
             assert!(path.is_within(other), "{other}");

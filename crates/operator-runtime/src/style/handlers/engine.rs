@@ -22,7 +22,7 @@ use super::{
     essence::essence,
     event::Events,
     handled::{self, Handled},
-    journal::{Ended, Journal, Turn, now, outdated},
+    journal::{Due, Ended, Journal, now, outdated},
     memo::Memory,
     place::{Entry, Place},
     progress::{Outcome, Progress, Record, failure, text},
@@ -43,7 +43,7 @@ use crate::{
 /// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/>).
 const ALL_ANNOTATIONS: usize = 256 << 10;
 
-/// What the annotations of others and the progress are left of that.
+/// The part of that which stays free for the progress, and for later annotations of others.
 const RESERVE: usize = 16 << 10;
 
 /// How often it is checked whether the timers and daemons of an object have ended.
@@ -60,12 +60,12 @@ pub(super) struct Engine<H: Handlers> {
     place: Place,
     backoff: Backoff,
     memory: Memory,
-    /// The objects of the first list that were not seen since.
+    /// The objects of the first list that have not been reconciled yet, if there are resume handlers.
     listed: Mutex<HashSet<ObjectRef<H::Resource>>>,
     options: ControllerOptions<H::Resource>,
 }
 
-/// An object, and the causes for which its handlers are called now.
+/// An object whose handlers are called, and what has changed of it.
 struct Work<'a, H: Handlers> {
     engine: &'a Engine<H>,
     object: Arc<H::Resource>,
@@ -73,12 +73,15 @@ struct Work<'a, H: Handlers> {
     uid: String,
     old: Option<Arc<H::Resource>>,
     changes: Arc<[Path]>,
+    /// The id of the cause; see [`Call::id`].
     id: String,
 }
 
 impl<H: Handlers> Engine<H> {
+    /// Checks the options and the registered handlers.
+    ///
     /// # Errors
-    /// If the objects are reduced, or the handlers contradict each other.
+    /// If the options reduce the objects, or a handler is registered wrongly.
     pub fn check(handlers: &H) -> Result<()> {
         let kind = GroupKind::of::<H::Resource>();
         let mut registry = Registry::new(&kind);
@@ -125,7 +128,7 @@ impl<H: Handlers> Engine<H> {
         }
     }
 
-    /// What is recorded of an object as handled.
+    /// The record of this state of an object, in a size that fits its place.
     fn recorded(&self, object: &H::Resource, essence: &Value, uid: &str) -> Handled {
         let redaction = &self.registry.redaction;
         let fields = || {
@@ -137,7 +140,7 @@ impl<H: Handlers> Engine<H> {
             });
             fields.collect::<BTreeMap<String, String>>()
         };
-        let rest = if self.place.is_annotations() {
+        let available = if self.place.uses_annotations() {
             let ours = self.place.annotation(Entry::Handled);
             let others: usize = object
                 .annotations()
@@ -145,20 +148,20 @@ impl<H: Handlers> Engine<H> {
                 .filter(|(name, _)| **name != ours)
                 .map(|(name, value)| name.len() + value.len())
                 .sum();
-            // it may be recorded twice, as what was handled and as what is
+            // it may be recorded twice: as handled, and as the target of the progress
             ALL_ANNOTATIONS.saturating_sub(others + RESERVE) / 2
         } else {
-            handled::LARGEST
+            handled::MAX_SIZE
         };
         Handled::of(
             essence,
-            redaction.is_about(essence),
+            redaction.applies_to(essence),
             fields,
-            rest.min(handled::LARGEST),
+            available.min(handled::MAX_SIZE),
         )
     }
 
-    /// The object as it was handled.
+    /// The object as it was handled last; `None` if that was not recorded whole, or does not fit the type any more.
     fn old(&self, object: &H::Resource, handled: &Handled) -> Option<Arc<H::Resource>> {
         let mut old = handled.readable()?.clone();
         let fields = old.as_object_mut()?;
@@ -173,8 +176,8 @@ impl<H: Handlers> Engine<H> {
         read(&old).ok().map(Arc::from)
     }
 
-    /// Whether the object is the business of a handler that depends on what was handled.
-    fn is_visible(&self, object: &H::Resource) -> bool {
+    /// Whether the object needs a record: a handler accepts it whose calls depend on what was handled before.
+    fn needs_record(&self, object: &H::Resource) -> bool {
         let mut handlers = self.registry.handlers.iter();
         let is_recorded = |on: &On<_>| match on {
             On::Cause(cause) => !matches!(cause, Cause::Resume | Cause::Deleted),
@@ -183,13 +186,14 @@ impl<H: Handlers> Engine<H> {
         handlers.any(|it| is_recorded(&it.on) && it.filter.accepts(object))
     }
 
-    /// Whether this is the first time that an object is seen which existed when the operator was started.
+    /// Removes an object from `listed`. Returns whether it was there: it existed when the operator started, and this is its first
+    /// reconciliation.
     fn take_listed(&self, object: &H::Resource) -> bool {
         let mut listed = lock(&self.listed);
         !listed.is_empty() && listed.remove(&ObjectRef::from_obj(object))
     }
 
-    fn has(&self, cause: Cause) -> bool {
+    fn has_handler(&self, cause: Cause) -> bool {
         self.registry
             .handlers
             .iter()
@@ -198,7 +202,7 @@ impl<H: Handlers> Engine<H> {
 }
 
 impl<H: Handlers> Work<'_, H> {
-    /// Records what all handlers of a cause have handled, and ends its progress.
+    /// Records that all handlers of a cause have ended: writes what they have handled, and removes the progress.
     async fn conclude(
         &mut self,
         handled: Option<&Handled>,
@@ -218,14 +222,14 @@ impl<H: Handlers> Work<'_, H> {
         let newest = essence(&*self.object, &engine.operator, &engine.registry.redaction)?;
         let is_handled = handled.is_none_or(|it| it.changes(&newest).is_empty());
         Ok(match (is_handled, next) {
-            // a change that came meanwhile
+            // the object was changed meanwhile
             (false, _) => Action::requeue(Duration::ZERO),
             (true, Some(next)) => Action::requeue(next),
             (true, None) => Action::await_change(),
         })
     }
 
-    /// Whether a handler is called for a cause.
+    /// Whether a handler is called for a cause of this object.
     fn is_for(
         &self,
         handler: &Handler<H>,
@@ -241,7 +245,7 @@ impl<H: Handlers> Work<'_, H> {
                     (Some(old), _) => value(old)? != now,
                     (None, Some(handled)) => {
                         let hash = self.engine.registry.redaction.hash(&self.uid, &now);
-                        // a handler that the operator did not have then has missed nothing
+                        // `None`: the operator did not have the handler then, so it has missed nothing
                         handled.has_field(&handler.id, &hash) == Some(false)
                     }
                     (None, None) => true,
@@ -256,7 +260,7 @@ impl<H: Handlers> Work<'_, H> {
                 .accepts_change(self.old.as_deref(), &self.object))
     }
 
-    /// Calls a handler.
+    /// Calls a handler. A panic is returned as an error.
     async fn call(
         &self,
         handler: &Handler<H>,
@@ -291,19 +295,18 @@ impl<H: Handlers> Work<'_, H> {
         (result, scope)
     }
 
-    /// Calls the handlers that are due, in their order. Each belongs to a journal by its cause. Returns the time until the next one is due;
-    /// `None` if all have ended.
-    async fn run(&mut self, due: &[(&Handler<H>, Cause, Arc<Journal>)]) -> Result<Pass> {
+    /// Calls the handlers whose next attempt is due, in order. Each handler comes with its cause, and the journal of this cause.
+    async fn run(&mut self, handlers: &[(&Handler<H>, Cause, Arc<Journal>)]) -> Result<Pass> {
         let mut next: Option<Duration> = None;
-        for (position, (handler, cause, journal)) in due.iter().enumerate() {
+        for (position, (handler, cause, journal)) in handlers.iter().enumerate() {
             let (attempt, started) = match journal.begin(&handler.id, handler.retries) {
-                Turn::Attempt { number, started } => (number, started),
-                Turn::Later(delay) => {
+                Due::Now { number, started } => (number, started),
+                Due::Later(delay) => {
                     next = earliest(next, delay);
                     continue;
                 }
-                Turn::Ended => continue,
-                Turn::TimedOut(message) => {
+                Due::Ended => continue,
+                Due::TimedOut(message) => {
                     let error = anyhow::anyhow!("its time is over; the last error: {message}");
                     let error = error.into();
                     let of = (*cause, handler.id.as_str());
@@ -314,7 +317,7 @@ impl<H: Handlers> Work<'_, H> {
                     continue;
                 }
             };
-            // what an earlier handler's write found says nothing about this one
+            // a conflict of an earlier handler's write says nothing about this one
             self.cx.set_outdated(false);
             let (result, scope) = self
                 .call(handler, journal, (*cause, attempt, started))
@@ -331,7 +334,7 @@ impl<H: Handlers> Work<'_, H> {
             };
             let result = match result {
                 Ok(()) if self.cx.is_outdated() => {
-                    journal.returned(&handler.id);
+                    journal.set_returned(&handler.id);
                     Err(outdated())
                 }
                 result => result,
@@ -354,10 +357,10 @@ impl<H: Handlers> Work<'_, H> {
             if let Ended::Retries(delay) = ended {
                 next = earliest(next, delay);
             }
-            let mut later = due[position + 1..].iter();
+            let mut later = handlers[position + 1..].iter();
             let is_last = next.is_none() && later.all(|(it, _, of)| of.has_ended(&it.id));
             if is_last {
-                // what follows records that all have ended
+                // the caller records that all have ended: `reconcile` by `conclude`, `cleanup` by the removal of the finalizer
                 break;
             }
             if !journal.write(&*self.object, self.cx).await? {
@@ -370,7 +373,7 @@ impl<H: Handlers> Work<'_, H> {
         Ok(Pass::Next(next))
     }
 
-    /// Takes the object as our last write returned it. Returns whether it is still not being deleted, if it was not.
+    /// Replaces the object by the one that our last write returned. Returns `false` if its deletion has begun since.
     fn renew(&mut self) -> Result<bool> {
         let written = self.cx.written().clone();
         if let Some(written) = written {
@@ -388,16 +391,17 @@ fn earliest(next: Option<Duration>, delay: Duration) -> Option<Duration> {
     Some(next.map_or(delay, |next| next.min(delay)))
 }
 
-/// What the calls of a reconciliation have led to.
+/// The result of the calls of a reconciliation.
 enum Pass {
-    /// The object is gone, or is being deleted now: its watch reports that.
+    /// The object was deleted, or its deletion has begun: its watch reports that.
     Gone,
     /// The time until the next handler is due; `None` if all have ended.
     Next(Option<Duration>),
 }
 
-async fn warn_of_lost(progress: &[String], object: &impl Resource<DynamicType = ()>, cx: &Context) {
-    for problem in progress {
+/// Reports the records that cannot be read, so that their progress is lost.
+async fn warn_of_lost(problems: &[String], object: &impl Resource<DynamicType = ()>, cx: &Context) {
+    for problem in problems {
         warn!("{problem}");
         let (type_, note) = (EventType::Warning, problem.clone());
         cx.limited_event(object, type_, "ProgressLost", note).await;
@@ -420,21 +424,25 @@ impl<H: Handlers> Reconciler for Engine<H> {
             Some(handled) => handled.changes(&essence),
             None => vec![Path::from(String::new())],
         };
-        let of_cleanup = |it: &Progress| it.cause == Cause::Delete;
-        let progress = record.progress.clone().filter(|it| !of_cleanup(it));
+        let is_cleanup = |it: &Progress| it.cause == Cause::Delete;
+        let progress = record.progress.clone().filter(|it| !is_cleanup(it));
+        // handlers were called for a change, but the object is as it was before
         let is_reverted = changes.is_empty() && progress.as_ref().is_some_and(Progress::has_target);
         let cause = match &progress {
             Some(progress) => Some(progress.cause),
             None if record.is_known => (!changes.is_empty()).then_some(Cause::Update),
-            None => self.is_visible(&object).then_some(Cause::Create),
+            None => self.needs_record(&object).then_some(Cause::Create),
         };
-        if self.take_listed(&object) && cause != Some(Cause::Create) && self.has(Cause::Resume) {
+        if self.take_listed(&object)
+            && cause != Some(Cause::Create)
+            && self.has_handler(Cause::Resume)
+        {
             let journal = Journal::new(Progress::new(Cause::Resume), None, self.backoff);
             self.memory.with(&uid, |known| known.resume = Some(journal));
         }
         let resume = self.memory.with(&uid, |known| known.resume.clone());
         if let (None, Some((id, message))) = (cause, record.failed.first_key_value()) {
-            // nothing has changed since
+            // a handler failed for good, and the object has not changed since: it still counts as failed
             cx.fail(Error::permanent(failure(id, message)));
         }
         if cause.is_none() && resume.is_none() {
@@ -503,7 +511,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             return Ok(next.map_or_else(Action::await_change, Action::requeue));
         };
         debug!(%cause, "handled");
-        // Nobody has seen what a change that was reverted led to, if no handler has ended.
+        // If the change was reverted before any handler returned, no handler has seen the target.
         let handled = Some(target).filter(|_| !is_reverted || journal.progress().has_seen());
         work.conclude(handled.as_ref(), &journal, next).await
     }
@@ -610,7 +618,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 }
             }
             if object.meta().deletion_timestamp.is_some() {
-                // without a finalizer, nothing else ends its tasks until it is gone
+                // without a finalizer, `cleanup` is not called: the tasks would run until the object is gone
                 self.tasks.end(&object.uid().unwrap_or_default());
             }
             self.events.push(is_list, object, context);
@@ -619,7 +627,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             for index in &self.registry.indexes {
                 index.complete();
             }
-            if self.has(Cause::Resume) {
+            if self.has_handler(Cause::Resume) {
                 let mut listed = lock(&self.listed);
                 listed.extend(keys.iter().cloned());
             }

@@ -1,4 +1,5 @@
-//! What counts as a change of an object: everything but its status and its metadata, and of these the labels and annotations.
+//! The essence of an object, whose changes are handled: the object without its status, and of its metadata only the labels and the
+//! annotations of users.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,8 +7,8 @@ use serde_json::{Map, Value};
 use super::secret::Redaction;
 use crate::context::drop_nulls;
 
-/// Annotations with these prefixes are not the user's; nor are those with the prefix of the operator.
-const FOREIGN: [&str; 2] = ["kubectl.kubernetes.io/", "conversion."];
+/// The prefixes of annotations that kubectl and conversions write. They are ignored, like those with the prefix of the operator.
+const IGNORED: [&str; 2] = ["kubectl.kubernetes.io/", "conversion."];
 
 /// The essence of an object. `operator` is the prefix of our own annotations.
 pub(super) fn essence(
@@ -33,7 +34,7 @@ pub(super) fn essence(
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         let own = format!("{operator}/");
         let is_users = |name: &str| {
-            !name.starts_with(&own) && !FOREIGN.iter().any(|prefix| name.starts_with(prefix))
+            !name.starts_with(&own) && !IGNORED.iter().any(|prefix| name.starts_with(prefix))
         };
         annotations.retain(|name, _| is_users(name));
     }
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_and_annotations_of_users_count_and_the_rest_of_the_metadata_does_not() {
+    fn only_labels_and_annotations_of_users_count_of_the_metadata() {
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_without_entries_are_as_absent_ones() {
+    fn empty_maps_are_equal_to_absent_ones() {
         let with =
             json!({"metadata": {"annotations": {"shop/handled": "{}"}, "labels": {}}, "spec": {}});
         let without = json!({"metadata": {}, "spec": {}});

@@ -1,4 +1,4 @@
-//! The events of the watch, as they come: for each object in their order, and without a record or a retry.
+//! The handlers of watch events. They are called for the events of an object in order. Nothing is recorded, and nothing is retried.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -66,16 +66,16 @@ type RunEvent<H> = Box<
         + Sync,
 >;
 
-/// The most events of an object that wait for their handlers; beyond it, the oldest modification is dropped.
+/// The maximum number of events of an object that wait for their handlers. Beyond it, the oldest modification is dropped.
 const MAX_WAITING: usize = 1000;
 
-/// The events that wait for their handlers. Dropping it aborts those that run.
+/// The events that wait for their handlers. Dropping it aborts the handlers that run.
 pub(super) struct Events<H: Handlers> {
     handlers: Arc<H>,
     all: Arc<Vec<EventHandler<H>>>,
-    /// By object, while there are any.
+    /// The events of each object, while a task handles them.
     waiting: Arc<Mutex<Queues<H::Resource>>>,
-    /// The version of each object that was reported last, because a list repeats them.
+    /// The `resourceVersion` of each object that was reported last: a new list also has the objects that have not changed.
     versions: Mutex<HashMap<ObjectRef<H::Resource>, Option<String>>>,
     tracker: TaskTracker,
 }
@@ -117,7 +117,7 @@ impl<H: Handlers> Events<H> {
             None if is_listed => EventKind::Listed,
             None => EventKind::Added,
         };
-        self.queue(key, kind, object, cx);
+        self.enqueue(key, kind, object, cx);
     }
 
     /// Adds the event of a deleted object.
@@ -132,7 +132,7 @@ impl<H: Handlers> Events<H> {
         }
         lock(&self.versions).remove(key);
         if let Some(last) = last {
-            self.queue(key.clone(), EventKind::Deleted, last.clone(), cx);
+            self.enqueue(key.clone(), EventKind::Deleted, last.clone(), cx);
         }
     }
 
@@ -145,7 +145,7 @@ impl<H: Handlers> Events<H> {
         self.tracker.wait().await;
     }
 
-    fn queue(
+    fn enqueue(
         &self,
         key: ObjectRef<H::Resource>,
         kind: EventKind,
@@ -195,7 +195,7 @@ impl<H: Handlers> Drop for Events<H> {
     }
 }
 
-/// Calls the handlers for the events of an object, until there are none.
+/// Calls the handlers for the events of an object, until no event waits.
 async fn work<H: Handlers>(
     handlers: Arc<H>,
     all: Arc<Vec<EventHandler<H>>>,

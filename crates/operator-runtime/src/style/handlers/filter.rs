@@ -7,17 +7,17 @@ use kube::ResourceExt;
 use crate::style::Object;
 
 type Predicate<K> = Arc<dyn Fn(&K) -> bool + Send + Sync>;
-type OfChange<K> = Arc<dyn Fn(Option<&K>, &K) -> bool + Send + Sync>;
+type ChangePredicate<K> = Arc<dyn Fn(Option<&K>, &K) -> bool + Send + Sync>;
 
 /// The filters of a handler, all of which must hold.
 #[derive(Clone)]
 pub(super) struct Filter<K> {
-    /// By name, with the value; `None` for any.
+    /// Names with the required value; `None` accepts any value.
     pub labels: Vec<(String, Option<String>)>,
     pub annotations: Vec<(String, Option<String>)>,
     pub when: Vec<Predicate<K>>,
-    /// Of the object as it was handled last, and as it is.
-    pub when_changed: Vec<OfChange<K>>,
+    /// Called with the object as it was handled last, if that is known, and as it is now.
+    pub when_changed: Vec<ChangePredicate<K>>,
 }
 
 impl<K> Default for Filter<K> {
@@ -32,7 +32,7 @@ impl<K> Default for Filter<K> {
 }
 
 impl<K: Object> Filter<K> {
-    /// Whether the handler is called for an object, apart from how it was before.
+    /// Whether the object satisfies all filters but `when_changed`.
     pub fn accepts(&self, object: &K) -> bool {
         has(object.labels(), &self.labels)
             && has(object.annotations(), &self.annotations)
@@ -44,9 +44,9 @@ impl<K: Object> Filter<K> {
     }
 }
 
-fn has(found: &BTreeMap<String, String>, wanted: &[(String, Option<String>)]) -> bool {
-    wanted.iter().all(|(name, value)| {
-        let found = found.get(name);
-        found.is_some_and(|found| value.as_ref().is_none_or(|value| value == found))
+fn has(actual: &BTreeMap<String, String>, required: &[(String, Option<String>)]) -> bool {
+    required.iter().all(|(name, value)| {
+        let actual = actual.get(name);
+        actual.is_some_and(|actual| value.as_ref().is_none_or(|value| value == actual))
     })
 }

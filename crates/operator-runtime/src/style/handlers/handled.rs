@@ -1,4 +1,5 @@
-//! What of an object was handled last: its essence, or, if that is too large for an annotation, hashes of its parts.
+//! The record of the state of an object that was handled last: its essence (`essence.rs`), or hashes of its parts if the essence is too
+//! large for an annotation.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use serde_json::Value;
 use super::difference::{Path, differences};
 use crate::stable_hash::stable_hash;
 
-/// The largest essence that is recorded whole, in bytes.
-pub(super) const LARGEST: usize = 32 << 10;
+/// The maximum size of a record, in bytes.
+pub(super) const MAX_SIZE: usize = 32 << 10;
 
 /// The state of an object that its handlers have handled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,23 +18,24 @@ pub(super) const LARGEST: usize = 32 << 10;
 pub(super) enum Handled {
     Whole {
         essence: Value,
-        /// If the essence has hashes instead of sensitive values: the hash of each field that has handlers, by the handler.
+        /// If the essence has hashes in place of sensitive values: the hash of each field that has a handler, by the id of the handler.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fields: Option<BTreeMap<String, String>>,
     },
     Hashed {
-        /// How many fields deep a part is.
+        /// The number of field names in the path of a part; with 0, the whole essence is one part.
         depth: usize,
         /// The hash of each part, by its path.
         hashes: BTreeMap<String, String>,
-        /// The hash of each field that has handlers, by the handler.
+        /// The hash of each field that has a handler, by the id of the handler.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         fields: BTreeMap<String, String>,
     },
 }
 
 impl Handled {
-    /// What is recorded of an essence in at most `limit` bytes, or in as few as possible. `fields` has the hashes of fields with handlers.
+    /// Records an essence in at most `limit` bytes; if that is impossible, as a single hash. `fields` returns the hashes of the fields that
+    /// have handlers.
     pub fn of(
         essence: &Value,
         is_redacted: bool,
@@ -61,7 +63,7 @@ impl Handled {
         serde_json::to_string(self).map_or(0, |text| text.len())
     }
 
-    /// The essence, if it is known and has all values.
+    /// The essence, if it was recorded whole and with all values.
     pub fn readable(&self) -> Option<&Value> {
         match self {
             Self::Whole {
@@ -72,7 +74,7 @@ impl Handled {
         }
     }
 
-    /// The paths in which an essence differs from this.
+    /// The paths at which an essence differs from the handled one.
     pub fn changes(&self, now: &Value) -> Vec<Path> {
         match self {
             Self::Whole { essence, .. } => differences(essence, now),
@@ -90,8 +92,9 @@ impl Handled {
         }
     }
 
-    /// Whether the field of a handler had the value with this hash; `None` if the operator had no such handler. Of an essence that has all
-    /// values, no hashes are recorded: if it does not fit the type any more, the field may have changed.
+    /// Whether the field of a handler had the value with this hash; `None` if the operator did not have the handler then. If the essence
+    /// was recorded with all values, there are no hashes. This is then called only if the essence cannot be decoded any more, so that
+    /// the field may have changed.
     pub fn has_field(&self, handler: &str, hash: &str) -> Option<bool> {
         let fields = match self {
             Self::Whole { fields: None, .. } => return Some(false),
@@ -133,7 +136,7 @@ pub(super) fn hash(value: &Value) -> String {
     stable_hash(&sorted(value))
 }
 
-/// The JSON with sorted fields, whatever the map of `serde_json` does.
+/// The JSON with sorted fields, whether or not `serde_json` has the feature `preserve_order`.
 fn sorted(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -172,12 +175,12 @@ mod tests {
     #[test]
     fn a_large_essence_is_recorded_as_hashes_of_its_parts() {
         let essence = |size: i32, note: &str| {
-            let many = |number| (format!("key{number}"), json!("x".repeat(30)));
-            let data: serde_json::Map<_, _> = (0..40).map(many).collect();
+            let entry = |number| (format!("key{number}"), json!("x".repeat(30)));
+            let data: serde_json::Map<_, _> = (0..40).map(entry).collect();
             json!({"spec": {"size": size, "data": data, "notes": {"a": note}}, "metadata": {"labels": {"a": "b"}}})
         };
         let fields = || BTreeMap::from([("resize".to_owned(), "1".to_owned())]);
-        let whole = Handled::of(&essence(1, "n"), false, fields, LARGEST);
+        let whole = Handled::of(&essence(1, "n"), false, fields, MAX_SIZE);
         assert!(whole.readable().is_some());
         for limit in [1500, 300, 200, 1] {
             let handled = Handled::of(&essence(1, "n"), false, fields, limit);
@@ -202,7 +205,7 @@ mod tests {
             &json!({"spec": {"a": 1, "b": [1, 2]}}),
             false,
             BTreeMap::new,
-            LARGEST,
+            MAX_SIZE,
         );
         let changes = handled.changes(&json!({"spec": {"b": [1, 3], "c": {}}}));
         assert_eq!(shown(changes), ["spec.a", "spec.b[1]", "spec.c"]);

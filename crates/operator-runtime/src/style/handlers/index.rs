@@ -10,11 +10,12 @@ use tokio::sync::watch;
 
 use crate::{ObjectRef, lock::lock, style::Object};
 
-/// Values by keys that a function returns for each object of a kind: the Pods of a node, the owner of a host name.
+/// An index of the objects of a kind: a function returns entries, each with a key and a value, for each object. Examples are the names of
+/// Pods by node, or the owner of each host name.
 ///
-/// Each object may have entries under several keys, and a key may have values of several objects. The index has all objects before the first
-/// handler of its controller is called, and has each change before the handlers for it are called. The entries of an object that was deleted
-/// are gone. Clones are the same index; keep one in the handlers that read it.
+/// Each object may have entries under several keys, and a key may have values of several objects. The index has all objects before the
+/// first handler of its controller is called, and has each change before the handlers for it are called. The entries of an object are
+/// removed when it is deleted. Clones share one index; keep a clone in the handlers that read it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -101,10 +102,10 @@ impl<Q: Ord + Clone, V: Clone> Index<Q, V> {
         state.values.keys().cloned().collect()
     }
 
-    /// Waits until the index has all objects. Handlers of its own controller need not: they are called later.
+    /// Waits until the index has all objects. The handlers of its own controller need not wait: they are called only after that.
     pub async fn complete(&self) {
         let mut is_complete = self.is_complete.subscribe();
-        // the sender is our own
+        // cannot fail: `self` owns the sender
         let _ = is_complete.wait_for(|it| *it).await;
     }
 
@@ -112,40 +113,40 @@ impl<Q: Ord + Clone, V: Clone> Index<Q, V> {
         let mut state = lock(&self.state);
         let State { values, keys } = &mut *state;
         for key in keys.remove(&id).unwrap_or_default() {
-            if let Some(of_key) = values.get_mut(&key) {
-                of_key.remove(&id);
-                if of_key.is_empty() {
+            if let Some(by_object) = values.get_mut(&key) {
+                by_object.remove(&id);
+                if by_object.is_empty() {
                     values.remove(&key);
                 }
             }
         }
         for (key, value) in entries {
-            let of_key = values.entry(key.clone()).or_default();
-            of_key.entry(id.clone()).or_default().push(value);
+            let by_object = values.entry(key.clone()).or_default();
+            by_object.entry(id.clone()).or_default().push(value);
             keys.entry(id.clone()).or_default().push(key);
         }
     }
 }
 
-/// An index of any types.
-pub(super) trait Indexing<K: Resource<DynamicType = ()>>: Send + Sync {
-    /// Replaces the entries of an object; without it, they are removed.
+/// An [`Index`] with keys and values of any types, and the function that fills it.
+pub(super) trait AnyIndex<K: Resource<DynamicType = ()>>: Send + Sync {
+    /// Replaces the entries of an object; without the object, removes them.
     fn replace(&self, key: &ObjectRef<K>, object: Option<&K>);
 
-    /// Records that all objects are there.
+    /// Records that the index has all objects.
     fn complete(&self);
 
-    /// Removes all entries: the objects are listed again.
+    /// Removes all entries, when the controller starts again and will list all objects.
     fn clear(&self);
 }
 
-/// An index with its function.
-pub(super) struct Indexed<Q, V, F> {
+/// An index, and the function that returns the entries of an object.
+pub(super) struct FilledIndex<Q, V, F> {
     pub index: Index<Q, V>,
     pub entries: F,
 }
 
-impl<K, Q, V, F, I> Indexing<K> for Indexed<Q, V, F>
+impl<K, Q, V, F, I> AnyIndex<K> for FilledIndex<Q, V, F>
 where
     K: Object,
     Q: Ord + Clone + Send + Sync,

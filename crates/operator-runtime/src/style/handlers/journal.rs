@@ -1,4 +1,5 @@
-//! The progress of an object's handlers while they run: what a result means for the next attempt, and the writes of the progress.
+//! Keeps the progress of an object's handlers while they run: decides whether and when a handler is called again, and writes the progress
+//! to the object.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +20,10 @@ use crate::{
     Context, Error, Result, engine::objects::Backoff, lock::lock, retries::Retries, style::Object,
 };
 
-/// The progress of an object.
+/// The progress of an object's handlers, and the place where it is recorded.
 pub(super) struct Journal {
     progress: Mutex<Progress>,
-    /// Where it is written; `None` if it is only kept in memory.
+    /// `None` if the progress is only kept in memory.
     place: Option<Place>,
     backoff: Backoff,
     random: RandomState,
@@ -51,25 +52,26 @@ impl Journal {
             .is_some_and(|it| it.end.is_some())
     }
 
-    /// Begins an attempt, or returns when the handler is due or that it has ended.
-    pub fn begin(&self, handler: &str, retries: Retries) -> Turn {
+    /// Begins an attempt of a handler, if it is due.
+    pub fn begin(&self, handler: &str, retries: Retries) -> Due {
         let now = now();
         let mut progress = self.progress();
         let entry = progress.handlers.entry(handler.to_owned());
         let entry = entry.or_insert_with(|| Entry::new(now));
         if entry.end.is_some() {
-            return Turn::Ended;
+            return Due::Ended;
         }
         if let Some(next) = entry.next.filter(|next| *next > now) {
-            return Turn::Later(delay(now, next));
+            return Due::Later(between(now, next));
         }
-        let ends = retries.timeout.map(|timeout| after(entry.started, timeout));
-        if entry.attempts > 0 && ends.is_some_and(|ends| ends <= now) {
+        let deadline = retries.timeout.map(|timeout| after(entry.started, timeout));
+        // a handler is called at least once, whatever its timeout is
+        if entry.attempts > 0 && deadline.is_some_and(|deadline| deadline <= now) {
             let message = entry.message.clone().unwrap_or_default();
             entry.end = Some(End::Failed);
-            return Turn::TimedOut(message);
+            return Due::TimedOut(message);
         }
-        Turn::Attempt {
+        Due::Now {
             number: entry.attempts.saturating_add(1),
             started: entry.started,
         }
@@ -89,10 +91,11 @@ impl Journal {
             Err(error) => error,
         };
         let message = error.to_string();
-        let elapsed = delay(entry.started, now);
+        let elapsed = between(entry.started, now);
+        // from 0 to 1
         let jitter = self.random.hash_one((handler, entry.attempts)) as f64 / u64::MAX as f64;
-        let growing = self.backoff.delay(entry.attempts, jitter);
-        match retries.delay(error, entry.attempts, elapsed, growing) {
+        let backoff = self.backoff.delay(entry.attempts, jitter);
+        match retries.delay(error, entry.attempts, elapsed, backoff) {
             Some(delay) => {
                 entry.retry(after(now, delay), &message);
                 Ended::Retries(delay)
@@ -105,13 +108,13 @@ impl Journal {
     }
 
     /// Records that a handler has returned without an error, but is called again, because its status was not written.
-    pub fn returned(&self, handler: &str) {
+    pub fn set_returned(&self, handler: &str) {
         if let Some(entry) = self.progress().handlers.get_mut(handler) {
             entry.returned = true;
         }
     }
 
-    /// Lets a handler wait for its sub-handlers; that is no attempt.
+    /// Postpones a handler until its next sub-handler is due. This does not count as an attempt.
     pub fn wait(&self, handler: &str, delay: Duration) {
         let next = after(now(), delay);
         if let Some(entry) = self.progress().handlers.get_mut(handler) {
@@ -119,7 +122,7 @@ impl Journal {
         }
     }
 
-    /// Writes the progress. Returns whether the object is still there and what it was.
+    /// Writes the progress. Returns `false` if the object was deleted, even if another one has its name now.
     pub async fn write<K: Object>(&self, object: &K, cx: &Context) -> Result<bool> {
         let Some(place) = &self.place else {
             return Ok(true);
@@ -130,33 +133,34 @@ impl Journal {
     }
 }
 
-/// A handler is called again so long after a write that found its object changed.
+/// The delay until a handler is called again whose status was not written, because the object had changed.
 const OUTDATED_DELAY: Duration = Duration::from_secs(1);
 
-/// The error of a handler whose write of the status found another version of the object.
+/// The error of a handler whose status was not written, because the object had changed.
 pub(super) fn outdated() -> Error {
     let reason = "the object was changed during the call, so the status was not written";
     Error::temporary(OUTDATED_DELAY, anyhow::anyhow!(reason))
 }
 
-/// Whether a handler is called.
-pub(super) enum Turn {
-    Attempt {
+/// When a handler is called.
+pub(super) enum Due {
+    Now {
         number: u32,
         started: Timestamp,
     },
     Later(Duration),
     Ended,
-    /// Its time is over; the last error.
+    /// Its timeout is over; this is its last error.
     TimedOut(String),
 }
 
-/// What an attempt has led to.
+/// How an attempt has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Succeeded,
     /// There are no more attempts.
     Failed,
+    /// The next attempt is after this time.
     Retries(Duration),
 }
 
@@ -165,7 +169,7 @@ fn after(time: Timestamp, delay: Duration) -> Timestamp {
     time.saturating_add(delay).unwrap_or(Timestamp::MAX)
 }
 
-/// The time, on the clock of the runtime: tests simulate it, and it must agree with the delays of retries.
+/// The time on the clock of tokio, which tests can pause and advance: it must agree with the delays of retries.
 pub(super) fn now() -> Timestamp {
     let (simulated, real) = (Instant::now().into_std(), std::time::Instant::now());
     let now = Timestamp::now();
@@ -177,8 +181,8 @@ pub(super) fn now() -> Timestamp {
     }
 }
 
-fn delay(now: Timestamp, next: Timestamp) -> Duration {
-    next.duration_since(now).try_into().unwrap_or_default()
+fn between(start: Timestamp, end: Timestamp) -> Duration {
+    end.duration_since(start).try_into().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -201,7 +205,7 @@ mod tests {
     fn a_handler_is_called_until_it_has_ended() {
         let journal = journal();
         let none = Retries::default();
-        let Turn::Attempt { number: 1, started } = journal.begin("a", none) else {
+        let Due::Now { number: 1, started } = journal.begin("a", none) else {
             panic!("not called");
         };
         let busy = Error::temporary(Duration::ZERO, anyhow!("busy"));
@@ -209,20 +213,20 @@ mod tests {
             journal.end("a", Err(&busy), none),
             Ended::Retries(Duration::ZERO)
         );
-        let turn = journal.begin("a", none);
-        assert!(matches!(turn, Turn::Attempt { number: 2, started: same } if same == started));
+        let due = journal.begin("a", none);
+        assert!(matches!(due, Due::Now { number: 2, started: same } if same == started));
         let busy = Error::temporary(Duration::from_secs(60), anyhow!("busy"));
         journal.end("a", Err(&busy), none);
         assert!(
-            matches!(journal.begin("a", none), Turn::Later(rest) if rest > Duration::from_secs(50))
+            matches!(journal.begin("a", none), Due::Later(rest) if rest > Duration::from_secs(50))
         );
         assert_eq!(journal.end("a", Ok(()), none), Ended::Succeeded);
-        assert!(matches!(journal.begin("a", none), Turn::Ended));
+        assert!(matches!(journal.begin("a", none), Due::Ended));
         assert_eq!(journal.progress().handlers["a"].attempts, 3);
     }
 
     #[test]
-    fn a_permanent_error_the_last_attempt_and_the_end_of_the_time_are_final() {
+    fn a_permanent_error_the_last_attempt_and_the_timeout_are_final() {
         let journal = journal();
         let other = Error::from(anyhow!("other"));
         let permanent = Error::permanent(anyhow!("wrong"));
@@ -255,7 +259,7 @@ mod tests {
             ..Retries::default()
         };
         assert!(
-            matches!(journal.begin("d", late), Turn::Attempt { .. }),
+            matches!(journal.begin("d", late), Due::Now { .. }),
             "once in any case"
         );
         let entry = &journal.progress().handlers["b"];
@@ -266,14 +270,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_is_that_of_the_runtime() {
+    async fn the_time_follows_the_clock_of_tokio() {
         let journal = journal();
         let busy = Error::temporary(Duration::from_secs(60), anyhow!("busy"));
         journal.end("a", Err(&busy), Retries::default());
         for (seconds, is_due) in [(59, false), (2, true)] {
             tokio::time::advance(Duration::from_secs(seconds)).await;
-            let turn = journal.begin("a", Retries::default());
-            assert_eq!(matches!(turn, Turn::Attempt { .. }), is_due);
+            let due = journal.begin("a", Retries::default());
+            assert_eq!(matches!(due, Due::Now { .. }), is_due);
         }
     }
 

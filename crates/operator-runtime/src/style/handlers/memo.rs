@@ -1,4 +1,4 @@
-//! Values in memory for each object.
+//! What a controller remembers of each object: the values of its handlers, and the progress of its resume and delete handlers.
 
 use std::{
     any::{Any, TypeId},
@@ -21,7 +21,7 @@ impl Memo {
         let value = values
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(T::default()));
-        // the key says the type
+        // cannot fail: the key is the type
         value.clone().downcast().unwrap_or_default()
     }
 }
@@ -36,7 +36,8 @@ pub(super) struct Known {
     pub memo: Memo,
     /// The progress of the resume handlers, while they have not ended.
     pub resume: Option<Arc<Journal>>,
-    /// The progress of the delete handlers. The last one is recorded by the removal of the finalizer, which a conflict may delay.
+    /// The progress of the delete handlers. The end of the last one is not written to the object, because the removal of the finalizer
+    /// follows; if a conflict delays that, this prevents another call.
     pub cleanup: Option<Arc<Journal>>,
 }
 

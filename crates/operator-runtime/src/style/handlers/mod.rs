@@ -1,5 +1,5 @@
-//! The style `handlers`: functions that are called for the causes of changes, with their differences, once each. The runtime records on the
-//! object what was handled, so that nothing is lost by a restart.
+//! The style `handlers`: functions that are called when an object is new, was changed, or is being deleted. The runtime records on the
+//! object what they have handled, so that an operator that was down handles what it missed.
 
 mod background;
 mod call;
@@ -34,12 +34,13 @@ use self::engine::Engine;
 use super::Object;
 use crate::{ControllerOptions, Controllers, Result, Setup, Watches, controllers::Style};
 
-/// Handles the changes of the objects of one kind by functions that are called for a cause: an object is new, was changed, is being deleted.
+/// Handles the changes of the objects of one kind by functions that are called for a cause: an object is new, was changed, is being
+/// deleted.
 ///
-/// A handler is a method that takes `Arc<Self>` and a [`Call`], an [`Update`] or a [`FieldUpdate`]. It is called until it has succeeded, has
-/// failed with a [permanent error](crate::Error::permanent), or has no attempts left. What was handled, and how far the handlers are, is
-/// recorded in two annotations of the object, `<operator>/handled` and `<operator>/progress`. So an operator that was down calls the update
-/// handlers with the whole difference, and a crash repeats at most the handler that was running.
+/// A handler is a method that takes `Arc<Self>` and a [`Call`], an [`Update`] or a [`FieldUpdate`]. It is called until it has succeeded,
+/// has failed with a [permanent error](crate::Error::permanent), or has no attempts left. What was handled, and how far the handlers are,
+/// is recorded in two annotations of the object, `<operator>/handled` and `<operator>/progress`. So an operator that was down calls the
+/// update handlers with the whole difference, and a crash repeats at most the handler that was running.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -91,18 +92,18 @@ pub trait Handlers: Send + Sync + Sized + 'static {
     /// `<group of the kind>/<name of the operator>`. It is added before the first handler of an object is called.
     const FINALIZER: Option<&'static str> = None;
 
-    /// Registers the handlers. Handlers of one cause are called in this order. Called each time the controller begins, and in advance to check
-    /// the handlers.
+    /// Registers the handlers. Handlers of one cause are called in this order. Called each time the controller starts, and once before to
+    /// check the handlers.
     fn register(&self, on: &mut Registry<Self>);
 
-    /// The options of the controller; called each time before it begins.
+    /// The options of the controller. Called each time before the controller starts.
     fn options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }
 }
 
 impl Controllers {
-    /// Adds a controller whose changes are handled by functions, with the function that sets it up and the kinds that it watches.
+    /// Adds a controller of the style [`Handlers`]: the function that sets it up, and the kinds that it watches.
     #[must_use]
     pub fn add_handlers<H, F>(
         self,

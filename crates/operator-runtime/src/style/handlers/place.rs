@@ -1,4 +1,4 @@
-//! Where the records of an object are: in annotations, or in a field of its status.
+//! The place of an object's records: its annotations, or a field of its status.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::{
     style::Object,
 };
 
-/// Texts to set, or to remove.
+/// The records to write; `None` removes one.
 pub(super) type Changes = BTreeMap<Entry, Option<String>>;
 
 const ENTRIES: [Entry; 2] = [Entry::Handled, Entry::Progress];
@@ -31,9 +31,9 @@ pub(super) enum Entry {
 /// The place of the records of a controller.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// Before the name of an annotation.
+    /// The prefix of the names of the annotations.
     prefix: String,
-    /// Before the name in the field of the status.
+    /// The prefix of the keys in the field of the status.
     inner_prefix: String,
     field: Option<Arc<Field>>,
 }
@@ -42,9 +42,9 @@ pub(super) struct Place {
 #[derive(Debug)]
 struct Field {
     name: String,
-    /// Whether the schema or the type turned out to have no room, so that annotations are used.
+    /// Whether the last write has shown that the schema or the Rust type lacks the field, so that annotations are used.
     is_missing: AtomicBool,
-    /// Whether a write has shown that there is room.
+    /// Whether a write has shown that the Rust type has the field.
     is_proven: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl Entry {
 }
 
 impl Place {
-    /// The place of a controller; one that has a name does not share it with others of its kind.
+    /// The place of the records of a controller. A controller with a name has its own, because others of the same kind may exist.
     pub fn of(operator: &str, controller: Option<&str>, status: Option<&str>) -> Self {
         let inner_prefix = controller.map_or_else(String::new, |it| format!("{it}."));
         Self {
@@ -86,13 +86,13 @@ impl Place {
             .filter(|it| !it.is_missing.load(Relaxed))
     }
 
-    /// Whether records are annotations.
-    pub fn is_annotations(&self) -> bool {
+    /// Whether the records are kept in annotations.
+    pub fn uses_annotations(&self) -> bool {
         self.field().is_none()
     }
 
-    /// The texts of an object, with their places for messages. Annotations win: they are written when the status has no room, and removed
-    /// when it has.
+    /// The records of an object as text, each with its place for messages. If there are annotations, the status is not read: annotations
+    /// are written only if the status lacks the field, and are removed once it has it.
     pub fn texts(
         &self,
         object: &impl Object,
@@ -122,7 +122,7 @@ impl Place {
         format!("{}{}", self.inner_prefix, entry.name())
     }
 
-    /// Writes records. Returns whether the object is still there and what it was.
+    /// Writes records. Returns `false` if the object was deleted, even if another one has its name now.
     pub async fn write<K: Object>(
         &self,
         object: &K,
@@ -130,7 +130,7 @@ impl Place {
         mut changes: Changes,
     ) -> Result<bool> {
         if self.field.is_some() {
-            // what does not change moves along, so that one place has everything
+            // also write the record that does not change, so that both are in one place
             for (entry, (_, text)) in self.texts(object)? {
                 changes.entry(entry).or_insert(Some(text));
             }
@@ -160,7 +160,7 @@ impl Place {
             .await
     }
 
-    /// Returns whether the status has room for it, or the object is gone.
+    /// Writes records to a field of the status. Returns `false` if the schema or the Rust type lacks the field.
     async fn write_status<K: Object>(
         &self,
         field: &Field,
@@ -175,7 +175,7 @@ impl Place {
         let sets_one = inner.values().any(|text| !text.is_null());
         let status = json!({ (field.name.as_str()): inner });
         match cx.set_status(object, &status).await {
-            // a field of another type, or something else in the status of this object
+            // the field has another type in the schema, or the rest of this object's status is invalid
             Err(Error::Kube(error)) if has_code(&error, &[422]) => return Ok(false),
             written => written?,
         }
@@ -183,18 +183,19 @@ impl Place {
             return Ok(true);
         }
         let written = cx.written().clone().unwrap_or_default();
-        let mut has_room = written["status"][&field.name].is_object();
-        if has_room && !field.is_proven.load(Relaxed) {
+        // the API server has dropped the field if the schema lacks it
+        let mut has_field = written["status"][&field.name].is_object();
+        if has_field && !field.is_proven.load(Relaxed) {
             let typed: Box<K> = read(&written).map_err(|error| error.into_inner())?;
-            has_room = status_field(&*typed, &field.name)?.is_object();
-            field.is_proven.store(has_room, Relaxed);
+            has_field = status_field(&*typed, &field.name)?.is_object();
+            field.is_proven.store(has_field, Relaxed);
         }
-        field.is_missing.store(!has_room, Relaxed);
-        Ok(has_room)
+        field.is_missing.store(!has_field, Relaxed);
+        Ok(has_field)
     }
 }
 
-/// A field of the status, as the type of the kind knows it.
+/// The value of a field of the status; null if the Rust type lacks the field.
 fn status_field(object: &impl Object, field: &str) -> serde_json::Result<Value> {
     let mut object = serde_json::to_value(object)?;
     Ok(object["status"][field].take())

@@ -1,4 +1,5 @@
-//! How far the handlers of an object are, and what was handled last: two annotations of the object, or two entries in a field of its status.
+//! How far the handlers of an object are, and what was handled last: two annotations of the object, or two entries in a field of its
+//! status.
 //!
 //! ```json
 //! shop/handled:  {"format":1,"uid":"0b1c…","essence":{"spec":{"size":3}},"failed":{"relabel":"no such zone"}}
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{Error, style::Object};
 
-/// The format of both records that this release writes.
+/// The version of the format of both records.
 const FORMAT: u32 = 1;
 
 /// The longest message that is kept of an error, in bytes.
@@ -29,14 +30,14 @@ const LONGEST_MESSAGE: usize = 512;
 /// What is recorded of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record {
-    /// `None` if no handler has finished with the object yet.
+    /// `None` if nothing was handled yet, or if the record cannot be read.
     pub handled: Option<Handled>,
     pub progress: Option<Progress>,
-    /// What cannot be read, and why.
+    /// The records that cannot be read, and why.
     pub problems: Vec<String>,
     /// The last errors of the handlers that had failed for good when the object was handled.
     pub failed: BTreeMap<String, String>,
-    /// Whether there is something that says what was handled, also if it cannot be read.
+    /// Whether the object has a record of what was handled, even if it cannot be read.
     pub is_known: bool,
 }
 
@@ -54,7 +55,7 @@ struct Finished {
 pub(super) struct Outcome<'a> {
     #[serde(flatten)]
     pub handled: &'a Handled,
-    /// The last errors of the handlers that have failed for good, for people.
+    /// The last errors of the handlers that have failed for good. The object counts as failed until it changes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
 }
@@ -63,10 +64,10 @@ pub(super) struct Outcome<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub cause: Cause,
-    /// The object as the cause found it: what is handled once all handlers have ended.
+    /// The state of the object when the cause began. It is recorded as handled once all handlers have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Handled>,
-    /// The handlers of this cause that did not accept the object when it began; they are called for what comes after it.
+    /// The handlers that did not accept the object when the cause began. Even if they accept it later, they are not called for this cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// By the ids of the handlers.
@@ -107,7 +108,7 @@ pub(super) enum End {
 #[derive(Serialize, Deserialize)]
 struct Formatted<T> {
     format: u32,
-    /// Of the object: the record of an object that is copied is not that of the copy.
+    /// The uid of the object. In a copy of the object, which has another uid, the record is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
     #[serde(flatten)]
@@ -134,10 +135,10 @@ impl Record {
     }
 }
 
-/// What a text says.
+/// The result of reading a record.
 enum Reading<T> {
     Content(T),
-    /// It is about another object, from which it was copied.
+    /// The record belongs to another object, and was copied with it.
     OfAnother,
     Damaged,
 }
@@ -151,6 +152,7 @@ impl<T> Reading<T> {
     }
 }
 
+/// Reads a record. Adds a problem if it is damaged.
 fn read<T: DeserializeOwned>(
     place: &str,
     text: &str,
@@ -176,7 +178,7 @@ fn read<T: DeserializeOwned>(
     Reading::Damaged
 }
 
-/// The text of a record of the object with this uid.
+/// A record of the object with this uid, as text.
 pub(super) fn text(content: &impl Serialize, uid: &str) -> serde_json::Result<String> {
     serde_json::to_string(&Formatted {
         format: FORMAT,
@@ -195,7 +197,7 @@ impl Progress {
         }
     }
 
-    /// Whether a handler has seen the target, and has returned.
+    /// Whether a handler has returned, so that it has seen the target.
     pub fn has_seen(&self) -> bool {
         self.handlers
             .values()
@@ -214,7 +216,7 @@ impl Progress {
             .collect()
     }
 
-    /// The error of a handler that has failed, or that waits for its next attempt.
+    /// The error of the first handler that has failed, or that waits for its next attempt after an error.
     pub fn error(&self) -> Option<Error> {
         let mut entries = self.handlers.iter();
         let is_failing = |entry: &Entry| entry.end != Some(End::Succeeded) && !entry.returned;
@@ -228,13 +230,13 @@ impl Progress {
         })
     }
 
-    /// Whether it was written, and not just begun.
+    /// Whether it was read from the object, and has not just begun.
     pub fn has_target(&self) -> bool {
         self.target.is_some()
     }
 }
 
-/// The error of a handler, by its message.
+/// An error with the id of a handler and the message of its error.
 pub(super) fn failure(id: &str, message: &str) -> anyhow::Error {
     anyhow::anyhow!("handler {id}: {message}")
 }
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_not_for_a_copy() {
+    fn a_record_is_read_back_but_not_from_a_copy_of_the_object() {
         let mut progress = Progress::new(Cause::Update);
         let mut entry = Entry::new("2026-01-02T03:04:05Z".parse().unwrap());
         entry.retry("2026-01-02T03:05:05Z".parse().unwrap(), &"é".repeat(600));

@@ -14,7 +14,7 @@ use super::{
     difference::Path,
     event::{EventHandler, WatchEvent},
     filter::Filter,
-    index::{Index, Indexed, Indexing},
+    index::{AnyIndex, FilledIndex, Index},
     secret::Redaction,
 };
 use crate::{Result, engine::kind::GroupKind, retries::Retries, style::Object};
@@ -29,15 +29,15 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Collects the handlers of a controller.
 ///
-/// Each has an id, which is unique in its controller: the progress on the objects is recorded by it. If a later version of the operator
-/// registers a handler with another id, it is a new handler, and the progress of the old one is dropped.
+/// Each handler has an id that is unique in its controller, and by which its progress is recorded on the objects. If a later version of the
+/// operator registers a handler with another id, it is a new handler, and the progress of the old one is dropped.
 pub struct Registry<H: Handlers> {
     pub(super) handlers: Vec<Handler<H>>,
     pub(super) background: Vec<Background<H>>,
     pub(super) events: Vec<EventHandler<H>>,
-    pub(super) indexes: Vec<Box<dyn Indexing<H::Resource>>>,
+    pub(super) indexes: Vec<Box<dyn AnyIndex<H::Resource>>>,
     pub(super) redaction: Redaction,
-    /// The field of the status that has the records.
+    /// The field of the status that contains the records.
     pub(super) status_field: Option<String>,
 }
 
@@ -71,17 +71,17 @@ pub(super) type Run<H> = Box<
         + Sync,
 >;
 
-/// What a handler is for.
+/// What a handler is called for.
 pub(super) enum On<K> {
     Cause(Cause),
-    /// A field, by its value as JSON.
+    /// A field, which this reads from an object.
     Field(FieldValue<K>),
 }
 
 /// The value of a field, as JSON.
 type FieldValue<K> = Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>;
 
-/// A call with what is known of the change.
+/// A call, with what has changed of the object.
 pub(super) struct Invocation<K: Object> {
     pub call: Call<K>,
     pub old: Option<Arc<K>>,
@@ -105,7 +105,7 @@ pub struct TimerOptions<'a, K>(BackgroundOptions<'a, K>);
 /// The options of a daemon.
 pub struct DaemonOptions<'a, K>(BackgroundOptions<'a, K>);
 
-/// What timers and daemons have in common.
+/// The options that timers and daemons have in common.
 struct BackgroundOptions<'a, K> {
     schedule: &'a mut Schedule,
     handler: HandlerOptions<'a, K>,
@@ -123,8 +123,7 @@ impl<H: Handlers> Registry<H> {
         }
     }
 
-    /// Calls a handler for each object that is new to the operator: that it has not handled before, also if the object is older than the
-    /// operator.
+    /// Calls a handler for each object that the operator has not handled before, even if the object is older than the operator.
     pub fn create<R, F>(
         &mut self,
         id: &str,
@@ -137,8 +136,8 @@ impl<H: Handlers> Registry<H> {
         self.cause(Cause::Create, id, handler)
     }
 
-    /// Calls a handler once for each object that had been handled before the operator was started. Objects that changed meanwhile are
-    /// updated as well.
+    /// Calls a handler once for each object that had been handled before the operator was started. For objects that
+    /// changed meanwhile, the update handlers are called as well.
     pub fn resume<R, F>(
         &mut self,
         id: &str,
@@ -165,8 +164,8 @@ impl<H: Handlers> Registry<H> {
         self.cause(Cause::Delete, id, handler)
     }
 
-    /// Calls a handler after an object was deleted, with its last known state. That is best-effort: nothing keeps the object, an error is only
-    /// logged, and a deletion while the operator is down is missed. For work that must be done, use [`delete`](Self::delete).
+    /// Calls a handler after an object was deleted, with its last known state. That is best-effort: nothing keeps the object, an error is
+    /// only logged, and a deletion while the operator is down is missed. For work that must be done, use [`delete`](Self::delete).
     pub fn deleted<R, F>(
         &mut self,
         id: &str,
@@ -198,7 +197,7 @@ impl<H: Handlers> Registry<H> {
     }
 
     /// Calls a handler when a value of the spec, the labels or the annotations differs from what was handled last, and for new objects. The
-    /// value is what `field` returns, for example `|volume| volume.spec.size`: a schema that takes the field away is a compile error.
+    /// value is what `field` returns, for example `|volume| volume.spec.size`: if the schema loses the field, the code does not compile.
     pub fn field<T, R, F>(
         &mut self,
         id: &str,
@@ -223,8 +222,8 @@ impl<H: Handlers> Registry<H> {
         self.add::<R>(id, On::Field(Box::new(of_object)), Box::new(run))
     }
 
-    /// Calls a handler for each object at an interval, with the object as it was seen last. A tick that fails is retried like a handler; when
-    /// it has failed for good, the next one comes at the interval.
+    /// Calls a handler for each object at an interval, with the object as it was seen last. A tick that fails is retried like a handler;
+    /// when it has failed for good, the next one comes at the interval.
     pub fn timer<F>(
         &mut self,
         id: &str,
@@ -239,8 +238,9 @@ impl<H: Handlers> Registry<H> {
         TimerOptions(background)
     }
 
-    /// Calls a function for each object that runs as long as the object exists. If it returns an error, it is called again, like a handler;
-    /// if it returns without one, it has ended, until the object is accepted anew by its filters, or the operator is started again.
+    /// Calls a function for each object; the function runs as long as the object exists. If it returns an error, it is called again, like a
+    /// handler; if it returns without one, it has ended, and is called again only if its filters reject the object and accept it again, or
+    /// after a restart.
     ///
     /// Such a function is the place for a watch of something outside of the cluster. It must end when [`DaemonCall::stopped`] returns: the
     /// [finalizer](Handlers::FINALIZER) is kept until then.
@@ -291,8 +291,9 @@ impl<H: Handlers> Registry<H> {
         }
     }
 
-    /// Calls a handler for each event of the watch, also for changes of the status and for objects that are being deleted. Nothing is recorded
-    /// of it: an error is logged, and events while the operator was down are missed. The events of one object are handled in their order.
+    /// Calls a handler for each event of the watch, also for changes of the status and for objects that are being deleted. Nothing is
+    /// recorded: an error is only logged, and events while the operator is down are missed. The events of one object are handled in their
+    /// order.
     pub fn event<F>(
         &mut self,
         id: &str,
@@ -321,19 +322,20 @@ impl<H: Handlers> Registry<H> {
         I: IntoIterator<Item = (Q, V)> + 'static,
     {
         let index = index.clone();
-        self.indexes.push(Box::new(Indexed { index, entries }));
+        self.indexes.push(Box::new(FilledIndex { index, entries }));
     }
 
     /// Marks the values at a path such as `spec.token` as sensitive: only keyed hashes of them are recorded on the object, so that handlers
-    /// learn that they have changed, but not what they were. The data of Secrets are sensitive anyway. The items of lists on the path are
-    /// all meant.
+    /// learn that they have changed, but not what they were. A path through a list applies to all its items. The data of Secrets
+    /// are always sensitive.
     pub fn sensitive(&mut self, path: &str) {
         self.redaction.add(path);
     }
 
-    /// Records in a field of the status what was handled and how far the handlers are, instead of in annotations. The schema must have the field
-    /// `status.<field>`, of the type object, with `additionalProperties: {type: string}`, and the Rust type as well. If it has not, an event says
-    /// so, and annotations are used. Records that are in annotations are read, and move with the next write. Two operators need different fields.
+    /// Records in a field of the status what was handled and how far the handlers are, instead of in annotations. The schema must have the
+    /// field `status.<field>`, of the type object, with `additionalProperties: {type: string}`, and the Rust type as well. Otherwise, an
+    /// event reports that, and annotations are used. Records that are in annotations are read, and move with the next write. Two operators
+    /// need different fields.
     pub fn progress_in_status(&mut self, field: &str) {
         self.status_field = Some(field.to_owned());
     }
@@ -378,10 +380,10 @@ impl<H: Handlers> Registry<H> {
         }
     }
 
-    /// What is wrong with the registrations.
+    /// Checks the registrations.
     ///
     /// # Errors
-    /// With the id, and a cure.
+    /// The first problem, with the id of the handler and a cure.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut ids = HashSet::new();
         let handlers = self.handlers.iter().map(|it| (&it.id, Some(&it.on)));
@@ -424,20 +426,20 @@ impl<H: Handlers> Registry<H> {
 }
 
 impl<K: Object> HandlerOptions<'_, K> {
-    /// Calls the handler at most so many times for one cause.
+    /// Calls the handler at most `limit` times for one cause.
     pub fn attempts(self, limit: u32) -> Self {
         self.retries.limit = Some(limit.max(1));
         self
     }
 
-    /// Does not call the handler again when so much time has passed since its first attempt. An attempt is not interrupted.
+    /// Does not call the handler again once this time has passed since its first attempt. An attempt is not interrupted.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.retries.timeout = Some(timeout);
         self
     }
 
-    /// Calls the handler again so long after an error that is neither permanent nor has a delay of its own, instead of after a delay that
-    /// grows with each attempt.
+    /// Sets the delay after an error that is neither permanent nor has a delay of its own, instead of a delay that grows with each
+    /// attempt.
     pub fn backoff(self, backoff: Duration) -> Self {
         self.retries.backoff = Some(backoff);
         self
@@ -453,39 +455,40 @@ impl<K: Object> HandlerOptions<'_, K> {
         self
     }
 
-    /// Only for objects with this label.
+    /// Calls the handler only for objects with this label.
     pub fn label(self, name: &str, value: &str) -> Self {
         let label = (name.to_owned(), Some(value.to_owned()));
         self.filter.labels.push(label);
         self
     }
 
-    /// Only for objects that have a label of this name.
+    /// Calls the handler only for objects that have a label of this name.
     pub fn has_label(self, name: &str) -> Self {
         self.filter.labels.push((name.to_owned(), None));
         self
     }
 
-    /// Only for objects with this annotation.
+    /// Calls the handler only for objects with this annotation.
     pub fn annotation(self, name: &str, value: &str) -> Self {
         let annotation = (name.to_owned(), Some(value.to_owned()));
         self.filter.annotations.push(annotation);
         self
     }
 
-    /// Only for objects that have an annotation of this name.
+    /// Calls the handler only for objects that have an annotation of this name.
     pub fn has_annotation(self, name: &str) -> Self {
         self.filter.annotations.push((name.to_owned(), None));
         self
     }
 
-    /// Only for objects for which this returns `true`. It must depend on the object alone.
+    /// Calls the handler only for objects for which this returns `true`. It must depend on the object alone.
     pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         self.filter.when.push(Arc::new(predicate));
         self
     }
 
-    /// Only for changes for which this returns `true`. It gets the object as it was handled last, if that is known, and as it is.
+    /// Calls the handler only for changes for which this returns `true`. It gets the object as it was handled last, if that is known, and
+    /// the current object.
     pub fn when_changed(
         self,
         predicate: impl Fn(Option<&K>, &K) -> bool + Send + Sync + 'static,
@@ -495,7 +498,7 @@ impl<K: Object> HandlerOptions<'_, K> {
     }
 }
 
-/// Methods that a timer or daemon has like a handler.
+/// Implements the options that timers and daemons share with handlers.
 macro_rules! like_a_handler {
     ($options:ident) => {
         impl<'a, K: Object> $options<'a, K> {
@@ -508,7 +511,7 @@ macro_rules! like_a_handler {
                 Self(BackgroundOptions { schedule, handler })
             }
 
-            /// Waits so long after the object was seen first.
+            /// Waits for this time before the first call for an object.
             pub fn delay(self, delay: Duration) -> Self {
                 self.0.schedule.delay = delay;
                 self
@@ -561,7 +564,7 @@ like_a_handler!(TimerOptions);
 like_a_handler!(DaemonOptions);
 
 impl<K: Object> TimerOptions<'_, K> {
-    /// Ticks only when the spec, labels and annotations of the object have not changed for so long.
+    /// Ticks only when the spec, labels and annotations of the object have not changed for this time.
     pub fn idle(self, idle: Duration) -> Self {
         self.0.schedule.idle = idle;
         self
@@ -576,7 +579,7 @@ impl<K: Object> TimerOptions<'_, K> {
 }
 
 impl<K: Object> DaemonOptions<'_, K> {
-    /// How long the daemon may take to end when it is to stop, instead of 10 seconds. After that it is aborted.
+    /// Sets how long the daemon may take to end when it should stop, instead of 10 seconds. After that it is aborted.
     pub fn grace(self, grace: Duration) -> Self {
         self.0.schedule.grace = grace;
         self

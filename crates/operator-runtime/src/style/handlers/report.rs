@@ -1,4 +1,4 @@
-//! The errors of handlers: in the log, in events of their objects, and in a metric.
+//! Reports the errors of handlers: in the log, in events of their objects, and in a metric.
 
 use kube::runtime::events::EventType;
 use tracing::warn;

@@ -1,4 +1,4 @@
-//! Values that are recorded only as keyed hashes: those of Secrets, and of the paths that a controller marks as sensitive.
+//! Values that are recorded only as keyed hashes: the data of Secrets, and the values at paths that a controller marks as sensitive.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use crate::engine::kind::GroupKind;
 /// The fields whose values are hashed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redaction {
-    /// The names of the fields on the way, from the root.
+    /// Each path as the names of its fields, from the root.
     paths: Vec<Vec<String>>,
 }
 
 impl Redaction {
-    /// That of a kind: of Secrets, all data.
+    /// The redaction of a kind: all data of Secrets; nothing of other kinds.
     pub fn of(kind: &GroupKind) -> Self {
         let mut redaction = Self::default();
         if kind.group.is_empty() && kind.kind == "Secret" {
@@ -25,28 +25,29 @@ impl Redaction {
         redaction
     }
 
-    /// Adds a path such as `spec.token`. Items of lists on the way are all meant.
+    /// Adds a path such as `spec.token`. A path through a list applies to all its items.
     pub fn add(&mut self, path: &str) {
         self.paths
             .push(path.split('.').map(str::to_owned).collect());
     }
 
-    /// Whether values of the essence were replaced, so that it is not the object any more.
-    pub fn is_about(&self, essence: &Value) -> bool {
+    /// Whether the essence has values at the paths, which [`apply`](Self::apply) replaces by hashes: then the object cannot be restored
+    /// from it.
+    pub fn applies_to(&self, essence: &Value) -> bool {
         self.paths.iter().any(|path| {
-            let mut is_about = false;
-            each(&mut essence.clone(), path, &mut |_| is_about = true);
-            is_about
+            let mut applies = false;
+            each(&mut essence.clone(), path, &mut |_| applies = true);
+            applies
         })
     }
 
-    /// A hash of a value, of which equal ones of an object have the same.
+    /// The keyed hash of a value. Equal values of the same object have equal hashes.
     pub fn hash(&self, uid: &str, value: &Value) -> String {
         sign(&hmac::Key::new(hmac::HMAC_SHA256, uid.as_bytes()), value)
     }
 
-    /// Replaces the values by their hashes, of which equal ones have the same. The key is that of the object, so that a hash tells nothing
-    /// about other objects.
+    /// Replaces the values at the paths by their hashes. The key is the uid of the object, so that equal values of different objects have
+    /// different hashes.
     pub fn apply(&self, essence: &mut Value, uid: &str) {
         let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_bytes());
         for path in &self.paths {
@@ -67,7 +68,7 @@ fn sign(key: &hmac::Key, value: &Value) -> String {
     text
 }
 
-/// Calls a function for the values at a path; those of a map or a list at its end one by one, so that a change names the entry.
+/// Calls a function for the scalar values at and below a path. Each entry of a map gets its own hash this way, so that a change names it.
 fn each(value: &mut Value, path: &[String], call: &mut dyn FnMut(&mut Value)) {
     match (value, path.split_first()) {
         (Value::Array(items), _) => items.iter_mut().for_each(|item| each(item, path, call)),
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(hashed, of("1"));
         assert_ne!(hashed["data"]["a"], of("2")["data"]["a"]);
         assert!(
-            redaction.is_about(&object) && !redaction.is_about(&json!({"spec": {"users": []}}))
+            redaction.applies_to(&object) && !redaction.applies_to(&json!({"spec": {"users": []}}))
         );
     }
 }

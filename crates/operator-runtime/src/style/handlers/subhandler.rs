@@ -11,7 +11,7 @@ use futures::FutureExt;
 
 use super::{
     call::{About, Call},
-    journal::{Ended, Journal, Turn, outdated},
+    journal::{Due, Ended, Journal, outdated},
     report::report,
 };
 use crate::{
@@ -19,11 +19,12 @@ use crate::{
     style::Object,
 };
 
-/// Where the sub-handlers of a handler record their progress.
+/// The sub-handlers of one call of a handler.
 #[derive(Clone)]
 pub(super) struct Scope {
+    /// Where their progress is recorded.
     pub journal: Arc<Journal>,
-    /// Those of the handler.
+    /// The retries of the handler, which apply to each sub-handler.
     pub retries: Retries,
     /// The time until the next sub-handler is due, if one has not ended.
     waits: Arc<Mutex<Option<Duration>>>,
@@ -55,6 +56,7 @@ impl Scope {
         *waits = Some(waits.map_or(delay, |earlier| earlier.min(delay)));
     }
 
+    /// Calls a sub-handler if it is due. Returns whether it has ended.
     pub async fn call<K, F>(self, parent: &Call<K>, id: &str, handler: F) -> Result<bool>
     where
         K: Object,
@@ -68,13 +70,13 @@ impl Scope {
             return Err(Error::permanent(problem));
         }
         let (attempt, started) = match self.journal.begin(&id, self.retries) {
-            Turn::Attempt { number, started } => (number, started),
-            Turn::Later(delay) => {
+            Due::Now { number, started } => (number, started),
+            Due::Later(delay) => {
                 self.wait(delay);
                 return Ok(false);
             }
-            Turn::Ended => return Ok(true),
-            Turn::TimedOut(message) => {
+            Due::Ended => return Ok(true),
+            Due::TimedOut(message) => {
                 let error = anyhow::anyhow!("its time is over; the last error: {message}").into();
                 let of = (parent.about.cause, id.as_str());
                 report(&parent.cx, &*parent.object, of, &error, Ended::Failed).await;
@@ -85,7 +87,7 @@ impl Scope {
         let cx = parent.cx.part();
         let newest = cx.written().as_ref().and_then(|it| read::<K>(it).ok());
         let call = Call {
-            // an earlier sub-handler may have written it
+            // an earlier sub-handler may have written the object
             object: newest.map_or_else(|| parent.object.clone(), Arc::from),
             cx: cx.clone(),
             about: About {
@@ -102,7 +104,7 @@ impl Scope {
             called.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
         let result = match result {
             Ok(()) if cx.is_outdated() => {
-                self.journal.returned(&id);
+                self.journal.set_returned(&id);
                 Err(outdated())
             }
             result => result,

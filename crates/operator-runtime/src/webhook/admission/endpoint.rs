@@ -1,4 +1,5 @@
-//! Answers a request with the user's webhook: decodes the objects, asks, and computes the patch. Whatever goes wrong refuses the request.
+//! Answers a request with the user's webhook: decodes the objects, calls the webhook, and computes the patch. Any failure refuses the
+//! request.
 
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl<W: Mutate> Endpoint for Mutating<W> {
             let read = || -> Result<_, Answer> {
                 let Objects { object, old_object } = Objects::<W::Resource>::read(&request)?;
                 let raw: Value = read_json("object", changed)?;
-                // On a deletion, `object` is the old one, which the request has too.
+                // On a deletion, `mutate` gets the old object, which the request has too.
                 let object = match object {
                     Some(object) => object,
                     None => decode("oldObject", changed)?,

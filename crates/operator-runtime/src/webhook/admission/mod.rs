@@ -1,4 +1,4 @@
-//! Admission: the traits that users implement, and the answer to a request, typed.
+//! Admission webhooks: the traits that users implement, and their typed requests and answers.
 
 mod endpoint;
 mod request;
@@ -22,7 +22,7 @@ use crate::Result;
 
 /// Decides whether requests may proceed.
 ///
-/// It is not called about some requests while the operator is down, as its configuration says. An error or a panic refuses the request.
+/// While the operator is down, the `failurePolicy` of the webhook decides. An error or a panic refuses the request.
 /// It is not called for an update of an object that is being deleted: the update is allowed, so that finalizers can be removed.
 ///
 /// ```

@@ -63,12 +63,12 @@ struct Review<'a> {
 impl<'a> Request<'a> {
     /// Reads the request of a review.
     pub fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
-        let review: Review<'a> = Unreadable::check(body, API_VERSION, KIND)?;
+        let review: Review<'a> = Unreadable::read_review(body, API_VERSION, KIND)?;
         review.request.ok_or(Unreadable::NoRequest)
     }
 
-    /// Whether it changes an object that is being deleted.
-    pub fn is_of_deleted(&self) -> bool {
+    /// Whether it is an update of an object that is being deleted.
+    pub fn is_update_during_deletion(&self) -> bool {
         #[derive(Deserialize)]
         struct Object {
             metadata: Metadata,
@@ -112,7 +112,7 @@ impl<'a> Request<'a> {
 /// The answer to a request.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Answer {
-    /// The refusal, if it is one.
+    /// The `Status` of a refusal; `None` if the request is allowed.
     pub refusal: Option<Value>,
     pub warnings: Vec<String>,
     /// The operations of the JSON patch.
@@ -137,7 +137,7 @@ impl Answer {
     }
 
     /// The review that contains this answer.
-    pub fn written(&self, uid: &str) -> Value {
+    pub fn to_review(&self, uid: &str) -> Value {
         let mut response = json!({"uid": uid, "allowed": self.refusal.is_none()});
         if let Some(refusal) = &self.refusal {
             response["status"] = refusal.clone();

@@ -96,25 +96,25 @@ impl Verdict {
         self.cause("FieldValueInvalid", field, message, detail.as_ref())
     }
 
-    /// Refuses that a field is absent: `spec.size: Required value: the engine needs it`.
+    /// Refuses the absence of a field: `spec.size: Required value: the engine needs it`.
     pub fn required(self, field: impl Into<String>, detail: impl AsRef<str>) -> Self {
         let message = "Required value".to_owned();
         self.cause("FieldValueRequired", field, message, detail.as_ref())
     }
 
-    /// Refuses that a field is set or changed: `spec.size: Forbidden: cannot be changed`.
+    /// Refuses to set or change a field: `spec.size: Forbidden: cannot be changed`.
     pub fn forbidden(self, field: impl Into<String>, detail: impl AsRef<str>) -> Self {
         let message = "Forbidden".to_owned();
         self.cause("FieldValueForbidden", field, message, detail.as_ref())
     }
 
-    /// Refuses a value that is there already: `spec.names[1]: Duplicate value: "a"`.
+    /// Refuses a value that is already in the list: `spec.names[1]: Duplicate value: "a"`.
     pub fn duplicate(self, field: impl Into<String>, value: impl Serialize) -> Self {
         let message = format!("Duplicate value: {}", shown(value));
         self.cause("FieldValueDuplicate", field, message, "")
     }
 
-    /// Refuses a value that is not one of those: `spec.mode: Unsupported value: "c": supported values: "a", "b"`.
+    /// Refuses a value that is not one of `supported`: `spec.mode: Unsupported value: "c": supported values: "a", "b"`.
     pub fn not_supported(
         self,
         field: impl Into<String>,
@@ -181,13 +181,13 @@ impl Verdict {
     ///
     /// [Status]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
     pub(super) fn status(&self, subject: &Subject<'_>) -> Option<Value> {
-        let said = self.message()?;
+        let detail = self.message()?;
         let Subject { group, kind, name } = subject;
         let (code, reason, message) = if self.causes.is_empty() {
-            (403, "Forbidden", said)
+            (403, "Forbidden", detail)
         } else {
             let separator = if group.is_empty() { "" } else { "." };
-            let message = format!("{kind}{separator}{group} {name:?} is invalid: {said}");
+            let message = format!("{kind}{separator}{group} {name:?} is invalid: {detail}");
             (422, "Invalid", message)
         };
         let own = self.code.filter(|code| (400..600).contains(code));

@@ -1,4 +1,5 @@
-//! What is in the Secret, and what of it is usable. A pure function of the data, the operator's identity and the time.
+//! Reads the Secret: what of it is usable, and what is wrong with the rest. A pure function of the data, the operator's identity and the
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -56,11 +57,11 @@ pub(super) enum Damage {
     Rejected(Rejected),
 }
 
-/// What of a Secret is usable.
+/// The usable parts of a Secret, and what is wrong with the others.
 #[derive(Default)]
 pub(super) struct Contents {
     pub authority: Option<Authority>,
-    /// The operator's own authorities, also that which signs.
+    /// The operator's own authorities, including the one that signs.
     pub authorities: Vec<Certificate>,
     pub serving: Option<Serving>,
     pub damages: Vec<Damage>,
@@ -71,7 +72,7 @@ impl Material {
         [&self.authority.certificate].into_iter().chain(&self.older)
     }
 
-    /// The PEM text of all authorities, which clients are to trust.
+    /// The PEM text of all authorities, which clients should trust.
     pub fn bundle(&self) -> String {
         to_pem(self.authorities())
     }
@@ -93,7 +94,7 @@ impl Material {
 impl Contents {
     pub fn read(entries: &Entries, identity: &Identity, now: i64) -> Self {
         let mut damages = vec![];
-        let certificates = kept(certificates(entries, AUTHORITIES), &mut damages);
+        let certificates = usable(certificates(entries, AUTHORITIES), &mut damages);
         let (authorities, foreign): (Vec<_>, Vec<_>) = certificates
             .unwrap_or_default()
             .into_iter()
@@ -104,13 +105,13 @@ impl Contents {
         let authority = authorities
             .first()
             .map(|first| authority(first, entries, now))
-            .and_then(|part| kept(part, &mut damages));
+            .and_then(|part| usable(part, &mut damages));
         let serving = serving(entries).and_then(|serving| {
             let trusted = authorities.iter().filter(|one| one.is_valid_at(now));
             let accepted = identity.accepts(&serving, trusted, now);
             accepted.map_err(Damage::Rejected).map(|()| serving)
         });
-        let serving = kept(serving, &mut damages);
+        let serving = usable(serving, &mut damages);
         Self {
             authority,
             authorities,
@@ -120,8 +121,8 @@ impl Contents {
     }
 }
 
-/// The part, or its damage in the list.
-fn kept<T>(part: Result<T, Damage>, damages: &mut Vec<Damage>) -> Option<T> {
+/// Returns the part if it is usable; otherwise adds its damage to the list.
+fn usable<T>(part: Result<T, Damage>, damages: &mut Vec<Damage>) -> Option<T> {
     part.map_err(|damage| damages.push(damage)).ok()
 }
 
@@ -141,7 +142,7 @@ fn authority(certificate: &Certificate, entries: &Entries, now: i64) -> Result<A
     })
 }
 
-/// The serving certificate of a Secret or a folder, without a look at who signed it.
+/// Reads the serving certificate of a Secret or a folder. Does not check who has signed it.
 pub(super) fn serving(entries: &Entries) -> Result<Serving, Damage> {
     let mut chain = certificates(entries, SERVING)?;
     let intermediates = chain.split_off(1);

@@ -21,7 +21,7 @@ use super::x509::{Certificate, PrivateKey, Unreadable};
 /// How many seconds the clock of an API server may be behind ours.
 pub(super) const CLOCK_SKEW: i64 = 3600;
 
-/// Who an operator is in its certificates.
+/// The names of an operator in its certificates.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     /// The common name of its certificate authorities, by which it recognizes its own.
@@ -32,7 +32,7 @@ pub(super) struct Identity {
     hosts: Vec<ServerName<'static>>,
 }
 
-/// Why API servers cannot call webhooks there.
+/// Why API servers cannot call webhooks at an address.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidAddress {
     #[error("{url:?} is not a URL of webhooks, as in https://HOST:PORT/PATH")]
@@ -61,7 +61,7 @@ pub(super) struct Authority {
 #[derive(Clone, Debug)]
 pub(super) struct Serving {
     pub certificate: Certificate,
-    /// Those between the certificate and an authority.
+    /// The certificates between `certificate` and an authority.
     pub intermediates: Vec<Certificate>,
     pub key: PrivateKey,
 }
@@ -78,7 +78,7 @@ pub(super) enum Rejected {
 }
 
 impl Identity {
-    /// `hosts` are those besides the name of the service, which is `NAME-webhook.NAMESPACE.svc`.
+    /// `hosts` are further hosts besides the name of the Service, which is `NAME-webhook.NAMESPACE.svc`.
     pub fn new(
         operator: &str,
         service: &str,
@@ -105,7 +105,7 @@ impl Identity {
     pub fn create_authority(&self, now: i64, lifetime: Duration) -> Result<Authority, IssueError> {
         let key = KeyPair::generate()?;
         let mut params = self.authority_params();
-        set_validity(&mut params, now, seconds(now, lifetime));
+        set_validity(&mut params, now, end_of(now, lifetime));
         let certificate = params.self_signed(&key)?;
         Ok(Authority {
             certificate: Certificate::read(certificate.der().clone())?,
@@ -123,8 +123,8 @@ impl Identity {
         let issuer = KeyPair::try_from(authority.key.der())?;
         let issuer = Issuer::new(self.authority_params(), issuer);
         let key = KeyPair::generate()?;
-        let mut params = named(&self.service);
-        let until = seconds(now, lifetime).min(authority.certificate.not_after);
+        let mut params = params_named(&self.service);
+        let until = end_of(now, lifetime).min(authority.certificate.not_after);
         set_validity(&mut params, now, until);
         for host in &self.hosts {
             params.subject_alt_names.push(match host {
@@ -147,7 +147,7 @@ impl Identity {
     }
 
     fn authority_params(&self) -> CertificateParams {
-        let mut params = named(&self.authority);
+        let mut params = params_named(&self.authority);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         params
@@ -183,8 +183,8 @@ impl Identity {
             algorithms.all,
         )
         .map_err(Rejected::Untrusted)?;
-        let other = |host: &&ServerName| verify_server_name(&certificate, host).is_err();
-        match self.hosts.iter().find(other) {
+        let is_other = |host: &&ServerName| verify_server_name(&certificate, host).is_err();
+        match self.hosts.iter().find(is_other) {
             Some(host) => Err(Rejected::OtherHosts(host.to_str().into_owned())),
             None => Ok(()),
         }
@@ -192,7 +192,7 @@ impl Identity {
 }
 
 impl Serving {
-    /// What rustls serves with. Fails if the key is unusable or belongs to another certificate.
+    /// The form in which rustls needs it. Fails if the key is unusable or belongs to another certificate.
     pub fn certified_key(&self) -> Result<CertifiedKey, rustls::Error> {
         let chain = [&self.certificate].into_iter().chain(&self.intermediates);
         let chain = chain.map(|certificate| certificate.der.clone()).collect();
@@ -201,7 +201,8 @@ impl Serving {
     }
 }
 
-fn named(common_name: &str) -> CertificateParams {
+/// The parameters of a certificate whose subject is only this common name.
+fn params_named(common_name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params
@@ -210,7 +211,8 @@ fn named(common_name: &str) -> CertificateParams {
     params
 }
 
-fn seconds(now: i64, lifetime: Duration) -> i64 {
+/// When a certificate expires that is issued now, in Unix time.
+fn end_of(now: i64, lifetime: Duration) -> i64 {
     now.saturating_add(lifetime.as_secs().try_into().unwrap_or(i64::MAX))
 }
 

@@ -1,4 +1,4 @@
-//! How an object is to call the webhooks of the operator. Pure functions of the object that was read.
+//! Decides how an object should call the webhooks of the operator. Pure functions of the object that was read.
 //!
 //! In: a configuration of webhooks, or a CRD. Out: a JSON patch of the `clientConfig`s that differ. Each operation first tests what it
 //! replaces, so that it fails if the object has changed since. A `clientConfig` of another service is left alone.
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{identity::Identity, x509::Certificate};
 
-/// How API servers call the webhooks.
-pub(super) struct Caller {
+/// Where API servers call the webhooks.
+pub(super) struct WebhookAddress {
     pub service: String,
     pub namespace: String,
     /// Replaces the service. Has no slash at its end.
@@ -17,17 +17,17 @@ pub(super) struct Caller {
     pub identity: Identity,
 }
 
-/// What is to be done about an object.
+/// How an object has to change.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
-    /// It calls nothing of the operator.
+    /// It calls no webhook of the operator.
     NotOurs,
     None,
     /// A JSON patch.
     Patch(Value),
 }
 
-/// The places in an object where a `clientConfig` may be.
+/// The JSON pointers to the parents of the possible `clientConfig`s of an object.
 pub(super) fn places(object: &Value) -> Vec<String> {
     let webhooks = object["webhooks"].as_array().map_or(0, Vec::len);
     let webhooks = (0..webhooks).map(|index| format!("/webhooks/{index}"));
@@ -35,7 +35,7 @@ pub(super) fn places(object: &Value) -> Vec<String> {
     webhooks.chain([conversion]).collect()
 }
 
-impl Caller {
+impl WebhookAddress {
     /// The change after which the object trusts `bundle`, a text in base64.
     pub fn change(&self, object: &Value, bundle: &Value) -> Change {
         let mut operations = vec![];

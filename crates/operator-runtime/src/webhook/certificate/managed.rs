@@ -1,4 +1,4 @@
-//! Certificates that the operator creates. Every replica runs this loop; what they agree on is in the Secret.
+//! Certificates that the operator creates. Every replica runs this loop; they agree through the Secret.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     Clock, InvalidAddress, Lifetimes, ManagedConfig,
     contents::{Contents, Material},
     identity::{Identity, IssueError},
-    injection::Caller,
+    injection::WebhookAddress,
     renewal::{Reason, next},
     request::Failure,
     secret::{Secret, Written},
@@ -22,7 +22,7 @@ use super::{
     x509::Certificate,
 };
 
-/// How often a pass begins again because another replica changed the Secret.
+/// How often a pass reads the Secret, if another replica changes it at the same time.
 const ATTEMPTS: usize = 8;
 /// The pause after the first failure, which doubles up to the interval of polls.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) struct Managed {
     identity: Identity,
     secret: Secret,
     targets: Vec<Target>,
-    caller: Caller,
+    address: WebhookAddress,
     lifetimes: Lifetimes,
     clock: Clock,
     tls: Arc<Tls>,
@@ -45,7 +45,7 @@ pub(super) struct Managed {
     trusted: Option<(Certificate, Instant)>,
 }
 
-/// What is left to do after a pass.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Settled,
@@ -90,7 +90,7 @@ impl Managed {
                 &config.namespace,
             ),
             targets: Target::all(&operator, &config.crds),
-            caller: Caller {
+            address: WebhookAddress {
                 service,
                 namespace: config.namespace,
                 url,
@@ -131,7 +131,7 @@ impl Managed {
         }
     }
 
-    /// Reads the Secret, changes it if that is due, serves with its certificate, and brings its authorities to the objects.
+    /// Reads the Secret, changes it if that is due, serves with its certificate, and writes its authorities into the objects.
     async fn pass(&mut self) -> Result<Progress, PassError> {
         for _ in 0..ATTEMPTS {
             let stored = self.secret.read().await?;
@@ -171,7 +171,7 @@ impl Managed {
         Err(PassError::Contended)
     }
 
-    /// Brings the bundle to all objects.
+    /// Writes the bundle into all objects.
     async fn inject(
         &mut self,
         bundle: &Value,
@@ -181,19 +181,19 @@ impl Managed {
         let (mut is_complete, mut has_failed, mut is_changed) = (true, false, false);
         let mut is_current = false;
         for target in &mut self.targets {
-            let (client, caller, manager) = (&self.client, &self.caller, &self.operator);
+            let (client, address, manager) = (&self.client, &self.address, &self.operator);
             let mut checked = target
-                .check(client, caller, bundle, is_current, manager)
+                .check(client, address, bundle, is_current, manager)
                 .await;
             if let Ok(Checked::Differs) = checked {
-                // Another replica may have brought a newer bundle, which must not be overwritten.
+                // Another replica may have written a newer bundle, which must not be overwritten.
                 let stored = self.secret.read().await?;
                 if stored.is_none_or(|stored| stored.version != version) {
                     return Ok(Progress::Stale);
                 }
                 is_current = true;
                 checked = target
-                    .check(client, caller, bundle, is_current, manager)
+                    .check(client, address, bundle, is_current, manager)
                     .await;
             }
             match checked {

@@ -33,7 +33,7 @@ use tokio_rustls::rustls::ServerConfig;
 pub(crate) use self::identity::InvalidAddress;
 use self::{managed::Managed, mounted::Mounted, tls::Tls};
 
-/// The current time, which tests replace.
+/// Returns the current time. Tests replace it.
 pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// The clock of the system.
@@ -46,7 +46,7 @@ pub(crate) fn system_clock() -> Clock {
 pub(crate) struct Lifetimes {
     /// The lifetime of a serving certificate, which is renewed after two thirds of it.
     pub serving: Duration,
-    /// The lifetime of a certificate authority; at least three times that of a serving certificate.
+    /// The lifetime of a certificate authority; at least three times `serving`.
     pub authority: Duration,
     /// How long API servers may take to notice a new bundle in the configurations.
     pub propagation: Duration,
@@ -79,13 +79,13 @@ pub(crate) struct ManagedConfig {
     pub client: Client,
     /// The namespace of the Secret and the Service.
     pub namespace: String,
-    /// The name of the operator, from which those of the Secret, the Service and the configurations follow.
+    /// The name of the operator, from which the names of the Secret, the Service and the configurations follow.
     pub operator: String,
     /// The names of the CRDs that the operator converts.
     pub crds: Vec<String>,
     /// Where API servers reach the webhooks instead of at the Service.
     pub url: Option<String>,
-    /// The hosts for which the certificate is valid, besides that of the Service and that of the URL.
+    /// Further hosts for which the certificate is valid, besides those of the Service and the URL.
     pub hosts: Vec<String>,
     pub lifetimes: Lifetimes,
     pub clock: Clock,

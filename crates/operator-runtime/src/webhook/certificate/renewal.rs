@@ -1,7 +1,7 @@
-//! What the Secret is to contain next. A pure function of what it contains, of what this replica has, and of the time.
+//! Decides what the Secret should contain next. A pure function of what it contains, of what this replica has, and of the time.
 //!
 //! Invariant: a certificate of an authority is served only when clients trust the authority. A new authority therefore comes first and
-//! alone: its certificate joins the bundle, while the serving certificate stays that of an older one. When the bundle has reached the
+//! alone: its certificate joins the bundle, while an older authority still signs the serving certificate. When the bundle has reached the
 //! clients, the new authority issues the next serving certificate. An authority leaves the bundle when nobody can serve with it any more,
 //! because all certificates that it signed have expired.
 
@@ -16,7 +16,7 @@ use super::{
     x509::Certificate,
 };
 
-/// A Secret that is damaged again and again does not fill the bundle.
+/// The maximum number of older authorities: a Secret that is damaged again and again must not fill the bundle.
 const MAX_OLDER: usize = 4;
 
 /// Why the Secret changes.
@@ -45,7 +45,7 @@ pub(super) struct Next {
 }
 
 /// Decides what comes after `contents`, which is `None` if there is no Secret. `memory` is what this replica serves with; `is_trusted`
-/// answers whether clients trust an authority.
+/// returns whether clients trust an authority.
 pub(super) fn next(
     contents: Option<Contents>,
     memory: Option<&Material>,
@@ -61,7 +61,7 @@ pub(super) fn next(
     });
     reasons.extend(contents.damages.into_iter().map(Reason::Damaged));
 
-    // What this replica has counts only where the Secret is damaged: whoever changes the Secret decides.
+    // Use what this replica has only if the Secret is missing or damaged: otherwise, whoever has changed the Secret decides.
     let memory = memory.filter(|_| !reasons.is_empty());
     let mut older = contents.authorities.clone();
     older.extend(memory.into_iter().flat_map(Material::authorities).cloned());

@@ -16,7 +16,7 @@ pub(super) enum Failure {
     Refused { code: StatusCode, message: String },
     #[error("{}", client_message(.0))]
     Client(#[from] kube::Error),
-    /// Does not repeat the response.
+    /// The message does not repeat the response, which may contain keys.
     #[error("the response of the API server is not JSON")]
     NoJson,
 }
@@ -50,7 +50,7 @@ pub(super) async fn get(client: &Client, path: &str) -> Result<Option<Value>, Fa
     }
 }
 
-/// Sends a request with a body, whose type is that of the headers; none if it is null.
+/// Sends a request, without a body if that is null. The headers must have the content type of the body.
 pub(super) async fn send(
     client: &Client,
     request: http::request::Builder,

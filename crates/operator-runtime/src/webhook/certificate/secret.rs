@@ -25,7 +25,7 @@ pub(super) struct Stored {
 
 /// The outcome of a write.
 pub(super) enum Written {
-    /// Its new version.
+    /// The new `resourceVersion` of the Secret.
     Version(String),
     /// Another replica has changed it.
     Conflict,
@@ -98,7 +98,7 @@ impl Secret {
     }
 }
 
-/// Whether the Secret was created, changed or deleted meanwhile. A missing namespace is also not found.
+/// Whether the Secret was created, changed or deleted meanwhile. If it did not exist, "not found" is about the namespace.
 fn is_changed(failure: &Failure, existed: bool) -> bool {
     failure.is_conflict() || existed && failure.is_not_found()
 }
@@ -110,7 +110,7 @@ fn version(object: &Value) -> String {
         .to_owned()
 }
 
-/// Entries that are not base64 are as good as missing.
+/// The entries of the data. Those that are not base64 count as missing.
 fn entries(data: &Value) -> Entries {
     data.as_object()
         .into_iter()

@@ -1,11 +1,11 @@
-//! The objects that name the webhooks of an operator: two configurations, and the CRDs that it converts.
+//! The objects that call the webhooks of an operator: two webhook configurations, and the CRDs that it converts.
 
 use kube::Client;
 use serde_json::Value;
 use tracing::{info, warn};
 
 use super::{
-    injection::{Caller, Change},
+    injection::{Change, WebhookAddress},
     request::{Failure, get, json_patch, send},
 };
 
@@ -14,12 +14,12 @@ const ATTEMPTS: usize = 5;
 
 const CRD: &str = "CustomResourceDefinition";
 
-/// An object by its name.
+/// An object that calls webhooks.
 pub(super) struct Target {
     kind: &'static str,
     name: String,
     path: String,
-    /// Whether it was reported that the object calls nothing of the operator.
+    /// Whether it was reported that the object calls no webhook of the operator.
     is_reported: bool,
 }
 
@@ -27,9 +27,9 @@ pub(super) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
     Absent,
-    /// It calls nothing of the operator.
+    /// It calls no webhook of the operator.
     NotOurs,
-    /// It had the bundle.
+    /// It already had the bundle.
     Same,
     Patched,
     /// It lacks the bundle, and may not be patched.
@@ -73,7 +73,7 @@ impl Target {
     pub async fn check(
         &mut self,
         client: &Client,
-        caller: &Caller,
+        address: &WebhookAddress,
         bundle: &Value,
         may_patch: bool,
         manager: &str,
@@ -83,7 +83,7 @@ impl Target {
             let Some(object) = get(client, &self.path).await? else {
                 return Ok(Checked::Absent);
             };
-            let patch = match caller.change(&object, bundle) {
+            let patch = match address.change(&object, bundle) {
                 Change::NotOurs => {
                     self.report();
                     return Ok(Checked::NotOurs);

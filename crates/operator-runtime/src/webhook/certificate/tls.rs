@@ -1,4 +1,5 @@
-//! The TLS configuration of the server. Its certificate is replaced while it serves: a handshake uses the one that is current when it begins.
+//! The TLS configuration of the server. Its certificate is replaced while it serves: a handshake uses the one that is current when it
+//! begins.
 
 use std::{
     fmt,
@@ -62,7 +63,7 @@ impl Tls {
     }
 
     pub fn server_config(self: &Arc<Self>) -> Arc<ServerConfig> {
-        // The provider is named, as a program that has two of them has no default.
+        // An explicit provider: there is no default if a program is built with two of them.
         let provider = Arc::new(crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -70,7 +71,7 @@ impl Tls {
             .with_no_client_auth()
             .with_cert_resolver(self.clone());
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // A session that is resumed has the certificate of its beginning.
+        // No resumption: a resumed session would keep the certificate of its first handshake.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Arc::new(config)

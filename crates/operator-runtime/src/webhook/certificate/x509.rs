@@ -1,6 +1,6 @@
 //! Certificates and private keys: PEM in and out, and the few fields of a certificate that a renewal depends on.
 //!
-//! A private key has no text: its `Debug` prints a placeholder, and no error repeats its input.
+//! A private key is never printed: its `Debug` prints a placeholder, and no error repeats its input.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use yasna::{
     ASN1Result, BERReader, BERReaderSeq, Tag, models::ObjectIdentifier, tags::TAG_UTCTIME,
 };
 
-/// A certificate, and what its text says about its subject and its validity.
+/// A certificate, with its subject and its validity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Certificate {
     pub der: CertificateDer<'static>,
-    /// The name, encoded.
+    /// The name of the subject, as DER.
     subject: Vec<u8>,
     /// The first second in which it is valid, in Unix time.
     pub not_before: i64,
@@ -54,7 +54,7 @@ impl Certificate {
         })
     }
 
-    /// Reads all certificates of a text; there is at least one.
+    /// Reads all certificates of a PEM text. Fails if there is none.
     pub fn read_all(pem: &[u8]) -> Result<Vec<Self>, Unreadable> {
         let ders: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let ders = ders.map_err(|_| Unreadable::Pem)?;

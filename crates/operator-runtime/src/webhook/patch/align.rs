@@ -7,8 +7,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// The fields that identify an item, as in Kubernetes' [lists of maps]. The first has to be set; of equal items in the others, absence
-/// counts as a value.
+/// Fields that may identify the items of a list, as in Kubernetes' [lists of maps], in the order in which they are tried. An item must have
+/// the first field; that another one is absent counts as a value.
 ///
 /// [lists of maps]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 const KEYS: [&[&str]; 14] = [
@@ -43,7 +43,7 @@ pub(super) fn align(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     origins
 }
 
-/// Equal items, in order.
+/// Matches equal items, in order.
 fn match_equal(old: &[Value], new: &[Value], origins: &mut [Option<usize>], is_used: &mut [bool]) {
     let mut places: HashMap<&Value, VecDeque<usize>> = HashMap::new();
     for (index, item) in old.iter().enumerate() {
@@ -57,7 +57,7 @@ fn match_equal(old: &[Value], new: &[Value], origins: &mut [Option<usize>], is_u
     }
 }
 
-/// Items with the same key, if no two items of a list have it.
+/// Matches items with the same key, if no two items of the same list have it.
 fn match_key(
     key: &[&str],
     old: &[Value],
@@ -65,12 +65,12 @@ fn match_key(
     origins: &mut [Option<usize>],
     is_used: &mut [bool],
 ) {
-    let (of_old, of_new) = (unique(key, old), unique(key, new));
-    for (value, index) in of_new {
+    let (old_indices, new_indices) = (unique(key, old), unique(key, new));
+    for (value, index) in new_indices {
         let Some(index) = index.filter(|index| origins[*index].is_none()) else {
             continue;
         };
-        let same = of_old.get(&value).copied().flatten();
+        let same = old_indices.get(&value).copied().flatten();
         if let Some(origin) = same.filter(|origin| !is_used[*origin]) {
             origins[index] = Some(origin);
             is_used[origin] = true;
@@ -98,7 +98,7 @@ fn unique<'a>(key: &[&str], items: &'a [Value]) -> HashMap<Vec<&'a Value>, Optio
     indices
 }
 
-/// Items without origin between two others, if as many old items are unmatched at that place: they were changed in place.
+/// Matches the new items between two matched ones, if as many old items are unmatched at that place: they were changed in place.
 fn match_places(origins: &mut [Option<usize>], is_used: &mut [bool]) {
     let mut start = 0;
     while start < origins.len() {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_between_the_same_neighbours_was_changed_in_place() {
+    fn an_item_between_the_same_neighbors_was_changed_in_place() {
         let old = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
         check(
             old.clone(),

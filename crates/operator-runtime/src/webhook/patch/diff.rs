@@ -54,8 +54,8 @@ fn compare(path: &str, old: &Value, new: &Value, operations: &mut Vec<Operation>
 
 fn compare_lists(path: &str, old: &[Value], new: &[Value], operations: &mut Vec<Operation>) {
     let origins = in_order(align(old, new));
-    let stays: Vec<_> = origins.iter().flatten().copied().collect();
-    if stays.is_empty() {
+    let kept: Vec<_> = origins.iter().flatten().copied().collect();
+    if kept.is_empty() {
         operations.push(Operation::Replace {
             path: path.to_owned(),
             value: new.into(),
@@ -63,12 +63,12 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], operations: &mut Vec<
         return;
     }
     for index in (0..old.len()).rev() {
-        if stays.binary_search(&index).is_err() {
+        if kept.binary_search(&index).is_err() {
             let path = format!("{path}/{index}");
             operations.push(Operation::Remove { path });
         }
     }
-    // Invariant: the items before `index` are those of `new`, and the items from there on are those of `old` that stay.
+    // Invariant: the items before `index` are already as in `new`; from `index` on, they are the kept items of `old`.
     for (index, (item, origin)) in new.iter().zip(origins).enumerate() {
         let path = format!("{path}/{index}");
         match origin {
@@ -85,11 +85,11 @@ fn field(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Keeps the most origins that are in ascending order, by the [patience method]; the other items have moved.
+/// Keeps the longest ascending subsequence of the origins, by [patience sorting]; the other items have moved.
 ///
-/// [patience method]: https://en.wikipedia.org/wiki/Longest_increasing_subsequence
+/// [patience sorting]: https://en.wikipedia.org/wiki/Longest_increasing_subsequence
 fn in_order(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
-    // The positions in `origins` of the lowest end of each length, and the predecessor of each position.
+    // For each length, the position of the lowest origin in which a subsequence of this length ends; for each position, the one before it.
     let mut ends: Vec<usize> = vec![];
     let mut previous = vec![None; origins.len()];
     for (position, origin) in origins.iter().enumerate() {

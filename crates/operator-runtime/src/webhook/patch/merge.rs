@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::align::align;
 
+/// Changes `raw` as its typed value was changed from `before` to `after`.
 pub(super) fn merge(raw: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return raw.clone();
@@ -15,7 +16,7 @@ pub(super) fn merge(raw: &Value, before: &Value, after: &Value) -> Value {
         (Value::Object(raw), Value::Object(before), Value::Object(after)) => {
             Value::Object(merge_fields(raw, before, after))
         }
-        // A type may drop or add items. Then nothing is known of which is which.
+        // If the type drops or adds items when it reads a list, it is not known which raw item is which, and the list is replaced.
         (Value::Array(raw), Value::Array(before), Value::Array(after))
             if raw.len() == before.len() =>
         {

@@ -1,8 +1,8 @@
 //! The JSON patch of a typed change.
 //!
 //! In: an object as JSON, and the typed value that was read from it, written before and after a change. Out: a patch of the JSON that
-//! touches only what changed; what the type does not carry survives everywhere else. A kept, moved or changed item of a list takes its JSON
-//! along, an inserted one has that of its type.
+//! touches only what changed; what the type does not carry survives everywhere else. A kept, moved or changed item of a list keeps its
+//! JSON; an inserted item has the JSON that its type writes.
 
 mod align;
 mod diff;
@@ -44,7 +44,7 @@ pub(crate) fn patch<K: DeserializeOwned + Serialize>(
     Ok(diff(raw, &changed::<K>(raw, before, after)?))
 }
 
-/// The changed JSON. It is read as `after`, also if the type sorts its lists or has other names for its fields.
+/// The changed JSON, which the type reads as `after`, even if the type sorts its lists or has other names for its fields.
 fn changed<K: DeserializeOwned + Serialize>(
     raw: &Value,
     before: &Value,

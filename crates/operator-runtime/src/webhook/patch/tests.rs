@@ -198,8 +198,8 @@ fn containers(change: impl FnOnce(&mut Vec<Container>)) -> Vec<Value> {
 
 #[test]
 fn containers_keep_their_unknown_fields_when_the_first_is_removed() {
-    let left = containers(|it| drop(it.remove(0)));
-    assert_eq!(left, [container("b"), container("c")]);
+    let remaining = containers(|it| drop(it.remove(0)));
+    assert_eq!(remaining, [container("b"), container("c")]);
 }
 
 #[test]

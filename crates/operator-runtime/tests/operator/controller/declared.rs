@@ -11,10 +11,10 @@ use operator_runtime::{
 
 use crate::{
     controller::each::Calls,
-    support::{Running, Widget, create, patch, rest, server},
+    support::{Running, Widget, create, patch, server, until_quiet},
 };
 
-/// Has an account for each Widget whose size is not 0, and looks at it again after a minute.
+/// Returns a ServiceAccount for each Widget whose size is not 0, and reconciles it again after a minute.
 #[derive(Default)]
 struct Accounts(Calls);
 
@@ -39,7 +39,7 @@ impl Declarative for Accounts {
     }
 }
 
-/// Has children of the same kinds.
+/// Applies children of the same kinds.
 struct Extra;
 
 impl Reconciler for Extra {
@@ -101,7 +101,7 @@ async fn children_of_another_controller_of_the_kind_are_not_pruned() {
             })
             .await;
     }
-    let settled = tokio::time::timeout(Duration::from_secs(20), rest(&server));
+    let settled = tokio::time::timeout(Duration::from_secs(20), until_quiet(&server));
     settled.await.expect("neither deletes what the other has");
     let uids = (
         accounts.get("a-extra").await.unwrap().uid(),
@@ -113,7 +113,7 @@ async fn children_of_another_controller_of_the_kind_are_not_pruned() {
             accounts.get_opt("a").await.unwrap().is_none().then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let after = (
         accounts.get("a-extra").await.unwrap().uid(),
         maps.get("a-extra").await.unwrap().uid(),
@@ -146,7 +146,7 @@ async fn an_unchanged_child_of_a_named_controller_is_neither_read_nor_written() 
             })
             .await;
     }
-    rest(&server).await;
+    until_quiet(&server).await;
     let before = server.requests().len();
     let reconciled = async || {
         let of = async |controller: &str| {
@@ -166,14 +166,14 @@ async fn an_unchanged_child_of_a_named_controller_is_neither_read_nor_written() 
             (extra > before_change.0 && accounts > before_change.1).then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let requests = server.requests()[before..].to_vec();
     let requests = requests.iter().filter(|it| it.verb != "watch");
     let requests: Vec<_> = requests.map(|it| (it.verb, &*it.resource)).collect();
     assert_eq!(requests, [("patch", "widgets")]);
 }
 
-/// Has an account for each Widget.
+/// Applies a ServiceAccount for each Widget.
 struct Named;
 
 impl Reconciler for Named {

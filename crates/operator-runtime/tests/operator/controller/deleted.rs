@@ -9,7 +9,7 @@ use operator_testing::Server;
 
 use crate::{
     controller::each::{Each, create, delete, failure, label, run, until},
-    support::rest,
+    support::until_quiet,
 };
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn a_deleted_object_is_reported_once_with_its_last_state() {
     label(&server, "a", "newest").await;
     delete(&server, "a").await;
     until(&server, "it is reported", || deleted.of("a") > 0).await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!((deleted.of("a"), deleted.names().len()), (1, 1));
     let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(0.0));
@@ -81,7 +81,7 @@ async fn a_list_reports_what_it_lacks_and_what_was_recreated() {
         seen.of("recreated") > 1
     })
     .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(deleted.names(), ["deleted", "recreated"]);
 }
 
@@ -103,7 +103,7 @@ async fn a_notice_that_fails_is_not_repeated_and_hurts_nobody() {
         delete(&server, name).await;
         until(&server, "it is reported", || deleted.of(name) > 0).await;
     }
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!((deleted.of("panics"), deleted.of("fails")), (1, 1));
     let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(1.0));

@@ -141,7 +141,7 @@ async fn controllers_of_metadata_and_of_whole_objects_run_side_by_side() {
     assert_eq!(watches(&server), ["pods", "pods"]);
 }
 
-/// Counts the Fleets that it has cleaned up.
+/// Records the Fleets that it has cleaned up, and those that were deleted.
 #[derive(Default)]
 struct Fleets(Arc<Mutex<Vec<String>>>);
 

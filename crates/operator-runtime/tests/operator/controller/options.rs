@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     controller::each::{Each, add, create, delete, failure, label, pod, pods, run, until},
-    support::{Running, event, rest},
+    support::{Running, event, until_quiet},
 };
 
 const RESYNC: Duration = Duration::from_secs(45);
@@ -52,7 +52,7 @@ async fn selectors_choose_the_objects() {
             .unwrap();
     }
     until(&server, "it is reconciled", || seen.of("mine") > 0).await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(seen.names(), ["mine"]);
     label(&server, "other-app", "web").await;
     until(&server, "it is selected now", || seen.of("other-app") > 0).await;
@@ -157,7 +157,7 @@ async fn an_object_is_left_alone_after_its_attempts_until_it_changes() {
     assert_eq!(event(&server, "a", "ReconcileError").await, "no luck");
     assert_eq!(running.metric(failing).await, Some(1.0));
 
-    // A list shows the same version.
+    // A new list has the same version of the object.
     server.service().expect("in memory").expire_watches();
     sleep(long).await;
     assert_eq!(seen.of("a"), 3, "it has not changed");
@@ -222,7 +222,7 @@ async fn a_cleanup_is_retried_without_a_limit_and_an_object_with_a_new_finalizer
             (!pod.finalizers().is_empty()).then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert!(reduced.load(Ordering::SeqCst));
     delete(&server, "a").await;
     server
@@ -245,7 +245,7 @@ async fn a_restart_begins_with_new_attempts() {
         let seen = each.reconciled.clone();
         let running = run(&server, each).await;
         until(&server, "it is given up", || seen.of("a") == 2).await;
-        rest(&server).await;
+        until_quiet(&server).await;
         running.stop().await.unwrap();
         assert_eq!(seen.of("a"), 2);
     }
@@ -273,7 +273,7 @@ async fn the_reconciler_gets_reduced_objects() {
         create(&server, name, "web").await;
         until(&server, "it is reconciled", || seen.of(name) > 0).await;
     }
-    rest(&server).await;
+    until_quiet(&server).await;
     let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(0.0));
 }

@@ -8,22 +8,22 @@ async fn a_thing_of_the_name_is_not_touched_until_it_is_imported() {
     world.add("a", 7);
     let _running = start(&server, &world).await;
     create(&server, "a", "name").await;
-    synced(&server, "a", "AlreadyExists").await;
+    until_reason(&server, "a", "AlreadyExists").await;
     delete(&server, "a").await;
     assert_eq!(world.things()["a"].size, 7, "it is not deleted either");
 
     create(&server, "a", "name").await;
-    synced(&server, "a", "AlreadyExists").await;
+    until_reason(&server, "a", "AlreadyExists").await;
     annotate(&server, "a", "external-id", Some("a")).await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     assert_eq!(world.things()["a"].size, 1);
     assert_eq!(world.changes(), ["update a"]);
 
     create(&server, "b", "assigned").await;
-    synced(&server, "b", "Synced").await;
+    until_reason(&server, "b", "Synced").await;
     annotate(&server, "b", "creation-started", None).await;
     annotate(&server, "b", "external-id", Some("typo")).await;
-    synced(&server, "b", "NothingToImport").await;
+    until_reason(&server, "b", "NothingToImport").await;
     pause().await;
     assert_eq!(world.things().len(), 2, "a misspelled id creates nothing");
 }
@@ -33,19 +33,19 @@ async fn empty_identities_are_errors_and_nothing_is_called() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "unnamed").await;
-    let widget = synced(&server, "a", "InvalidIdentity").await;
+    let widget = until_reason(&server, "a", "InvalidIdentity").await;
     assert_eq!(annotation(&widget, "creation-started"), None);
     create(&server, "b", "name").await;
-    synced(&server, "b", "Synced").await;
+    until_reason(&server, "b", "Synced").await;
     annotate(&server, "b", "external-id", Some("")).await;
-    synced(&server, "b", "InvalidIdentity").await;
+    until_reason(&server, "b", "InvalidIdentity").await;
     assert_eq!(world.changes(), ["create b"]);
     annotate(&server, "b", "external-id", None).await;
-    synced(&server, "b", "Synced").await;
+    until_reason(&server, "b", "Synced").await;
     delete(&server, "a").await;
 }
 
-/// Two objects, of which one has the thing `shared`: the names of that one and of the other one.
+/// Creates two objects that want the thing `shared`. Returns the name of the one that got it, and of the other one.
 async fn two_of_one_name(server: &Server) -> (&'static str, &'static str) {
     for name in ["a", "b"] {
         create(server, name, "shared").await;
@@ -87,25 +87,25 @@ async fn of_two_objects_with_one_name_one_creates_the_thing() {
     annotate(&server, second, "external-id", Some("shared")).await;
     annotate(&server, second, "creation-started", Some("yesterday")).await;
     pause().await;
-    synced(&server, second, "NameInUse").await;
+    until_reason(&server, second, "NameInUse").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete(second, &DeleteParams::default()).await.unwrap();
     pause().await;
-    synced(&server, second, "NameInUse").await;
+    until_reason(&server, second, "NameInUse").await;
     for name in ["external-id", "creation-started"] {
         annotate(&server, second, name, None).await;
     }
-    gone(&server, second).await;
+    until_deleted(&server, second).await;
     assert!(world.things().contains_key("shared"), "it is not deleted");
 
     // also for an operator that has just started
     drop(running);
     let _running = start(&server, &world).await;
-    synced(&server, first, "Synced").await;
+    until_reason(&server, first, "Synced").await;
     create(&server, second, "shared").await;
-    synced(&server, second, "NameInUse").await;
+    until_reason(&server, second, "NameInUse").await;
     delete(&server, first).await;
-    synced(&server, second, "Synced").await;
+    until_reason(&server, second, "Synced").await;
     assert_eq!(
         world.changes(),
         ["create shared", "delete shared", "create shared"]
@@ -118,7 +118,7 @@ async fn an_object_that_is_deleted_without_its_finalizer_leaves_the_name_to_anot
     let _running = start(&server, &world).await;
     let (first, second) = two_of_one_name(&server).await;
     annotate(&server, first, "paused", Some("true")).await;
-    synced(&server, first, "Paused").await;
+    until_reason(&server, first, "Paused").await;
     world.things().clear();
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete(first, &DeleteParams::default()).await.unwrap();
@@ -128,8 +128,8 @@ async fn an_object_that_is_deleted_without_its_finalizer_leaves_the_name_to_anot
         json!({ "metadata": { "finalizers": null } }),
     )
     .await;
-    gone(&server, first).await;
-    synced(&server, second, "Synced").await;
+    until_deleted(&server, first).await;
+    until_reason(&server, second, "Synced").await;
     assert_eq!(world.changes(), ["create shared"; 2]);
 }
 
@@ -138,9 +138,9 @@ async fn an_object_that_only_wants_a_name_does_not_keep_its_owner_from_deleting_
     let (server, world) = (server().await, World::default());
     let running = start(&server, &world).await;
     create(&server, "a", "shared").await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     annotate(&server, "a", "paused", Some("true")).await;
-    synced(&server, "a", "Paused").await;
+    until_reason(&server, "a", "Paused").await;
     drop(running);
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -149,12 +149,12 @@ async fn an_object_that_only_wants_a_name_does_not_keep_its_owner_from_deleting_
     world.0.is_unobservable.store(true, SeqCst);
     let _running = start(&server, &world).await;
     create(&server, "b", "shared").await;
-    synced(&server, "b", "ReconcileError").await;
+    until_reason(&server, "b", "ReconcileError").await;
     annotate(&server, "a", "paused", None).await;
-    synced(&server, "b", "NameInUse").await;
+    until_reason(&server, "b", "NameInUse").await;
     world.0.is_unobservable.store(false, SeqCst);
-    gone(&server, "a").await;
-    synced(&server, "b", "Synced").await;
+    until_deleted(&server, "a").await;
+    until_reason(&server, "b", "Synced").await;
     assert_eq!(
         world.changes(),
         ["create shared", "delete shared", "create shared"]
@@ -171,9 +171,9 @@ async fn an_object_creates_nothing_if_the_owner_of_the_name_appears_while_it_loo
     };
     let running = run().await;
     create(&server, "a", "shared").await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     annotate(&server, "a", "paused", Some("true")).await;
-    synced(&server, "a", "Paused").await;
+    until_reason(&server, "a", "Paused").await;
     drop(running);
     world.things().clear();
     world.0.is_held.store(true, SeqCst);
@@ -185,9 +185,9 @@ async fn an_object_creates_nothing_if_the_owner_of_the_name_appears_while_it_loo
         })
         .await;
     annotate(&server, "a", "paused", None).await;
-    synced(&server, "a", "Absent").await;
+    until_reason(&server, "a", "Absent").await;
     world.0.is_held.store(false, SeqCst);
-    let second = synced(&server, "b", "NameInUse").await;
+    let second = until_reason(&server, "b", "NameInUse").await;
     assert_eq!(annotation(&second, "creation-started"), None);
     assert_eq!(world.changes(), ["create shared"]);
 }
@@ -200,11 +200,11 @@ async fn an_object_that_cannot_be_decoded_leaves_the_name_to_another_one_when_it
     let broken = json!({ "spec": { "size": "large" }, "metadata": { "finalizers": null } });
     patch_raw(&server, first, broken).await;
     pause().await;
-    synced(&server, second, "NameInUse").await;
+    until_reason(&server, second, "NameInUse").await;
     world.things().clear();
     let api: Api<PartialObjectMeta<Widget>> = Api::default_namespaced(server.client());
     api.delete(first, &DeleteParams::default()).await.unwrap();
-    synced(&server, second, "Synced").await;
+    until_reason(&server, second, "Synced").await;
     assert_eq!(world.changes(), ["create shared"; 2]);
 }
 
@@ -216,19 +216,19 @@ async fn an_object_that_cannot_lose_its_finalizer_does_not_delete_the_thing_of_t
     let controllers = controllers(world.clone(), options);
     let running = Running::start(client, Settings::for_tests(), controllers).await;
     create(&server, "a", "shared").await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
     event(&server, "a", "Deleted").await;
     create(&server, "b", "shared").await;
-    synced(&server, "b", "Synced").await;
+    until_reason(&server, "b", "Synced").await;
     assert!(api.get_opt("a").await.unwrap().is_some());
 
     drop(running);
     let _running = start(&server, &world).await;
-    gone(&server, "a").await;
+    until_deleted(&server, "a").await;
     pause().await;
-    synced(&server, "b", "Synced").await;
+    until_reason(&server, "b", "Synced").await;
     assert_eq!(
         world.changes(),
         ["create shared", "delete shared", "create shared"]

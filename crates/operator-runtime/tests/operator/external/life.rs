@@ -7,15 +7,15 @@ async fn a_thing_is_created_changed_repaired_recreated_and_deleted() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "name").await;
-    let widget = synced(&server, "a", "Synced").await;
+    let widget = until_reason(&server, "a", "Synced").await;
     assert_eq!(annotation(&widget, "external-id"), Some("a"));
     assert!(annotation(&widget, "creation-started").is_some());
     patch(&server, "a", json!({ "spec": { "size": 100 } })).await;
-    let widget = synced(&server, "a", "Synced").await;
+    let widget = until_reason(&server, "a", "Synced").await;
     let ready = condition(&widget, "Ready");
     assert_eq!(ready.as_deref(), Some("False"), "it is not ready");
     patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
-    let widget = synced(&server, "a", "Synced").await;
+    let widget = until_reason(&server, "a", "Synced").await;
     assert_eq!(condition(&widget, "Ready").as_deref(), Some("True"));
     assert_eq!(world.things()["a"].size, 2);
 
@@ -27,7 +27,7 @@ async fn a_thing_is_created_changed_repaired_recreated_and_deleted() {
     world.things().clear();
     event(&server, "a", "Vanished").await;
     server.eventually("the thing is created again", size).await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     delete(&server, "a").await;
     assert_eq!(world.things().len(), 0);
     let creations = world.changes();
@@ -40,8 +40,8 @@ async fn a_thing_that_does_not_change_costs_no_write() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "token").await;
-    synced(&server, "a", "Synced").await;
-    rest(&server).await;
+    until_reason(&server, "a", "Synced").await;
+    until_quiet(&server).await;
     let before = server.requests().len();
     pause().await;
     assert_eq!(writes(&server.requests()[before..]), [""; 0]);
@@ -57,8 +57,8 @@ async fn an_object_that_the_selector_excludes_has_no_thing() {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.create(&PostParams::default(), &ignored).await.unwrap();
     create(&server, "a", "token").await;
-    synced(&server, "a", "Synced").await;
-    rest(&server).await;
+    until_reason(&server, "a", "Synced").await;
+    until_quiet(&server).await;
     assert_eq!(world.changes(), ["create thing-0"]);
 }
 
@@ -67,9 +67,9 @@ async fn a_paused_object_is_left_alone() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "name").await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     annotate(&server, "a", "paused", Some("true")).await;
-    let widget = synced(&server, "a", "Paused").await;
+    let widget = until_reason(&server, "a", "Paused").await;
     let ready = condition(&widget, "Ready");
     assert_eq!(ready.as_deref(), Some("True"), "it stays as it was");
     world.add("a", 7);
@@ -79,7 +79,7 @@ async fn a_paused_object_is_left_alone() {
     assert!(api.get_opt("a").await.unwrap().is_some());
     assert_eq!(world.things()["a"].size, 7);
     annotate(&server, "a", "paused", None).await;
-    gone(&server, "a").await;
+    until_deleted(&server, "a").await;
     assert_eq!(world.things().len(), 0);
 }
 
@@ -88,16 +88,17 @@ async fn a_thing_that_cannot_be_changed_stays_ready() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "name").await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     world.0.rejects_updates.store(true, SeqCst);
     patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
-    let widget = synced(&server, "a", "ReconcileError").await;
+    let widget = until_reason(&server, "a", "ReconcileError").await;
     assert_eq!(condition(&widget, "Ready").as_deref(), Some("True"));
     world.0.rejects_updates.store(false, SeqCst);
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     assert_eq!(world.things()["a"].size, 2);
 }
 
+/// A provider with options that reduce the objects.
 struct Reducing(Remote);
 
 impl External for Reducing {

@@ -50,8 +50,8 @@ async fn start(server: &Server, world: &World) -> Running {
     Running::start(server.client(), Settings::for_tests(), controllers).await
 }
 
-/// Waits until the condition `Synced` has this reason, for the present generation.
-async fn synced(server: &Server, name: &str, reason: &str) -> Widget {
+/// Waits until the condition `Synced` has this reason, for the current generation.
+async fn until_reason(server: &Server, name: &str, reason: &str) -> Widget {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     let described = format!("{name} has the reason {reason}");
     server
@@ -79,10 +79,10 @@ fn annotation<'a>(widget: &'a Widget, name: &str) -> Option<&'a str> {
 async fn delete(server: &Server, name: &str) {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete(name, &DeleteParams::default()).await.unwrap();
-    gone(server, name).await;
+    until_deleted(server, name).await;
 }
 
-async fn gone(server: &Server, name: &str) {
+async fn until_deleted(server: &Server, name: &str) {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
         .eventually("the object is deleted", async || {
@@ -91,7 +91,7 @@ async fn gone(server: &Server, name: &str) {
         .await;
 }
 
-/// A client whose writes fail if `fails` returns so for their body.
+/// A client whose requests fail if `fails` returns `true` for their body.
 fn client_with(server: &Server, fails: impl Fn(&str) -> bool + Clone + Send + 'static) -> Client {
     let pass = server.client();
     let service = ServiceBuilder::new().service_fn(move |request: HttpRequest<Body>| {
@@ -112,6 +112,7 @@ fn client_with(server: &Server, fails: impl Fn(&str) -> bool + Clone + Send + 's
     )
 }
 
+/// Waits for longer than several polls.
 async fn pause() {
     tokio::time::sleep(Duration::from_millis(700)).await;
 }

@@ -9,7 +9,7 @@ async fn drift_is_only_reported_if_the_policy_says_so_and_changes_of_the_spec_ar
     create(&server, "a", "name").await;
     let labels = json!({ "metadata": { "labels": { "report": "yes" } } });
     patch(&server, "a", labels).await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     server
         .eventually("the spec is recorded", async || {
             let api: Api<Widget> = Api::default_namespaced(server.client());
@@ -18,12 +18,12 @@ async fn drift_is_only_reported_if_the_policy_says_so_and_changes_of_the_spec_ar
         })
         .await;
     world.add("a", 7);
-    synced(&server, "a", "Drifted").await;
+    until_reason(&server, "a", "Drifted").await;
     assert_eq!(event(&server, "a", "Drifted").await, "size is 7, not 1");
     pause().await;
     assert_eq!(world.things()["a"].size, 7);
     patch(&server, "a", json!({ "spec": { "size": 3 } })).await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     assert_eq!(world.things()["a"].size, 3);
 }
 
@@ -33,7 +33,7 @@ async fn a_retained_thing_stays_and_an_unknown_policy_deletes_nothing() {
     let _running = start(&server, &world).await;
     for name in ["a", "b"] {
         create(&server, name, "name").await;
-        synced(&server, name, "Synced").await;
+        until_reason(&server, name, "Synced").await;
     }
     let keep = |policy| json!({ "metadata": { "labels": { "keep": policy } } });
     patch(&server, "a", keep("Retain")).await;
@@ -44,9 +44,9 @@ async fn a_retained_thing_stays_and_an_unknown_policy_deletes_nothing() {
     patch(&server, "b", keep("Keep")).await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("b", &DeleteParams::default()).await.unwrap();
-    synced(&server, "b", "InvalidPolicy").await;
+    until_reason(&server, "b", "InvalidPolicy").await;
     assert!(world.things().contains_key("b"));
     patch(&server, "b", keep("Delete")).await;
-    gone(&server, "b").await;
+    until_deleted(&server, "b").await;
     assert!(!world.things().contains_key("b"));
 }

@@ -25,7 +25,7 @@ async fn operator(
     Ok(())
 }
 
-fn survives(way: &str, labels: &str) {
+fn assert_survives(way: &str, labels: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("external-{way}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(
@@ -45,25 +45,25 @@ fn survives(way: &str, labels: &str) {
 
 #[test]
 fn a_thing_with_a_name_survives_every_fault() {
-    survives("name", "");
+    assert_survives("name", "");
 }
 
 #[test]
 fn a_thing_with_a_token_survives_every_fault() {
-    survives("token", "");
+    assert_survives("token", "");
 }
 
 #[test]
 fn a_thing_that_is_looked_up_survives_every_fault() {
-    survives("lookup", "");
+    assert_survives("lookup", "");
 }
 
 #[test]
 fn a_thing_that_nobody_finds_survives_every_fault_with_a_person() {
-    survives("assigned", "");
+    assert_survives("assigned", "");
 }
 
 #[test]
 fn a_retained_thing_survives_every_fault() {
-    survives("token", "keep: Retain");
+    assert_survives("token", "keep: Retain");
 }

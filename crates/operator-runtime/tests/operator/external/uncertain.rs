@@ -8,19 +8,19 @@ async fn a_lost_answer_without_identity_waits_for_a_person() {
     let running = start(&server, &world).await;
     create(&server, "a", "assigned nothing").await;
     event(&server, "a", "InvalidIdentity").await;
-    let widget = synced(&server, "a", "InvalidIdentity").await;
+    let widget = until_reason(&server, "a", "InvalidIdentity").await;
     assert_eq!(annotation(&widget, "external-id"), None);
     patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
-    synced(&server, "a", "CreationUncertain").await;
+    until_reason(&server, "a", "CreationUncertain").await;
     // also for an operator that has just started
     drop(running);
     let _running = start(&server, &world).await;
     set_way(&server, "a", "assigned").await;
-    synced(&server, "a", "CreationUncertain").await;
+    until_reason(&server, "a", "CreationUncertain").await;
     pause().await;
     assert_eq!(world.changes(), [""; 0]);
     annotate(&server, "a", "creation-started", None).await;
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     assert_eq!(world.changes(), ["create thing-0"]);
 }
 
@@ -29,14 +29,14 @@ async fn an_uncertain_creation_keeps_an_object_that_is_being_deleted() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "assigned nothing").await;
-    synced(&server, "a", "InvalidIdentity").await;
+    until_reason(&server, "a", "InvalidIdentity").await;
     world.add("thing-9", 1);
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
     pause().await;
     assert!(api.get_opt("a").await.unwrap().is_some());
     annotate(&server, "a", "external-id", Some("thing-9")).await;
-    gone(&server, "a").await;
+    until_deleted(&server, "a").await;
     assert_eq!(world.changes(), ["delete thing-9"]);
 }
 
@@ -46,14 +46,14 @@ async fn the_refusal_of_a_token_keeps_an_object_that_is_being_deleted() {
     world.0.is_late.store(true, SeqCst);
     let _running = start(&server, &world).await;
     create(&server, "a", "token").await;
-    synced(&server, "a", "ReconcileError").await;
+    until_reason(&server, "a", "ReconcileError").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
     pause().await;
     let kept = api.get_opt("a").await.unwrap();
     assert!(kept.is_some(), "the first call may have created a thing");
     world.0.refuses.store(false, SeqCst);
-    gone(&server, "a").await;
+    until_deleted(&server, "a").await;
     assert_eq!(world.changes(), ["create thing-0", "delete thing-0"]);
 }
 
@@ -63,7 +63,7 @@ async fn a_refused_creation_is_certain() {
     world.0.refuses.store(true, SeqCst);
     let _running = start(&server, &world).await;
     create(&server, "a", "assigned").await;
-    synced(&server, "a", "ReconcileError").await;
+    until_reason(&server, "a", "ReconcileError").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     server
         .eventually("it is recorded that nothing was created", async || {
@@ -74,7 +74,7 @@ async fn a_refused_creation_is_certain() {
         })
         .await;
     world.0.refuses.store(false, SeqCst);
-    synced(&server, "a", "Synced").await;
+    until_reason(&server, "a", "Synced").await;
     delete(&server, "a").await;
     assert_eq!(world.changes(), ["create thing-0", "delete thing-0"]);
 }
@@ -92,7 +92,7 @@ async fn an_id_that_cannot_be_recorded_is_not_lost() {
     let controllers = controllers(world.clone(), options);
     let _running = Running::start(client, Settings::for_tests(), controllers).await;
     create(&server, "a", "assigned").await;
-    let widget = synced(&server, "a", "Synced").await;
+    let widget = until_reason(&server, "a", "Synced").await;
     assert_eq!(annotation(&widget, "external-id"), Some("thing-0"));
     assert!(failures.load(SeqCst) > 6);
     assert_eq!(world.changes(), ["create thing-0"]);
@@ -104,9 +104,9 @@ async fn the_refusal_of_a_repeated_creation_does_not_disown_a_thing_that_appears
     world.0.is_late.store(true, SeqCst);
     let _running = start(&server, &world).await;
     create(&server, "a", "name").await;
-    let widget = synced(&server, "a", "ReconcileError").await;
+    let widget = until_reason(&server, "a", "ReconcileError").await;
     assert!(annotation(&widget, "creation-started").is_some());
-    let widget = synced(&server, "a", "Synced").await;
+    let widget = until_reason(&server, "a", "Synced").await;
     assert_eq!(annotation(&widget, "external-id"), Some("a"));
     assert_eq!(world.changes(), [""; 0]);
 }

@@ -24,13 +24,13 @@ pub struct Things {
     /// The next creation has its effect after it has failed, and later ones are refused.
     pub is_late: AtomicBool,
     pub rejects_updates: AtomicBool,
-    /// A creation of a thing that exists is an update, and what is observed was read a while ago.
+    /// The creation of a thing that exists updates it, and an observation returns a state that was read a while ago.
     pub is_eventual: AtomicBool,
     /// Observations fail.
     pub is_unobservable: AtomicBool,
     /// Observations for a widget with the way `shared held` take until this ends.
     pub is_held: AtomicBool,
-    /// One of them waits.
+    /// One of these observations waits.
     pub is_waiting: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// Widgets whose way is their identity.
+/// A provider that reads the identity of a Widget from its `way`.
 pub struct Remote(pub World, pub ExternalOptions);
 
 impl External for Remote {

@@ -30,16 +30,16 @@ async fn each_cause_calls_its_handlers_in_their_order() {
 
     let labels = json!({"metadata": {"labels": {"app": "web"}, "annotations": {"x": "y"}}});
     patch(&server, "a", labels).await;
-    let labelled = logged(&server, &journal, 2).await;
+    let labeled = logged(&server, &journal, 2).await;
     let both = "size 2 old Some(2) metadata";
     assert_eq!(
-        labelled,
+        labeled,
         [
             format!("a update update#1 {both}"),
-            format!("a update labelled#1 {both}")
+            format!("a update labeled#1 {both}")
         ]
     );
-    // neither the status nor anything else of the metadata is a change
+    // a change of the status or of other metadata is not handled
     let status = json!({"status": {"observedGeneration": 1}});
     let parameters = PatchParams::default();
     let api = widgets(&server);
@@ -116,7 +116,7 @@ async fn what_happened_while_the_operator_was_down_is_handled() {
     running.stop().await.unwrap();
 }
 
-/// Lets the operator hear of the first of two delete handlers, and of nothing after that.
+/// Closes the gate in its last delete handler, so that the operator receives no event of the watch after that.
 struct Deaf(Arc<Journal>, Gate);
 
 impl Handlers for Deaf {
@@ -169,7 +169,7 @@ async fn a_trigger_after_the_last_delete_handler_does_not_call_it_again() {
     running.stop().await.unwrap();
 }
 
-/// Only a handler that filters.
+/// Only handlers with filters.
 struct Filtered(Arc<Journal>);
 
 impl Handlers for Filtered {

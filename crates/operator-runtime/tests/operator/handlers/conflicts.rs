@@ -1,12 +1,12 @@
 //! Objects that others write while handlers run, and handlers that run while the operator stops.
 
 use super::*;
-use crate::support::rest;
+use crate::support::until_quiet;
 use kube::{Client, api::DeleteParams};
 use operator_runtime::handlers::{DaemonCall, WatchEvent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Handlers whose objects are written by another client during each call.
+/// Handlers whose objects are written by another client during most calls.
 struct Busy {
     journal: Arc<Journal>,
     other: Client,
@@ -36,7 +36,7 @@ impl Busy {
         api.patch_status(&name, &parameters, &status).await.unwrap();
     }
 
-    /// Its own write of the status finds another version, and then it fails.
+    /// Writes the status after another client has changed the object, and then fails.
     async fn fails(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
         self.journal.call(&call, "")?;
         self.write(call.object()).await;
@@ -79,7 +79,7 @@ async fn writes_of_others_during_a_call_repeat_no_handler_that_has_ended() {
             object.is_none().then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     let deleted = ["first#1", "last#1"];
     assert_eq!(
         journal.take(),
@@ -122,7 +122,7 @@ async fn an_operator_that_stops_waits_for_its_handlers_of_events_and_calls_no_mo
     assert_eq!(journal.take(), ["a ends"]);
 }
 
-/// A daemon that shows the size in the status.
+/// A daemon that writes the size to the status.
 struct Mirror;
 
 impl Handlers for Mirror {
@@ -164,7 +164,7 @@ async fn a_daemon_writes_the_status_also_after_writes_of_others() {
     running.stop().await.unwrap();
 }
 
-/// Sub-handlers that each write a part of the status; the first one finds once that the object has changed.
+/// Sub-handlers that each write a part of the status. During the first call of the first one, another client changes the object.
 struct Parts {
     journal: Arc<Journal>,
     other: Client,
@@ -226,7 +226,7 @@ async fn sub_handlers_lose_no_part_of_the_status() {
     running.stop().await.unwrap();
 }
 
-/// A handler of a field whose write of the status finds that the field was changed back.
+/// A field handler during whose call another client changes the field back.
 struct Back {
     journal: Arc<Journal>,
     other: Client,

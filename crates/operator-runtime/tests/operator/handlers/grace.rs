@@ -5,10 +5,10 @@ use kube::api::DeleteParams;
 use operator_runtime::handlers::DaemonCall;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// How long a daemon goes on after it was told to stop.
+/// How long a daemon runs on after it should stop.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// A daemon that ends slowly, and a create handler that does so, too.
+/// A daemon that ends slowly, and a create handler that takes long.
 #[derive(Clone, Default)]
 struct Slow {
     lines: Arc<Journal>,

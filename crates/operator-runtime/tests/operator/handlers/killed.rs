@@ -1,5 +1,5 @@
-//! An operator that is killed at each of its requests, or of which one is refused: every handler has its effect, and each of that repeats
-//! at most one call.
+//! An operator that is killed at one of its writes, or of which one write is refused: every handler has its effect, and the kill or the
+//! refusal repeats at most one call.
 
 use super::*;
 use kube::{Client, api::DeleteParams, client::Body};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tokio::sync::Notify;
 use tower::{ServiceBuilder, ServiceExt};
 
-/// What happens to the request with the number.
+/// What happens to the chosen write.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// The operator is killed before it is sent.
@@ -18,7 +18,7 @@ enum Moment {
     Refused,
 }
 
-/// A client of which one request never ends, or is refused; that is notified.
+/// A client whose write with this number never returns, or is refused. Then it notifies `killed`.
 fn failing(server: &Server, number: usize, moment: Moment, killed: Arc<Notify>) -> Client {
     let requests = Arc::new(AtomicUsize::new(0));
     let inner = server.client();
@@ -56,7 +56,7 @@ async fn run(client: Client, journal: &Arc<Journal>) -> Running {
     Running::start(client, Settings::for_tests(), controllers).await
 }
 
-/// Lets an operator handle the life of an object, and kills it at a request. Returns whether there was such a request.
+/// Lets an operator handle the life of an object, and kills it at a write. Returns whether there was such a write.
 async fn survives(number: usize, moment: Moment) -> bool {
     let server = server().await;
     let journal = Arc::new(Journal::default());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Waits in its first create handler.
+/// Waits in one of its create handlers and in one of its update handlers, until the test lets it end.
 struct Waiting {
     journal: Arc<Journal>,
     begun: Arc<tokio::sync::Notify>,
@@ -61,7 +61,7 @@ async fn a_change_during_a_cause_is_the_next_cause() {
     patch(&server, "a", json!({"spec": {"size": 2}})).await;
     may_end.add_permits(1);
     begun.notified().await;
-    // one that was done has seen 2, and the other one is still at it
+    // one update handler has ended with the size 2, and the other one still runs
     patch(&server, "a", json!({"spec": {"size": 1}})).await;
     may_end.add_permits(9);
     settled(&server, "a").await;
@@ -86,7 +86,7 @@ impl Handlers for Retried {
     fn register(&self, on: &mut Registry<Self>) {
         on.update("retried", Self::any)
             .backoff(Duration::from_millis(400));
-        on.update("labelled", Self::any).label("app", "web");
+        on.update("labeled", Self::any).label("app", "web");
         on.field("size", |widget| widget.spec.size, Self::size);
     }
 }
@@ -103,7 +103,7 @@ impl Retried {
 }
 
 #[tokio::test]
-async fn one_change_calls_a_handler_once_also_if_it_comes_while_another_is_retried() {
+async fn a_change_calls_a_handler_once_even_while_another_handler_is_retried() {
     let server = server().await;
     let journal = Arc::new(Journal::default());
     journal.plan("retried", &[Outcome::Other]);
@@ -128,7 +128,7 @@ async fn one_change_calls_a_handler_once_also_if_it_comes_while_another_is_retri
         [
             "a update retried#2 size 2",
             "a update retried#1 size 2",
-            "a update labelled#1 size 2",
+            "a update labeled#1 size 2",
             "a update size#1 size 2 Some(1) -> 2",
         ]
     );

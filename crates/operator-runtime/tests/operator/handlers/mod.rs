@@ -1,4 +1,4 @@
-//! The style `handlers`: which handlers are called for which cause, in which order, and what survives.
+//! The style `handlers`: which handlers are called for which cause, in which order, and what survives a restart.
 
 mod background;
 mod causes;
@@ -52,7 +52,7 @@ impl Journal {
         self.plans.lock().unwrap().insert(handler, outcomes);
     }
 
-    /// Takes the lines of an object.
+    /// Takes the lines.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap())
     }
@@ -104,7 +104,7 @@ impl Handlers for All {
             .backoff(soon);
         on.delete("delete-1", Self::any).backoff(soon);
         on.delete("delete-2", Self::any).backoff(soon);
-        on.update("labelled", Self::update).label("app", "web");
+        on.update("labeled", Self::update).label("app", "web");
     }
 }
 
@@ -156,7 +156,7 @@ pub async fn annotation(server: &Server, name: &str, key: &str) -> Option<Value>
     Some(serde_json::from_str(text).unwrap())
 }
 
-/// Waits until what the object is now was handled, and nothing is in progress.
+/// Waits until the current spec of the object was handled, and nothing is in progress.
 pub async fn settled(server: &Server, name: &str) {
     server
         .eventually("it is handled", async || {
@@ -171,6 +171,7 @@ pub async fn settled(server: &Server, name: &str) {
         .await;
 }
 
+/// Waits until the handlers have logged this many lines, and takes them.
 pub async fn logged(server: &Server, journal: &Journal, count: usize) -> Vec<String> {
     server
         .eventually("the handlers are called", async || {

@@ -1,7 +1,7 @@
-//! Where the records of handlers are, and whose they are.
+//! Where the records of handlers are kept, and to which handlers and objects they belong.
 
 use super::*;
-use crate::support::{event, rest};
+use crate::support::{event, until_quiet};
 
 /// The handlers of [`All`], with their records in a field of the status.
 struct InStatus(All, &'static str);
@@ -55,7 +55,7 @@ async fn records_in_the_status_survive_a_restart_and_need_no_annotation() {
     create_sized(&server, "a", 1).await;
     let lines = logged(&server, &journal, 3).await;
     assert_eq!(lines.last().unwrap(), "a create create#3 size 1");
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(
         records(&server, "a").await,
         (vec!["handled".into()], vec![])
@@ -74,7 +74,7 @@ async fn records_in_the_status_survive_a_restart_and_need_no_annotation() {
     let api = widgets(&server);
     let parameters = PatchParams::default();
     api.patch_status("a", &parameters, &status).await.unwrap();
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(journal.len(), 0);
 
     journal.plan("delete", &[Outcome::Temporary; 2]);
@@ -85,9 +85,9 @@ async fn records_in_the_status_survive_a_restart_and_need_no_annotation() {
 }
 
 #[tokio::test]
-async fn without_room_in_the_schema_or_the_type_records_are_annotations() {
+async fn without_the_field_in_the_schema_or_the_type_records_are_annotations() {
     let server = server().await;
-    // one that the schema drops, one of another type, one that the Rust type does not have
+    // a field that the schema lacks, one of another type, and one that the Rust type lacks
     for (name, field) in [("a", "unknown"), ("b", "ready"), ("c", "unnamed")] {
         let journal = Arc::new(Journal::default());
         let running = start(&server, in_status(&journal, field)).await;
@@ -201,7 +201,7 @@ async fn records_that_move_in_the_middle_of_a_cause_lose_nothing() {
             (found == (vec!["handled".into()], vec![])).then_some(())
         })
         .await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(journal.len(), 0);
     running.stop().await.unwrap();
 }
@@ -227,13 +227,13 @@ async fn a_copy_of_an_object_with_its_annotations_is_new() {
     let lines = logged(&server, &journal, 3).await;
     assert_eq!(lines[0], "b create create-1#1 size 1");
     settled(&server, "b").await;
-    rest(&server).await;
+    until_quiet(&server).await;
     assert_eq!(journal.len(), 0);
     running.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn of_large_objects_and_beside_large_annotations_hashes_are_recorded() {
+async fn large_objects_and_those_with_large_annotations_are_recorded_as_hashes() {
     let server = server().await;
     let journal = Arc::new(Journal::default());
     let running = start(&server, All(journal.clone())).await;
@@ -276,7 +276,7 @@ async fn of_large_objects_and_beside_large_annotations_hashes_are_recorded() {
             )),
             "{lines:?}"
         );
-        rest(&server).await;
+        until_quiet(&server).await;
         assert_eq!(journal.len(), 0);
 
         journal.plan("update", &[Outcome::Temporary]);
@@ -298,7 +298,7 @@ async fn of_large_objects_and_beside_large_annotations_hashes_are_recorded() {
             "{lines:?}"
         );
         recorded().await;
-        rest(&server).await;
+        until_quiet(&server).await;
         assert_eq!(journal.len(), 0);
     }
     running.stop().await.unwrap();

@@ -70,7 +70,7 @@ async fn the_progress_is_on_the_object_and_survives_a_restart() {
     running.stop().await.unwrap();
 }
 
-/// Create handlers with a longer backoff.
+/// Two create handlers, one of them with a longer backoff.
 struct Slow(Arc<Journal>);
 
 impl Handlers for Slow {
@@ -116,7 +116,7 @@ async fn a_damaged_record_is_reported_and_the_object_is_handled_as_changed() {
     running.stop().await.unwrap();
 }
 
-/// A sub-handler for each word.
+/// A sub-handler for each word of the `way`.
 struct Words(Arc<Journal>);
 
 impl Handlers for Words {
@@ -200,12 +200,12 @@ async fn an_object_whose_handler_has_failed_counts_as_failing_until_it_is_handle
     failing(1.0).await;
     let errors = r#"operator_handler_errors_total{controller="widget",handler="create-2"}"#;
     assert_eq!(running.metric(errors).await, Some(3.0));
-    // what does not call handlers does not change that
+    // a change for which no handler is called does not change that
     let status = Patch::Merge(json!({"status": {"observedGeneration": 8}}));
     let parameters = PatchParams::default();
     let api = widgets(&server);
     api.patch_status("a", &parameters, &status).await.unwrap();
-    crate::support::rest(&server).await;
+    crate::support::until_quiet(&server).await;
     failing(1.0).await;
     patch(&server, "a", json!({"spec": {"size": 2}})).await;
     settled(&server, "a").await;

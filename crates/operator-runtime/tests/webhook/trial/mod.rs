@@ -1,4 +1,4 @@
-//! Trials of an operator with webhooks: it survives all faults, and what a worse one lacks is found.
+//! Trials of operators with webhooks: a correct one survives all faults, and the bugs of broken ones are found.
 
 mod operator;
 
@@ -77,7 +77,7 @@ fn an_operator_with_webhooks_conforms() {
 #[test]
 fn the_permissions_of_an_operator_with_webhooks_are_needed() {
     let operator = start_with_certificates();
-    // certificates are renewed after months
+    // certificates are renewed after months, which no trial waits for
     let renewal = r#"{"apiGroups": [""], "resources": ["secrets"], "verbs": ["patch"]}"#;
     trial("permissions").assert_permissions_are_needed(&[renewal], operator);
 }

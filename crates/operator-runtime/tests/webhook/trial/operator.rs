@@ -1,4 +1,4 @@
-//! An operator that makes a ConfigMap for each Widget, with webhooks for both, and what it does when a webhook refuses its write.
+//! An operator that applies a ConfigMap for each Widget, with webhooks for both, and what it does when a webhook refuses its write.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use operator_runtime::{
     Action, Context, Controllers, Operator, Reconciler, Result, Settings, Setup,
     webhook::{AdmissionRequest, Mutate, Validate, Verdict, Webhooks},
 };
-use operator_testing::{Outcomes, WebhookCalls};
+use operator_testing::{Outcomes, WebhookRegistration};
 use tokio::sync::Notify;
 
 use crate::served::{HOST, Sizes, Widget};
@@ -39,7 +39,7 @@ impl Reconciler for Widgets {
         let Err(error) = cx.apply(&child).await else {
             return Ok(Action::await_change());
         };
-        // an object that is being deleted is another matter
+        // another error, for example because the object is being deleted
         if !error.to_string().contains("failed calling webhook") {
             return Err(error);
         }
@@ -107,8 +107,11 @@ fn webhooks() -> Webhooks {
 
 pub fn start(
     after_refusal: AfterRefusal,
-) -> impl Fn(Client, Outcomes, WebhookCalls) -> futures::future::BoxFuture<'static, anyhow::Result<()>>
-{
+) -> impl Fn(
+    Client,
+    Outcomes,
+    WebhookRegistration,
+) -> futures::future::BoxFuture<'static, anyhow::Result<()>> {
     let settings = Settings::for_tests();
     move |client, outcomes, calls| {
         let running = run(after_refusal, settings.clone(), client, outcomes, calls);
@@ -116,10 +119,12 @@ pub fn start(
     }
 }
 
-/// With certificates, which belong to a server of its own.
-pub fn start_with_certificates()
--> impl Fn(Client, Outcomes, WebhookCalls) -> futures::future::BoxFuture<'static, anyhow::Result<()>>
-{
+/// Like [`start`], but the operator serves the webhooks over TLS too, for which it issues certificates.
+pub fn start_with_certificates() -> impl Fn(
+    Client,
+    Outcomes,
+    WebhookRegistration,
+) -> futures::future::BoxFuture<'static, anyhow::Result<()>> {
     let mut settings = Settings::for_tests();
     settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
     move |client, outcomes, calls| {
@@ -133,7 +138,7 @@ async fn run(
     settings: Settings,
     client: Client,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
 ) -> anyhow::Result<()> {
     let exit = Arc::new(Notify::new());
     let widgets = Widgets {

@@ -13,7 +13,7 @@ pub(super) struct Overload {
     /// With the receiver first.
     pub(super) arguments: Vec<Type<'static>>,
     pub(super) result: Type<'static>,
-    /// How many type parameters it has, the variables from 0 on.
+    /// The number of type parameters, which are [`Type::Var`] from 0 on.
     pub(super) parameters: usize,
 }
 
@@ -48,12 +48,12 @@ pub(super) fn function(name: &str) -> Option<&'static [Overload]> {
     CATALOGUE.functions.get(name).map(Vec::as_slice)
 }
 
-/// A variable, as a function without arguments.
+/// A variable, such as the name of a type, as a function without arguments.
 pub(super) fn variable(name: &str) -> Option<&'static Overload> {
     CATALOGUE.variables.get(name)
 }
 
-/// `string.(int)` or `(string,int)`.
+/// Parses an overload with a signature such as `string.(int)` or `(string,int)`.
 fn overload(name: &'static str, signature: &'static str, result: &'static str) -> Overload {
     let (receiver, arguments) = match signature.split_once(".(") {
         Some((receiver, arguments)) => (Some(receiver), arguments),
@@ -76,6 +76,7 @@ fn overload(name: &'static str, signature: &'static str, result: &'static str) -
     }
 }
 
+/// The text that remains to be parsed, and the type parameters before it.
 struct Text {
     rest: &'static str,
     parameters: Vec<&'static str>,

@@ -1,7 +1,7 @@
-//! What the evaluation of an expression costs at most, as the API server estimates it when a CRD is created.
+//! The maximum cost of the evaluation of an expression, as the API server estimates it when a CRD is created.
 //!
-//! The sizes of values come from the expression and from the bounds of the schema: a list without `maxItems` has as many items as fit into a
-//! request. The estimates follow those of the API server in detail, also where these are not exact.
+//! The sizes of values come from the expression and from the bounds of the schema: a list without `maxItems` has as many items as fit into
+//! a request. The estimates follow the API server in detail, even where its estimates are not exact.
 
 mod budget;
 mod declared;
@@ -10,7 +10,7 @@ mod loops;
 mod path;
 mod size;
 
-pub(super) use self::budget::{OF_RULE, OF_VERSION, Rated, counted, factor};
+pub(super) use self::budget::{RULE_LIMIT, Rated, VERSION_LIMIT, counted, factor};
 pub(super) use self::declared::Part;
 use self::path::Path;
 pub(super) use self::path::{ITEMS, VALUES};
@@ -23,17 +23,18 @@ use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, Select
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ptr;
 
+/// The costs of creating a list and a map.
 const LIST: u64 = 10;
 const MAP: u64 = 30;
 
-/// Estimates an expression, the types of which are inferred without an error.
+/// The estimate of an expression whose types were inferred without an error.
 pub(super) struct Estimate<'e, 's> {
     inference: &'e Inference<'s>,
-    /// What `self` and `oldSelf` are declared as.
+    /// The declaration of `self` and `oldSelf`.
     root: Part<'s>,
-    /// The schemas that are taken as if they had a low bound.
+    /// The schemas that are treated as if they had a low bound.
     bounded: &'e HashSet<*const Schema>,
-    /// The steps to the schemas whose sizes matter.
+    /// The schemas whose sizes affect the estimate, by the steps to them.
     used: BTreeMap<Vec<&'e str>, &'s Schema>,
     /// Whether there is an expression whose cost is not known.
     is_unknown: bool,
@@ -78,6 +79,7 @@ impl<'e, 's> Estimate<'e, 's> {
         }
     }
 
+    /// The cost of an expression. Also records its path, its size and its entries, from which the costs of surrounding expressions follow.
     fn cost(&mut self, expression: &'e IdedExpr) -> u64 {
         match &expression.expr {
             Expr::Literal(_) => 0,
@@ -89,7 +91,7 @@ impl<'e, 's> Estimate<'e, 's> {
                 let cost = sum(costs);
                 let value = self.range(list.elements.iter());
                 let key = Size::exactly(1);
-                self.contains(expression, true, key, value);
+                self.set_literal_entries(expression, true, key, value);
                 cost.saturating_add(LIST)
             }
             Expr::Map(map) => {
@@ -103,7 +105,7 @@ impl<'e, 's> Estimate<'e, 's> {
                 let cost = sum(parts.map(|it| self.cost(it)));
                 let key = self.range(entries().map(|it| &it.key));
                 let value = self.range(entries().map(|it| &it.value));
-                self.contains(expression, false, key, value);
+                self.set_literal_entries(expression, false, key, value);
                 cost.saturating_add(MAP)
             }
             Expr::Comprehension(inner) => {
@@ -148,6 +150,7 @@ impl<'e, 's> Estimate<'e, 's> {
         cost.saturating_add(is_read.into())
     }
 
+    /// The cost of a call: that of the most expensive of the overloads that fit.
     fn call(&mut self, expression: &'e IdedExpr, call: &'e CallExpr) -> u64 {
         if let ("dyn", [value]) = (call.func_name.as_str(), call.args.as_slice()) {
             let cost = self.cost(value);
@@ -293,7 +296,13 @@ impl<'e, 's> Estimate<'e, 's> {
         self.entries.extend(entries);
     }
 
-    fn contains(&mut self, expression: &'e IdedExpr, is_list: bool, key: Size, value: Size) {
+    fn set_literal_entries(
+        &mut self,
+        expression: &'e IdedExpr,
+        is_list: bool,
+        key: Size,
+        value: Size,
+    ) {
         let entries = Entries {
             is_list,
             key,
@@ -318,7 +327,7 @@ impl<'e, 's> Estimate<'e, 's> {
         self.set_entries(to, self.entries(from));
     }
 
-    /// The sizes of all elements of a literal.
+    /// The range of the sizes of all elements of a literal.
     fn range(&mut self, elements: impl Iterator<Item = &'e IdedExpr>) -> Size {
         elements
             .map(|it| self.size(it).unwrap_or(Size::UNKNOWN))

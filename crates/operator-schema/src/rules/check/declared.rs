@@ -7,13 +7,13 @@ use super::types::{DURATION, TIMESTAMP, Type};
 use crate::{Schema, SchemaOrBool};
 use std::ptr;
 
-/// An object with fields. Two objects are of one type if they are at one place of the schema.
+/// An object with fields. Two objects have the same type only if they are the same node of the schema.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Object<'s> {
     Plain(&'s Schema),
     /// With `apiVersion`, `kind` and `metadata`.
     Resource(&'s Schema),
-    /// The metadata of a resource: its name and prefix.
+    /// The metadata of a resource, of which rules see only `name` and `generateName`.
     Metadata(&'s Schema),
 }
 

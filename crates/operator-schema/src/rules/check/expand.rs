@@ -1,4 +1,4 @@
-//! Replaces the macros that the parser leaves as calls by the loops that they stand for, as the API server does.
+//! Replaces the macros that the parser leaves as calls by comprehensions, as the API server does.
 //!
 //! <https://pkg.go.dev/github.com/google/cel-go/ext#TwoVarComprehensions>
 
@@ -31,7 +31,7 @@ pub(super) const MACROS: [&str; 12] = [
 pub(super) fn expand(expression: &mut IdedExpr) -> Result<(), String> {
     match &mut expression.expr {
         Expr::Call(call) => {
-            // a name from the root, which all functions have
+            // `.f(x)` names a function from the root scope, where all functions are
             if let Some(name) = call.func_name.strip_prefix('.') {
                 call.func_name = name.to_owned();
             }
@@ -123,7 +123,7 @@ fn expanded(call: &CallExpr) -> Result<Option<IdedExpr>, String> {
     Ok(Some(expanded))
 }
 
-/// A loop without its step.
+/// The range and the variables of a comprehension.
 struct Loop<'e> {
     range: IdedExpr,
     variable: &'e str,
@@ -197,7 +197,7 @@ impl<'e> Loop<'e> {
     }
 }
 
-/// `value` as a variable of `body`.
+/// A comprehension that binds `value` to a variable of `body`, as `cel.bind` does.
 fn bound(variable: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     let nothing = of(Expr::List(ListExpr::new(Vec::new())));
     of(Expr::Comprehension(Box::new(ComprehensionExpr {
@@ -212,7 +212,7 @@ fn bound(variable: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     })))
 }
 
-/// `value` if the optional has one.
+/// `value` as the result if `optional` has a value, otherwise `optional.none()`.
 fn chosen(optional: &IdedExpr, value: IdedExpr) -> IdedExpr {
     let has_value = member("hasValue", optional.clone());
     conditional(has_value, value, global("optional.none", Vec::new()))

@@ -1,4 +1,4 @@
-//! Literal formats: `'%s has %d'.format([self.name, self.size])`.
+//! Checks literal formats: `'%s has %d'.format([self.name, self.size])`.
 //!
 //! <https://pkg.go.dev/github.com/google/cel-go/ext#Strings>
 
@@ -47,7 +47,7 @@ pub(super) fn fault(call: &CallExpr, inference: &Inference<'_>) -> Option<String
     })
 }
 
-/// The verb at the start, after a precision, and the text after it.
+/// Reads a verb, which may follow a precision. Returns it and the text after it.
 fn read(clause: &str) -> Result<(char, &str), String> {
     let rest = match clause.strip_prefix('.') {
         Some(precision) => {

@@ -1,4 +1,4 @@
-//! The type of each part of an expression, or why the API server refuses it.
+//! Infers the type of each part of an expression, or the errors for which the API server rejects it.
 
 use super::super::value::KEYWORDS;
 use super::catalogue::{self, Overload};
@@ -15,7 +15,7 @@ use std::{iter, ptr};
 /// An error in an expression.
 pub(super) struct Error {
     pub(super) message: String,
-    /// Whether it is a function that the catalogue does not have, which a newer API server may have.
+    /// Whether the error is a function that is not in the catalogue, and that a newer API server may have.
     pub(super) is_unknown_function: bool,
 }
 
@@ -117,6 +117,7 @@ impl<'s> Inference<'s> {
         }
     }
 
+    /// The type of `a.b`, which is the variable `a.b`, if there is one, and otherwise the field `b` of `a`.
     fn select(&mut self, expression: &IdedExpr, select: &SelectExpr) -> Type<'s> {
         if let Some(name) = qualified(expression)
             && let Some(type_) = self.variable(&name)
@@ -160,6 +161,7 @@ impl<'s> Inference<'s> {
         }
     }
 
+    /// The type of a call. `a.b.f()` is the function `a.b.f`, if the catalogue has one, and otherwise a method of `a.b`.
     fn call(&mut self, call: &CallExpr) -> Type<'s> {
         let name = call.func_name.as_str();
         if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice()) {
@@ -236,7 +238,7 @@ impl<'s> Inference<'s> {
                 .bindings
                 .unify(std::slice::from_ref(argument), std::slice::from_ref(&bool_))
             {
-                self.expected(&bool_, argument);
+                self.report_mismatch(&bool_, argument);
             }
         }
         bool_
@@ -280,19 +282,19 @@ impl<'s> Inference<'s> {
         Type::map(keys, values.unwrap_or_else(|| self.bindings.variable()))
     }
 
-    /// The type that an element of a literal adds, which may be in an optional.
+    /// The type of an element of a literal; of an optional element (`?x`), the type of the value in the optional.
     fn element(&mut self, type_: Type<'s>, is_optional: bool) -> Type<'s> {
         match type_.of_optional() {
             Some(inner) if is_optional => inner,
             None if is_optional && type_ != Type::Dyn => {
-                self.expected(&Type::optional(type_.clone()), &type_);
+                self.report_mismatch(&Type::optional(type_.clone()), &type_);
                 type_
             }
             _ => type_,
         }
     }
 
-    /// The type of the elements of a literal so far; `literal` refuses different types.
+    /// The type of the elements of a literal so far; different types are reported later, in `literal`.
     fn joined(&mut self, before: Option<Type<'s>>, next: Type<'s>) -> Type<'s> {
         match before {
             Some(before) => self.bindings.join(&before, &next).unwrap_or(Type::Dyn),
@@ -340,17 +342,18 @@ impl<'s> Inference<'s> {
         self.bindings.known(&result)
     }
 
+    /// Infers the type of an expression, and reports it if it does not fit the expected one.
     fn demand(&mut self, expected: &Type<'s>, expression: &IdedExpr) {
         let found = self.infer(expression);
         if !self
             .bindings
             .unify(std::slice::from_ref(expected), std::slice::from_ref(&found))
         {
-            self.expected(expected, &found);
+            self.report_mismatch(expected, &found);
         }
     }
 
-    fn expected(&mut self, expected: &Type<'s>, found: &Type<'s>) {
+    fn report_mismatch(&mut self, expected: &Type<'s>, found: &Type<'s>) {
         let (expected, found) = (
             self.bindings.settled(expected),
             self.bindings.settled(found),
@@ -359,7 +362,7 @@ impl<'s> Inference<'s> {
     }
 }
 
-/// Messages that are built in, which no schema uses.
+/// The prefix of the built-in message types, which no schema declares.
 const PROTOBUF: &str = "google.protobuf.";
 
 /// `a.b.c` as a name.
@@ -384,7 +387,7 @@ fn undefined(name: &str, fields: &[String]) -> String {
     message
 }
 
-/// Names the operator or function, and the types of its operands.
+/// The message that names an operator or function, and the types of its operands.
 fn no_overload(name: &str, is_member: bool, types: &[Type<'_>]) -> String {
     let types = match types {
         [receiver, rest @ ..] if is_member => format!("{receiver}.({})", listed(rest)),

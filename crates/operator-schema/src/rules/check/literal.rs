@@ -1,5 +1,5 @@
-//! Checks that the API server makes after the types: of lists and maps with elements of several types, and of literals that are converted or
-//! that are regular expressions, durations, times or formats.
+//! The checks of the API server after type checking: whether the elements of a list or map have one type, and whether literals are valid
+//! regular expressions, durations, times or formats, and can be converted.
 
 use super::super::{evaluate, tree};
 use super::format;
@@ -8,13 +8,14 @@ use super::types::Type;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 
-/// What is wrong with the literals of an expression, the types of which are inferred without an error.
+/// What is wrong with the literals of an expression whose types were inferred without an error.
 pub(super) fn faults(expression: &IdedExpr, inference: &Inference<'_>) -> Vec<String> {
     let mut found = Vec::new();
     visit(expression, inference, false, &mut found);
     found
 }
 
+/// Collects what is wrong. If `is_formatted`, the expression is in a call of `format`, whose lists may have elements of several types.
 fn visit(
     expression: &IdedExpr,
     inference: &Inference<'_>,
@@ -52,7 +53,7 @@ fn visit(
     }
 }
 
-/// With those of a loop that no rule writes.
+/// Like [`tree::parts`], but of a comprehension also the parts that the macro added.
 fn parts(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Comprehension(inner) => vec![
@@ -73,7 +74,7 @@ fn of_element<'s>(inference: &Inference<'s>, element: &IdedExpr, is_optional: bo
     }
 }
 
-/// The first type that differs from the one of the first element.
+/// The error if a type differs from that of the first element.
 fn mixed<'s>(mut types: impl Iterator<Item = Type<'s>>) -> Option<String> {
     let first = types.next()?;
     let other = types.find(|it| *it != first)?;
@@ -103,7 +104,7 @@ fn literal(expression: &IdedExpr, call: &CallExpr) -> Option<String> {
     };
     let is_convertible = match (name, value) {
         ("duration", LiteralValue::String(text)) => is_duration(text.inner()),
-        // declared, but not accepted as a literal
+        // the overload is declared, but an integer literal is rejected
         ("duration", LiteralValue::Int(_)) => false,
         ("timestamp", LiteralValue::String(text)) => {
             is_time(text.inner()) && evaluate::context([]).resolve(expression).is_ok()
@@ -126,7 +127,7 @@ fn literal(expression: &IdedExpr, call: &CallExpr) -> Option<String> {
     (!is_convertible).then(|| format!("invalid {name} argument"))
 }
 
-/// Whether Go reads a text as a number.
+/// Whether Go parses a text as a `float64`.
 fn is_double(text: &str) -> bool {
     if text.contains(['x', 'X']) {
         return text.contains(['p', 'P']);
@@ -136,7 +137,7 @@ fn is_double(text: &str) -> bool {
     text.contains('_') || number.is_ok_and(|it| it.is_finite() || !has_digit)
 }
 
-/// Whether Go reads a text as a duration, such as `-1h30.5m`.
+/// Whether Go parses a text as a duration, such as `-1h30.5m`.
 fn is_duration(text: &str) -> bool {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1.0),
@@ -170,7 +171,7 @@ fn is_duration(text: &str) -> bool {
     }
 }
 
-/// Whether Go reads a text as a time, if others do.
+/// Whether Go parses a text as a time, provided that the evaluator does.
 fn is_time(text: &str) -> bool {
     let is_separated = text.as_bytes().get(10) == Some(&b'T');
     is_separated && !text.ends_with('z') && !text.starts_with("0000") && !text.contains(":60")

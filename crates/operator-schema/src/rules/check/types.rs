@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type<'s> {
-    /// Of an expression with an error that is reported already.
+    /// The type of an expression whose error is already reported.
     Error,
-    /// Any type, known when the rule is evaluated.
+    /// Any type, which is known only when the rule is evaluated.
     Dyn,
     /// `int`, `list(string)`, `optional_type(int)`, `net.IP`.
     Named(&'static str, Arc<[Type<'s>]>),
@@ -103,7 +103,7 @@ impl fmt::Display for Type<'_> {
     }
 }
 
-/// `int, string`.
+/// The types with commas between them: `int, string`.
 pub(super) fn listed(types: &[Type<'_>]) -> String {
     let texts: Vec<_> = types.iter().map(ToString::to_string).collect();
     texts.join(", ")
@@ -116,7 +116,7 @@ pub(super) struct Bindings<'s> {
 }
 
 impl<'s> Bindings<'s> {
-    /// Adds variables. Returns the first.
+    /// Adds unbound variables. Returns the first.
     pub(super) fn add(&mut self, count: usize) -> usize {
         let first = self.bound.len();
         self.bound.resize(first + count, None);
@@ -127,7 +127,7 @@ impl<'s> Bindings<'s> {
         Type::Var(self.add(1))
     }
 
-    /// Whether each type fits the one at its place. Binds variables if all fit.
+    /// Whether each type fits the one at the same index. Binds variables if all fit.
     pub(super) fn unify(&mut self, left: &[Type<'s>], right: &[Type<'s>]) -> bool {
         if left.len() != right.len() {
             return false;
@@ -170,7 +170,7 @@ impl<'s> Bindings<'s> {
         }
     }
 
-    /// Whether the variable can stand for a type, which it then does.
+    /// Binds a variable to a type. Returns whether it can stand for that type.
     fn bind(&mut self, variable: usize, type_: &Type<'s>) -> bool {
         if *type_ == Type::Var(variable) {
             return true;

@@ -1,4 +1,4 @@
-//! Candidates for a scalar that rules mention: the values of the rules, values beside them, and texts composed of them.
+//! Candidates for a scalar that rules mention: the values in the rules, their neighbors, and texts that are composed of them.
 
 use super::super::tree::{self, Node};
 use super::super::value::json;
@@ -33,20 +33,20 @@ struct Shape {
     texts: Vec<String>,
 }
 
-/// The most texts of each sort that are combined.
+/// The maximum number of texts of each sort that are combined.
 const COMBINED: usize = 4;
 
-/// The longest text that is made for a bound of its length.
+/// The maximum length of a text that is generated for a bound of its length.
 const LONGEST: usize = 4096;
 
-/// The most items of a list, and the most numbers, that are combined.
+/// The maximum numbers of items of a list, and of numbers, that are combined.
 const ITEMS: usize = 50;
 const NUMBERS: usize = 8;
 
-/// How far numbers are from the current one.
+/// The maximum distance of tried numbers from the current one.
 const NEAR: i64 = 12;
 
-/// The most texts that are composed, and those with separators among them.
+/// The maximum numbers of composed texts, and of those with separators for each separator.
 const TEXTS: usize = 400;
 const JOINED: usize = 32;
 
@@ -114,7 +114,7 @@ impl Shape {
         shape
     }
 
-    /// Those of both, its own first, and each once.
+    /// The demands of both, its own first, with each text once.
     fn with(&self, other: Shape) -> Shape {
         let both = |own: &[String], more: Vec<String>| {
             let mut all = own.to_vec();
@@ -157,7 +157,7 @@ fn literal(expression: &IdedExpr) -> Option<Cel> {
     }
 }
 
-/// Values for a field of an expression with these hints, the likely ones first. `rules` are those that apply to the field as well.
+/// Values for a field in an expression with these hints, the likely ones first. `rules` are all rules of the value with the field.
 pub(super) fn of(
     schema: &Schema,
     name: &str,
@@ -180,9 +180,9 @@ pub(super) fn of(
         values.extend(numbers(schema, current, hints));
     }
     if matches!(type_, Some("string")) || schema.int_or_string {
-        let beside = values.iter().filter_map(Value::as_str).flat_map(beside);
-        let beside: Vec<_> = beside.map(Value::from).collect();
-        values.extend(beside);
+        let near = values.iter().filter_map(Value::as_str).flat_map(neighbors);
+        let near: Vec<_> = near.map(Value::from).collect();
+        values.extend(near);
         let current = current.as_str().unwrap_or("example");
         let shape = shape.with(Shape::of(rules.iter().map(|it| &**it)));
         values.extend(texts(current, &shape).into_iter().map(Value::from));
@@ -203,8 +203,8 @@ fn numbers(schema: &Schema, current: &Value, hints: &Hints) -> Vec<Value> {
             Cel::Float(number) => Some(*number),
             _ => None,
         });
-        let beside = fractions.flat_map(|it| [it + 0.5, it - 0.5, it / 2.0, it + 0.01, it - 0.01]);
-        values.extend(beside.filter_map(number::written));
+        let near = fractions.flat_map(|it| [it + 0.5, it - 0.5, it / 2.0, it + 0.01, it - 0.01]);
+        values.extend(near.filter_map(number::written));
     }
     let ints = |value: &Cel| match value {
         Cel::Int(number) => Some(*number),
@@ -249,7 +249,7 @@ fn numbers(schema: &Schema, current: &Value, hints: &Hints) -> Vec<Value> {
     values
 }
 
-/// Texts that are composed as the rules demand: with these prefixes, parts and suffixes, lengths and numbers of parts.
+/// Texts that are composed as the rules demand, with their prefixes, parts, suffixes, lengths and numbers of parts.
 fn texts(current: &str, shape: &Shape) -> Vec<String> {
     let generated: Vec<String> = shape
         .patterns
@@ -305,7 +305,7 @@ fn texts(current: &str, shape: &Shape) -> Vec<String> {
     texts
 }
 
-/// Texts with the number of parts that `split` is to find.
+/// Texts with the numbers of parts that `split` should return.
 fn joined(shape: &Shape) -> Vec<String> {
     const MOST: i64 = 8;
     let counts: Vec<usize> = shape
@@ -353,7 +353,7 @@ fn composites(current: &str, shape: &Shape) -> Vec<String> {
         texts.extend([format!("10.0.0.0/{number}"), format!("fd00::/{number}")]);
         texts.extend([number.to_string(), format!("https://example.com:{number}")]);
     }
-    // parts that have a pattern each
+    // combinations of two parts, each of which has a pattern
     let first = |pattern: &String| {
         let texts = matching(pattern, 1);
         texts.get(1).or(texts.first()).cloned()
@@ -385,8 +385,8 @@ fn composites(current: &str, shape: &Shape) -> Vec<String> {
     texts
 }
 
-/// A text of a rule, and texts with a number beside its first or last one: `1Gi` and `2Gi`, `10.0.0.1` and `10.0.0.2`.
-fn beside(text: &str) -> Vec<String> {
+/// The texts in which the first or the last number of a text is one greater or less: `2Gi` for `1Gi`, `10.0.0.2` for `10.0.0.1`.
+fn neighbors(text: &str) -> Vec<String> {
     let is_digit = |c: char| c.is_ascii_digit();
     let mut texts = Vec::new();
     let mut step = |start: usize, end: usize| {

@@ -1,4 +1,4 @@
-//! What would give an expression a truth: alternatives, each a list of edits.
+//! Finds edits that make an expression true or false: alternatives, each of which is a list of edits.
 
 use super::super::tree::{Macro, MacroKind, Node};
 use super::edit::Edit;
@@ -14,7 +14,7 @@ pub(super) type Plan = Vec<Edit>;
 /// How many alternatives of an expression are followed.
 const FOLLOWED: usize = 6;
 
-/// The variables around an expression.
+/// The variables in scope of an expression.
 type In<'a, 'e> = &'a [(&'e str, Binding<'e>)];
 
 /// Plans after which `expression` is likely to be `truth`, those with the fewest edits first.
@@ -79,13 +79,13 @@ pub(super) fn demand<'e>(
     plans
 }
 
-/// The number of edits; of equally many, those that change less of what is there.
+/// The number of edits, and the number of those that change existing values.
 fn cost(plan: &[Edit]) -> (usize, usize) {
     let changes = plan.iter().filter(|edit| !edit.adds());
     (plan.len(), changes.count())
 }
 
-/// `has(a.b)`: creates the path, or removes its end.
+/// Plans for `has(a.b)`, which create the path or remove its last field.
 fn presence<'e>(
     scene: &Scene<'_>,
     expression: &'e IdedExpr,
@@ -102,7 +102,7 @@ fn presence<'e>(
     }
 }
 
-/// A variable that stands for an expression.
+/// Plans for a variable that stands for an expression.
 fn bound<'e>(scene: &Scene<'_>, name: &str, truth: bool, scope: In<'_, 'e>) -> Option<Vec<Plan>> {
     let nth = scope.iter().rposition(|(it, _)| *it == name)?;
     match &scope[nth].1 {
@@ -116,7 +116,7 @@ fn bound<'e>(scene: &Scene<'_>, name: &str, truth: bool, scope: In<'_, 'e>) -> O
     }
 }
 
-/// All parts, one after the other, each in what the plan for those before it has made.
+/// Plans for all parts: each part is demanded of the scene that the plan for the previous parts leaves.
 fn every<'e>(
     scene: &Scene<'_>,
     parts: &[&'e IdedExpr],
@@ -130,7 +130,7 @@ fn every<'e>(
     plans
 }
 
-/// Each plan with what `next` demands after it.
+/// Extends each plan by the plans that `next` returns for the scene after it.
 fn extended(
     scene: &Scene<'_>,
     plans: Vec<Plan>,
@@ -147,7 +147,7 @@ fn extended(
     longer
 }
 
-/// `condition ? yes : no`: through the branch that is chosen now, or the other one.
+/// Plans for `condition ? yes : no`, through either branch.
 fn chosen<'e>(
     scene: &Scene<'_>,
     [condition, yes, no]: [&'e IdedExpr; 3],
@@ -165,7 +165,7 @@ fn chosen<'e>(
     plans
 }
 
-/// `left == right`; of two truths, one is made the other.
+/// Plans for `left == right`. If both are booleans, either is changed to the other.
 fn same<'e>(
     scene: &Scene<'_>,
     whole: &'e IdedExpr,
@@ -184,7 +184,7 @@ fn same<'e>(
     }
 }
 
-/// `all`, `exists`, `exists_one`: through each item, by removing items, or by adding one.
+/// Plans for `all`, `exists` and `exists_one`, which edit items, remove them, or add one.
 fn quantified<'e>(
     scene: &Scene<'_>,
     whole: &'e IdedExpr,
@@ -258,7 +258,7 @@ fn filtered(expression: &IdedExpr) -> Option<Macro<'_>> {
     }
 }
 
-/// A comparison with the number of items of a filter: by one item of the filter after the other, more or fewer, until it is true.
+/// Plans for a comparison with the size of a filtered list: one item after the other is added to the filter, or removed, until it is true.
 fn counted<'e>(
     scene: &Scene<'_>,
     whole: &'e IdedExpr,

@@ -102,7 +102,7 @@ fn step<'s>(schema: &'s Schema, token: &str) -> Option<&'s Schema> {
     }
 }
 
-/// A small value of a schema; if there are enough, the `nth` of those that differ.
+/// A small value of a schema: the `nth` of its different values, if it has so many.
 fn fresh(schema: &Schema, name: &str, nth: usize) -> Value {
     let value = sample::nth(schema, name, nth);
     if nth > 0 && !accepts(&[schema], &value) {

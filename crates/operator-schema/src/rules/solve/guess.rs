@@ -1,6 +1,6 @@
-//! Solves an expression that has no parts with a truth of their own, such as a comparison: tries other values for the fields in it.
+//! Solves an expression without boolean parts, such as a comparison: tries other values for the fields in it.
 //!
-//! A candidate that brings the expression nearer to its truth is kept, and the search goes on from there.
+//! A candidate that brings the expression nearer to the wanted truth is kept, and the search continues from there.
 
 use super::super::tree::{self, Macro, Node};
 use super::super::value::json;
@@ -15,13 +15,13 @@ use kube_cel::cel::{IdedExpr, Value as Cel};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// The most fields that are edited for one expression.
+/// The maximum number of fields that are edited for one expression.
 const STEPS: usize = 6;
 
-/// How many candidates that give the truth are compared by the other rules that they keep.
+/// How many successful candidates for a field are compared by the number of rules that are then true.
 const COMPARED: usize = 12;
 
-/// The most items of a list, or keys of a map, that are edited.
+/// The maximum number of items of a list, or of keys of a map, that are edited.
 const ITEMS: usize = 6;
 
 /// A part of a value that an expression depends on.
@@ -30,7 +30,7 @@ enum Leaf {
     Presence(String),
 }
 
-/// Plans that give the expression the truth, one for each field that can.
+/// Plans after which the expression has this truth, one for each field whose edit suffices.
 pub(super) fn plans<'e>(
     scene: &Scene<'_>,
     expression: &'e IdedExpr,
@@ -87,7 +87,7 @@ pub(super) fn plans<'e>(
     Vec::new()
 }
 
-/// The keys that may be added to a map for the sake of an expression.
+/// The keys that may be added to a map to make an expression true.
 pub(super) fn keys<'e>(
     scene: &Scene<'_>,
     expression: &'e IdedExpr,
@@ -109,13 +109,13 @@ struct Goal<'a, 'e> {
 }
 
 impl<'e> Goal<'_, 'e> {
-    /// How far the expression is from its truth; 0 if it has it.
+    /// How far the expression is from the wanted truth; 0 if it has it.
     fn gap(&self, scene: &Scene<'_>) -> f64 {
         const FAILED: f64 = 1e12;
         let fails = |part: &&IdedExpr| scene.eval(part, self.scope).is_none();
         const LARGEST: f64 = 1e9;
         match scene.truth(self.expression, self.scope) {
-            // the more of its parts have a value, the nearer
+            // the evaluation fails: the fewer parts fail, the smaller the gap
             None => {
                 let failed = tree::all(self.expression).into_iter().filter(fails);
                 return FAILED * (1 + failed.count()) as f64;
@@ -205,6 +205,7 @@ impl<'e> Goal<'_, 'e> {
         }
     }
 
+    /// The edits that append an item to a list, remove one, or change a scalar item.
     fn list(
         &self,
         scene: &Scene<'_>,
@@ -255,7 +256,7 @@ impl<'e> Goal<'_, 'e> {
     }
 }
 
-/// A number for what can be compared.
+/// The number by which values are compared; of a list or map, its size.
 fn measure(value: &Cel) -> Option<f64> {
     match value {
         Cel::Int(value) => Some(*value as f64),
@@ -267,6 +268,7 @@ fn measure(value: &Cel) -> Option<f64> {
     }
 }
 
+/// Collects the fields that an expression depends on.
 fn collect<'e>(
     scene: &Scene<'_>,
     expression: &'e IdedExpr,

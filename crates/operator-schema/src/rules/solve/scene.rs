@@ -13,16 +13,16 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// `self` of a rule, with the variables of the macros around an expression.
+/// A value as `self` of its rules.
 pub(super) struct Scene<'s> {
     pub(super) schema: &'s Schema,
     pub(super) value: Value,
     pub(super) is_root: bool,
     /// All rules of the value.
     pub(super) rules: &'s [Rc<IdedExpr>],
-    /// What the search may still cost.
+    /// The remaining budget of the search.
     pub(super) meter: &'s Cell<usize>,
-    /// With `self` and `oldSelf`.
+    /// Contains `self` and `oldSelf`.
     context: OnceCell<Context<'static>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) type Scope<'e> = Vec<(&'e str, Binding<'e>)>;
 pub(super) enum Binding<'e> {
     /// A part of `self`, at a pointer.
     Place(String),
-    /// An expression within so many variables of the scope.
+    /// An expression, which sees only this number of variables of the scope.
     Expression(&'e IdedExpr, usize),
     /// Another value, such as the key of a map.
     Value(Cel),
@@ -69,7 +69,7 @@ impl<'s> Scene<'s> {
         Self::new(self.schema, value, self.is_root, self.rules, self.meter)
     }
 
-    /// `None` if the search has cost too much.
+    /// Subtracts a cost from the budget; `None` if nothing remains.
     fn spend(&self, cost: usize) -> Option<()> {
         let left = self.meter.get().saturating_sub(cost);
         self.meter.set(left);
@@ -128,7 +128,7 @@ impl<'s> Scene<'s> {
         self.rules.iter().filter(is_kept).count()
     }
 
-    /// The pointer of the part of `self` that an expression names, whether it is there or not.
+    /// The pointer of the part of `self` that an expression names, whether it exists or not.
     pub(super) fn place<'e>(
         &self,
         expression: &'e IdedExpr,
@@ -183,7 +183,7 @@ impl<'s> Scene<'s> {
             .map_or_else(|| field.to_owned(), Clone::clone)
     }
 
-    /// What the variable of a macro over `range` stands for, one after the other.
+    /// The values of the variable of a macro over `range`, in their order.
     pub(super) fn items<'e>(
         &self,
         range: &'e IdedExpr,
@@ -289,7 +289,7 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// Whether an edit can remove the value: neither is it required, nor does a default replace it.
+    /// Whether an edit can remove the value, which means that it is not required and that no default replaces it.
     pub(super) fn is_removable(&self, pointer: &str) -> bool {
         let (parent, last) = edit::split(pointer);
         let (Some(schema), false) = (edit::at(self.schema, parent), pointer.is_empty()) else {

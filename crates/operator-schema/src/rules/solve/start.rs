@@ -7,10 +7,10 @@ use crate::{Schema, SchemaOrBool};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// The most fields that are added.
+/// The maximum number of fields that are added.
 const ADDED: usize = 150;
 
-/// The schema of a root with the one of the object's name, if its rules mention the metadata.
+/// The schema of a root, extended by a schema for the name of the object, if its rules mention the metadata.
 pub(super) fn with_name(schema: &Schema) -> Option<Schema> {
     if !asks_for_name(schema, &json!({})) {
         return None;
@@ -37,8 +37,8 @@ pub(super) fn minimal(schema: &Schema, closest: &Value) -> Value {
     object
 }
 
-/// The object with its optional fields and an item in its lists, those near the root first, as far as the schema without its rules accepts
-/// them together.
+/// The object with its optional fields and with an item in each list, those near the root first, as far as the schema without its rules
+/// accepts them together.
 pub(super) fn full(schema: &Schema, minimal: &Value) -> Value {
     let mut object = minimal.clone();
     let mut open = VecDeque::from([(String::new(), schema)]);

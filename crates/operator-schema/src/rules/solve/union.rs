@@ -1,4 +1,4 @@
-//! What would satisfy the schema again after an edit: required fields, sizes, and the branches of unions.
+//! Finds edits after which an object satisfies its schema again: of required fields, sizes, and the branches of unions.
 
 use super::demand::Plan;
 use super::edit::{Edit, at, member};
@@ -33,6 +33,7 @@ fn plans_at(schema: &Schema, value: &Value, place: &str) -> Option<Vec<Plan>> {
         .find_map(|(part, value)| plans_at(at(schema, &part)?, value, &format!("{place}{part}")))
 }
 
+/// Plans for the keywords of the schema itself, without the schemas below it.
 fn here(schema: &Schema, value: &Value, place: &str) -> Vec<Plan> {
     let mut plans = Vec::new();
     match value {
@@ -96,7 +97,7 @@ fn here(schema: &Schema, value: &Value, place: &str) -> Vec<Plan> {
     plans
 }
 
-/// The edits after which the branch of a union holds.
+/// The edits after which a value is likely to satisfy the branch of a union.
 fn towards(branch: &Schema, value: &Value, place: &str) -> Plan {
     let mut plan: Plan = branch
         .required

@@ -14,13 +14,14 @@ use super::{resource, yaml};
 use crate::Request;
 use crate::install::documents;
 
-/// The times of conditions have whole seconds.
+/// Longer than a second, because the times of conditions have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1_100);
 
 /// How many of the operator's writes of its object are tested with an edit just before the write.
 const EDITS: usize = 4;
 
 impl Trial {
+    /// Checks the result of a change of the spec, after the operator has settled and just before its own writes.
     pub(super) fn check_spec_changes(
         &self,
         stage: &Stage,
@@ -35,7 +36,7 @@ impl Trial {
                 scene.install(&sample.text).await;
                 scene.rest("the sample was created").await.ok()?;
                 if scene.reports {
-                    let succeeded = self.succeeded(&scene.server, sample, Phase::WithSample);
+                    let succeeded = self.check_success(&scene.server, sample, Phase::WithSample);
                     succeeded.await.ok()?;
                 }
                 Some((scene.state().await, own_writes(&scene).await))
@@ -51,7 +52,7 @@ impl Trial {
                 .runtime()
                 .block_on(async { check_transition_times(&scene().await).await }),
         );
-        // as much of the spec is changed as leaves the same objects
+        // change as much of the spec as leaves the same objects: at first all values, then all but strings
         let candidates = [Leaves::All, Leaves::NotText].map(|leaves| {
             stage
                 .runtime()
@@ -89,13 +90,13 @@ impl Trial {
         };
         check(stage.runtime().block_on(async {
             let scene = scene().await;
-            scene.install(scene.sample()).await;
+            scene.install(scene.sample_text()).await;
             scene.rest("the sample was created").await?;
             scene.install(&edited).await;
             scene.rest("its spec was changed").await?;
             let is_deleted = self.delete_waiting(&scene).await?;
             compare(&scene.state().await, "after its spec was changed")?;
-            // children that were created again are newer than a status that says the same
+            // recreated children are newer than a status that did not have to change
             if is_deleted {
                 return Ok(());
             }
@@ -105,9 +106,9 @@ impl Trial {
             check(stage.runtime().block_on(async {
                 let scene = scene().await;
                 scene.faults.edit_before(number, write, &edited);
-                scene.install(scene.sample()).await;
+                scene.install(scene.sample_text()).await;
                 scene.rest("its spec was changed by another").await?;
-                // events came in another order, and this write was not made
+                // watch events came in another order, and the operator did not make this write
                 if scene.faults.awaits_edit() {
                     return Ok(());
                 }
@@ -147,12 +148,12 @@ impl Trial {
     }
 }
 
-/// The fields of the sample that the operator wrote, except for its status.
+/// The operator's writes of the sample, except for those of its status.
 async fn own_writes(scene: &Scene<'_>) -> Vec<Request> {
     let Some(object) = scene.object().await else {
         return vec![];
     };
-    // a child may have its name, and be of its group
+    // compare the resource too: a child may have the same name and group
     let path = scene.server.path_of(&mut Value::clone(&object)).await;
     let path = path.unwrap_or_default();
     let plural = path.rsplit('/').nth(1).unwrap_or_default();
@@ -173,11 +174,11 @@ fn group(object: &Value) -> &str {
 
 /// Checks that a change of a label does not change the `lastTransitionTime` of a condition.
 async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
-    scene.install(scene.sample()).await;
+    scene.install(scene.sample_text()).await;
     scene.rest("the sample was created").await?;
     let before = conditions(scene).await;
     std::thread::sleep(A_SECOND);
-    let mut objects = documents(scene.sample()).map_err(|error| error.to_string())?;
+    let mut objects = documents(scene.sample_text()).map_err(|error| error.to_string())?;
     for object in &mut objects {
         object["metadata"]["labels"]["operator-testing"] = "touched".into();
     }
@@ -226,7 +227,7 @@ async fn check_observed_generation(
         return Ok(());
     }
     let made = scene.created_children().await;
-    // A child that the operator reconciles too gets its status in its own time.
+    // The operator may also reconcile a child, and write its status later.
     let late = made
         .iter()
         .filter(|child| !is_of(kinds, child))
@@ -257,6 +258,7 @@ fn paths(state: &Value) -> Vec<&String> {
         .collect()
 }
 
+/// The values of the spec to change: all, or all but strings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leaves {
     All,
@@ -287,6 +289,7 @@ async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option
     any.then(|| yaml(&objects))
 }
 
+/// Collects the JSON pointers of all values that are neither objects nor arrays.
 fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
@@ -301,6 +304,7 @@ fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
     }
 }
 
+/// Another value of the same type.
 fn another(value: &Value, leaves: Leaves) -> Option<Value> {
     match value {
         Value::Bool(value) => Some(json!(!value)),

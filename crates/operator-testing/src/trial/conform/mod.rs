@@ -17,8 +17,9 @@ use super::success::Phase;
 use super::{Operator, Start, Trial};
 use crate::install::documents;
 
-/// What an operator reports whose objects name things outside of the cluster in their specs: the second object has the spec of the first.
-const TAKEN: &str = "exists already, and was not created for this object";
+/// A part of the error for an external resource that belongs to another object. The second object has the spec of the first, which may
+/// name the external resource.
+const ALREADY_EXISTS: &str = "exists already, and was not created for this object";
 
 impl Trial {
     /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
@@ -42,8 +43,8 @@ impl Trial {
         Operator::with(operator, |operator| self.conform(operator));
     }
 
-    /// Says that the result may depend on how an object became what it is, as with handlers of the style `handlers`: one that is called for
-    /// new objects alone does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not compare the results, and a
+    /// Declares that the result may depend on the history of an object, as with the style `handlers`: a handler that is called only for
+    /// new objects does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not compare the results, and a
     /// sample that must fail may succeed after a change.
     #[must_use]
     pub fn depends_on_history(mut self) -> Self {
@@ -102,8 +103,8 @@ impl Trial {
         problems: &mut Vec<String>,
     ) -> Vec<Arc<Value>> {
         let mut children = vec![];
-        let lived: Result<(), String> = async {
-            scene.install(scene.sample()).await;
+        let result: Result<(), String> = async {
+            scene.install(scene.sample_text()).await;
             scene.rest("the sample was created").await?;
             children = scene.created_children().await;
             let alone = scene.state().await;
@@ -113,10 +114,10 @@ impl Trial {
                 scene
                     .rest("children that it should not have were created")
                     .await?;
-                self.are_pruned(&scene.server, &undesired).await?;
+                self.check_pruned(&scene.server, &undesired).await?;
             }
 
-            let unrelated_objects = scene.unrelated_objects().await;
+            let unrelated_objects = scene.create_unrelated_objects().await;
             scene
                 .rest("objects of the kinds that it watches were created")
                 .await?;
@@ -125,18 +126,18 @@ impl Trial {
                 .rest("objects of the kinds that it watches were deleted")
                 .await?;
 
-            let second = renamed(scene.sample());
-            // a kind may admit one name alone, as by a CEL rule
+            let second = renamed(scene.sample_text());
+            // a CEL rule of the kind may allow only one name
             if scene.server.install(&second).await.is_ok() {
                 self.check_second_object(scene, &second, &alone).await?;
             }
 
-            scene.uninstall(scene.sample()).await;
+            scene.uninstall(scene.sample_text()).await;
             scene.rest("the sample was deleted").await?;
             self.leftovers(&scene.state().await, &scene.before)
         }
         .await;
-        problems.extend(lived.err());
+        problems.extend(result.err());
         children
     }
 
@@ -150,9 +151,9 @@ impl Trial {
         scene.rest("a second object was created").await?;
         check_events(&scene.server, &scene.before).await?;
         if scene.reports {
-            let succeeded = self.succeeded(&scene.server, scene.described(), Phase::WithSample);
+            let succeeded = self.check_success(&scene.server, scene.sample(), Phase::WithSample);
             succeeded.await.or_else(|why| {
-                if why.contains(TAKEN) {
+                if why.contains(ALREADY_EXISTS) {
                     Ok(())
                 } else {
                     Err(why)
@@ -216,7 +217,7 @@ impl Trial {
     }
 }
 
-/// As `deployments.apps`, of a path of the state.
+/// The resource of a path of the state, such as `deployments.apps`.
 fn resource(path: &str) -> String {
     let mut parts = path.split('/');
     let (group, plural) = (
@@ -230,7 +231,7 @@ fn resource(path: &str) -> String {
 }
 
 /// Checks that foreign objects with the names of the children are not changed. If the operator reconciles their kind, too, as in a chain of
-/// owners, it writes their status and its finalizer.
+/// owners, it may write their status and its finalizer.
 async fn check_foreign_objects(
     scene: &Scene<'_>,
     children: &[Arc<Value>],
@@ -257,46 +258,46 @@ async fn check_foreign_objects(
         if metadata["namespace"] != namespace || !metadata["generateName"].is_null() {
             continue;
         }
-        let mut stranger = Value::clone(child);
-        if let Some(stranger) = stranger.as_object_mut() {
-            // makes writes of the operator visible, even if they write the same value
+        let mut foreign = Value::clone(child);
+        if let Some(foreign) = foreign.as_object_mut() {
+            // without these fields, a write of the operator is visible even if it writes the same value as the child
             for field in ["status", "data", "stringData", "binaryData"] {
-                stranger.shift_remove(field);
+                foreign.shift_remove(field);
             }
         }
-        stranger["metadata"] = json!({
+        foreign["metadata"] = json!({
             "name": metadata["name"], "namespace": namespace,
             "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody-else", "uid": uid, "controller": true}],
         });
-        // one that cannot be made is none to take over
-        if scene.server.install(&stranger.to_string()).await.is_ok() {
-            placed.push(stranger);
+        // an object that cannot be created cannot be taken over
+        if scene.server.install(&foreign.to_string()).await.is_ok() {
+            placed.push(foreign);
         }
     }
     let before = scene.server.objects().await;
-    scene.install(scene.sample()).await;
+    scene.install(scene.sample_text()).await;
     let since = "its children belonged to another object";
     scene.rest_or_retry(since).await?;
-    scene.uninstall(scene.sample()).await;
+    scene.uninstall(scene.sample_text()).await;
     scene.rest_or_retry(since).await?;
     let after = scene.server.objects().await;
-    for stranger in &placed {
+    for foreign in &placed {
         let is_it = |it: &&Arc<Value>| {
             ["name", "namespace"]
                 .iter()
-                .all(|key| it["metadata"][key] == stranger["metadata"][key])
-                && it["kind"] == stranger["kind"]
+                .all(|key| it["metadata"][key] == foreign["metadata"][key])
+                && it["kind"] == foreign["kind"]
         };
         let [was, is] = [&before, &after].map(|objects| objects.values().find(is_it));
         let what = match (was, is) {
             (Some(was), Some(is)) if version(was) == version(is) => continue,
-            (Some(was), Some(is)) if is_of(reconciled, stranger) && content(was) == content(is) => {
+            (Some(was), Some(is)) if is_of(reconciled, foreign) && content(was) == content(is) => {
                 continue;
             }
             (_, None) => "was deleted",
             _ => "was changed",
         };
-        let (kind, name) = (&stranger["kind"], &stranger["metadata"]["name"]);
+        let (kind, name) = (&foreign["kind"], &foreign["metadata"]["name"]);
         let kind = kind.as_str().unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
         return Err(format!(
@@ -314,7 +315,7 @@ fn is_of(kinds: &[(String, String)], object: &Value) -> bool {
         .any(|(known, kind)| known == group && object["kind"] == **kind)
 }
 
-/// An object without what the controller of its kind writes.
+/// An object without the fields that the controller of its kind writes.
 fn content(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {

@@ -12,7 +12,7 @@ thread_local! {
 pub(super) fn watch() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let printed = std::panic::take_hook();
+        let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             let path = panic.location().map(ToString::to_string);
             let payload = panic.payload();
@@ -23,11 +23,11 @@ pub(super) fn watch() {
                 path.unwrap_or_default(),
                 text.unwrap_or("no message")
             );
-            // fails while the thread ends, when nobody asks any more
-            let _unheard = FIRST.try_with(|first| {
+            // fails while the thread ends; then nothing calls `take` any more
+            let _unrecorded = FIRST.try_with(|first| {
                 first.borrow_mut().get_or_insert(report);
             });
-            printed(panic);
+            previous_hook(panic);
         }));
     });
     let _earlier = take();

@@ -11,14 +11,17 @@ use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::Faults;
-use crate::request_log::MESSAGES;
+use crate::request_log::EVENTS_AND_LEASES;
 use crate::schedule::Schedule;
 use crate::{Request, Server};
 
+/// A server with a running operator.
 pub(super) struct Scene<'a> {
     pub server: Server,
     pub faults: Faults,
+    /// The objects that existed before the sample.
     pub before: Objects,
+    /// Whether the operator reports its reconciliations.
     pub reports: bool,
     options: RunOptions<'a>,
 }
@@ -57,11 +60,11 @@ impl<'a> Scene<'a> {
             .any(|it| it["kind"] == "Namespace" && it["metadata"]["name"] == name)
     }
 
-    pub fn sample(&self) -> &'a str {
+    pub fn sample_text(&self) -> &'a str {
         &self.options.sample.text
     }
 
-    pub fn described(&self) -> &'a Sample {
+    pub fn sample(&self) -> &'a Sample {
         self.options.sample
     }
 
@@ -85,7 +88,7 @@ impl<'a> Scene<'a> {
             Default::default(),
         )
         .await
-        .and_then(|()| repeated(&self.faults.requests()[known..]));
+        .and_then(|()| check_repetition(&self.faults.requests()[known..]));
         self.check_failures(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
     }
@@ -102,7 +105,7 @@ impl<'a> Scene<'a> {
         self.check_failures(since)
     }
 
-    /// Whether the operator neither panicked nor lacked a permission.
+    /// Fails if the operator has panicked or lacked a permission.
     fn check_failures(&self, since: &str) -> Result<(), String> {
         let panicked = panics::take().map(|panic| format!("the operator {panic}"));
         match panicked.or_else(|| self.faults.forbidden()) {
@@ -122,7 +125,7 @@ impl<'a> Scene<'a> {
 
     /// The sample object in its current state.
     pub async fn object(&self) -> Option<Arc<Value>> {
-        let sample = crate::install::documents(self.sample()).ok()?;
+        let sample = crate::install::documents(self.sample_text()).ok()?;
         let sample = sample.into_iter().next()?;
         let objects = self.server.objects().await;
         let is_it = |it: &&Arc<Value>| {
@@ -133,11 +136,13 @@ impl<'a> Scene<'a> {
 
     /// Creates an object of each kind that the operator watches, if an object of the kind needs only a name. Returns the created objects as
     /// YAML.
-    pub async fn unrelated_objects(&self) -> String {
+    pub async fn create_unrelated_objects(&self) -> String {
         let requests = self.faults.requests();
         let watched: BTreeSet<(String, String)> = requests
             .into_iter()
-            .filter(|request| request.verb == "watch" && !MESSAGES.contains(&&*request.resource))
+            .filter(|request| {
+                request.verb == "watch" && !EVENTS_AND_LEASES.contains(&&*request.resource)
+            })
             .map(|request| (request.group, request.resource))
             .collect();
         let mut made = vec![];
@@ -154,6 +159,7 @@ impl<'a> Scene<'a> {
         super::yaml(&made)
     }
 
+    /// The `apiVersion` and the kind of a resource.
     async fn kind_of(&self, group: &str, plural: &str) -> Option<(String, String)> {
         let client = self.server.own_client();
         let (resources, api_version) = match group {
@@ -179,13 +185,14 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// More writes of one object than an operator needs until it settles.
-const WRITES: usize = 50;
+/// No operator needs more writes of one object until it settles.
+const MAX_WRITES: usize = 50;
 
-/// An operator that writes a different value each time can settle by chance, if it writes the same value twice.
-fn repeated(requests: &[Request]) -> Result<(), String> {
+/// Fails if the operator has repeated a write too often. An operator that writes a different value each time seems to settle if it happens
+/// to write the same value twice.
+fn check_repetition(requests: &[Request]) -> Result<(), String> {
     match most_frequent_write(requests) {
-        Some((write, times)) if times > WRITES => Err(format!(
+        Some((write, times)) if times > MAX_WRITES => Err(format!(
             "it requests {times} times: {write}: does it write a different value each time?"
         )),
         _ => Ok(()),
@@ -210,7 +217,7 @@ pub(super) fn differences(expected: &Value, actual: &Value) -> BTreeMap<String, 
     differences
 }
 
-/// The fields that count changes; the annotation is that of a DaemonSet.
+/// The fields that count changes, and such an annotation of DaemonSets.
 const HISTORY: [&str; 3] = [
     "generation",
     "observedGeneration",

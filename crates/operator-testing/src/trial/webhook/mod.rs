@@ -25,7 +25,7 @@ use crate::webhook_fault::{WebhookFault, WebhookFaults};
 /// How long a run observes the operator, with the sample and after its deletion: longer than its pauses between retries.
 const DURATION: Duration = Duration::from_secs(120);
 
-/// How often the operator is observed for that long, if the last reconciliation of an object has failed.
+/// The maximum number of such observations, if the last reconciliation of an object has failed.
 const ATTEMPTS: usize = 4;
 
 /// How many calls get each fault.
@@ -37,15 +37,17 @@ struct WebhookRun {
     calls: Vec<String>,
     remaining: Schedule<WebhookFault>,
     missed: BTreeSet<String>,
-    /// The requests of the user, and of the operator.
+    /// The answers to the user's requests.
     user: BTreeMap<String, Answers>,
+    /// The answers to those requests of the operator that failed because of a webhook.
     operator: BTreeMap<String, Answers>,
 }
 
 impl Trial {
-    /// Runs the operator under faults in the calls that the API server makes to its webhooks, for admission and conversion, on the API server
-    /// in memory. A user creates the sample, reads it in each served version if a webhook converts it, and deletes it when the operator has
-    /// settled; the user repeats each second what fails because of a webhook. In the end, the cluster must have the same state as without faults, and the operator must have stopped writing.
+    /// Runs the operator under faults in the calls that the API server makes to its webhooks, for admission and conversion, on the API
+    /// server in memory. A user creates the sample, reads it in each served version if a webhook converts it, and deletes it when the
+    /// operator has settled. Every second, the user repeats a request that failed because of a webhook. In the end, the cluster must have
+    /// the same state as without faults, and the operator must have stopped writing.
     ///
     /// The faults begin at the first call and at some later ones:
     ///
@@ -138,13 +140,13 @@ impl Trial {
             let faults = WebhookFaults::new(schedule, server.ignored_webhooks().await);
             let client = server.faulty_client(&self.user, &requests);
             let calls = server.webhook_calls().with_faults(faults.clone());
-            server.run(operator.start_answering(client, &server, calls));
+            server.run(operator.start_with_webhooks(client, &server, calls));
             let options = RunOptions {
                 min_duration: [DURATION; 2],
                 ..self.options(stage, sample, Scenario::Plain, Schedule::default())
             };
             let (mut user, mut states) = (User::default(), vec![]);
-            let life = async {
+            let steps = async {
                 let before = server.objects().await;
                 server.await_webhooks().await;
                 let create = async || server.install(&sample.text).await;
@@ -160,8 +162,13 @@ impl Trial {
                         user.read_in_each_version(&server, &sample.text).await?;
                     }
                     let reports = operator.reports;
-                    self.outlive(&server, (&requests, &faults), &options, (phase, reports))
-                        .await?;
+                    self.settle_after_faults(
+                        &server,
+                        (&requests, &faults),
+                        &options,
+                        (phase, reports),
+                    )
+                    .await?;
                     if sample.fails.is_none() {
                         check_events(&server, &before).await?;
                     }
@@ -169,7 +176,7 @@ impl Trial {
                 }
                 Ok::<(), String>(())
             };
-            let failure = life.await.err();
+            let failure = steps.await.err();
             let run = Run {
                 requests: requests.requests(),
                 states,
@@ -189,8 +196,8 @@ impl Trial {
         })
     }
 
-    /// Waits until the operator has settled after the last fault, and whether it has succeeded.
-    async fn outlive(
+    /// Waits until the operator has settled after the last fault, and checks that it has succeeded.
+    async fn settle_after_faults(
         &self,
         server: &Server,
         (requests, faults): (&Faults, &WebhookFaults),
@@ -201,13 +208,13 @@ impl Trial {
         for _ in 0..ATTEMPTS {
             settle(server, requests, options, DURATION).await?;
             let is_early = |until| Instant::now() < until + options.rest;
-            if faults.until().is_some_and(is_early) {
+            if faults.faults_end().is_some_and(is_early) {
                 continue;
             }
             if !reports {
                 return Ok(());
             }
-            result = self.succeeded(server, options.sample, phase).await;
+            result = self.check_success(server, options.sample, phase).await;
             if result.is_ok() {
                 break;
             }
@@ -218,9 +225,9 @@ impl Trial {
     /// The operator's requests that failed because of webhooks, and how often they were accepted.
     fn answers(&self, run: &Run, requests: &Faults) -> BTreeMap<String, Answers> {
         let mut answers: BTreeMap<String, Answers> = BTreeMap::new();
-        for (request, message) in requests.broken() {
+        for (request, message) in requests.webhook_failures() {
             let answers = answers.entry(request.to_string()).or_default();
-            answers.refuse(&message);
+            answers.record_refusal(&message);
         }
         let own = run.server_requests.iter();
         for request in own.filter(|it| it.user == self.user && it.code < 400) {

@@ -1,4 +1,4 @@
-//! What the API server did to the requests of a run with faults in webhooks, as text.
+//! Describes how the API server answered the requests of a run with faults in webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::webhook_fault::WebhookFault;
 /// How many of the operator's requests are shown.
 const SHOWN: usize = 8;
 
-/// A run that fails, and why.
+/// Describes a run that fails, and why.
 pub(super) fn failed(schedule: &Schedule<WebhookFault>, run: &WebhookRun, why: &str) -> String {
     let why = format!("{why}{}", missed(&run.missed));
     let answered = answered(run).join("\n    ");
@@ -18,7 +18,7 @@ pub(super) fn failed(schedule: &Schedule<WebhookFault>, run: &WebhookRun, why: &
     format!("{headline}\n  {why}\n  the API server answered:\n    {answered}")
 }
 
-/// A run that does not fail.
+/// Describes a run that does not fail.
 pub(super) fn survived(schedule: &Schedule<WebhookFault>, run: &WebhookRun) -> String {
     let refused: Vec<String> = answered(run)
         .into_iter()

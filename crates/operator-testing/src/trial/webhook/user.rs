@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::fault::is_of_webhook;
+use crate::fault::is_webhook_failure;
 use crate::trial::state::mask_uids;
 use crate::{Error, Server};
 
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a request is repeated; longer than any fault lasts.
+/// How many times a request is made; in total, for longer than any fault lasts.
 const ATTEMPTS: usize = 300;
 
-/// The requests of one kind, and how the API server answered them.
+/// How the API server answered the requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     pub accepted: usize,
@@ -24,18 +24,18 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub fn refuse(&mut self, message: &str) {
+    pub fn record_refusal(&mut self, message: &str) {
         let times = self.refused.entry(mask_uids(message).into_owned());
         *times.or_default() += 1;
     }
 }
 
-/// What the user asked, and the answers.
+/// The user's requests, and the answers to them.
 #[derive(Debug, Default)]
 pub(super) struct User(pub BTreeMap<String, Answers>);
 
 impl User {
-    /// Makes a request until no webhook fails. Returns why it cannot succeed.
+    /// Repeats a request until no webhook fails. Returns an error if it fails for another reason.
     pub async fn insist(
         &mut self,
         server: &Server,
@@ -50,11 +50,11 @@ impl User {
                 return Ok(());
             };
             last = message(&error);
-            answers.refuse(&last);
+            answers.record_refusal(&last);
             if let Some(reason) = server.ended().clone() {
                 return Err(format!("the operator ended: {reason}"));
             }
-            if !is_of_webhook(&last) {
+            if !is_webhook_failure(&last) {
                 break;
             }
             sleep(PAUSE).await;

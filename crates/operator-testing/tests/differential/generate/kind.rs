@@ -1,4 +1,4 @@
-//! What is known of a kind, as `kinds.yaml` has it, and bodies made of it.
+//! A kind, as it is described in `kinds.yaml`, and random bodies of requests for it.
 
 use std::collections::BTreeMap;
 
@@ -60,13 +60,13 @@ impl Kind {
         !self.status.is_empty()
     }
 
-    /// A whole object of that name, with some fields beside what it needs.
+    /// A whole object with this name, with some fields besides the required ones.
     pub fn whole(&self, random: &mut Rng, name: &str) -> Value {
         let mut object = self.base.clone();
         set(&mut object, "/metadata/name", name.into());
         for _ in 0..random.usize(0..4) {
             let (pointer, value) = self.field(random);
-            // Null is for patches.
+            // null removes a field, and is only for patches
             if !value.is_null() {
                 set(&mut object, &pointer, value);
             }
@@ -78,13 +78,13 @@ impl Kind {
     pub fn with_status(&self, random: &mut Rng, name: &str) -> Value {
         let mut object = self.whole(random, name);
         for _ in 0..random.usize(1..3) {
-            let (pointer, value) = of(random, &self.status);
+            let (pointer, value) = choose(random, &self.status);
             set(&mut object, &pointer, value);
         }
         object
     }
 
-    /// Some fields alone: a patch that is merged, or what is applied.
+    /// Only some fields, for a merge patch or an apply.
     pub fn part(&self, random: &mut Rng) -> Value {
         let mut object = json!({});
         for _ in 0..random.usize(1..3) {
@@ -94,11 +94,11 @@ impl Kind {
         object
     }
 
-    /// Some fields of the status alone.
+    /// Only some fields of the status.
     pub fn status_part(&self, random: &mut Rng) -> Value {
         let mut object = json!({});
         for _ in 0..random.usize(1..3) {
-            let (pointer, value) = of(random, &self.status);
+            let (pointer, value) = choose(random, &self.status);
             set(&mut object, &pointer, value);
         }
         object
@@ -107,7 +107,7 @@ impl Kind {
     /// A field and a value for it.
     pub fn field(&self, random: &mut Rng) -> (String, Value) {
         if random.u8(0..5) > 0 {
-            return of(random, &self.fields);
+            return choose(random, &self.fields);
         }
         let known = metadata();
         let (pointer, values) = &known[random.usize(0..known.len())];
@@ -118,15 +118,15 @@ impl Kind {
     }
 }
 
-/// A field and one of its values; the first ones are taken more often.
-fn of(random: &mut Rng, fields: &BTreeMap<String, Vec<Value>>) -> (String, Value) {
+/// A field and one of its values; the first values are chosen more often.
+fn choose(random: &mut Rng, fields: &BTreeMap<String, Vec<Value>>) -> (String, Value) {
     let at = random.usize(0..fields.len());
     let (pointer, values) = fields.iter().nth(at).expect("it is one of them");
     let last = random.usize(1..=values.len());
     (pointer.clone(), values[random.usize(0..last)].clone())
 }
 
-/// Puts a value where a pointer leads, through objects that are made on the way.
+/// Sets the value at a JSON pointer, and creates missing objects on the way.
 pub fn set(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for part in pointer.split('/').skip(1) {

@@ -1,8 +1,8 @@
-//! Sequences of requests, at random from a number.
+//! Generates random sequences of requests from a seed.
 //!
-//! A sequence is about few kinds and few names, so that its requests meet. It is made without asking: what it needs of answers is
-//! saved, as cases do it. Most requests are right. Nothing is asked whose answer depends on how fast a controller was: what one has to
-//! do is waited for ([`scenario`]). What `differences.yaml` lists is not asked either.
+//! A sequence uses few kinds and few names, so that its requests affect each other. It is generated without a server: its steps save the
+//! values of earlier answers that they need, as in cases. Most requests are valid. No answer depends on the speed of a controller: steps
+//! wait for controllers ([`scenario`]). The known differences of `differences.yaml` are avoided.
 
 mod kind;
 mod scenario;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 pub use self::kind::Kind;
 
-/// So many acts has a sequence; each is one to four requests.
-const ACTS: std::ops::Range<usize> = 15..35;
+/// The number of actions in a sequence, each of one to four requests.
+const ACTIONS: std::ops::Range<usize> = 15..35;
 
 /// The steps of a sequence, in the form of cases.
 pub fn sequence(kinds: &[Kind], number: u64) -> Vec<Value> {
@@ -44,7 +44,7 @@ impl Generator<'_> {
         if self.random.u8(0..12) == 0 {
             self.scenario();
         }
-        for _ in 0..self.random.usize(ACTS) {
+        for _ in 0..self.random.usize(ACTIONS) {
             let kind = self.kinds[self.random.usize(0..self.kinds.len())];
             self.act(kind);
         }
@@ -89,16 +89,16 @@ impl Generator<'_> {
         self.random.u8(0..14) == 0
     }
 
-    /// A step, whose body is now and then not right.
+    /// Adds a step, whose body is sometimes invalid.
     fn push(&mut self, verb: &str, path: String, mut body: Value) {
-        // Their addresses would be refused first.
+        // not for Services: their addresses would be rejected first
         if self.is_rare() && !path.starts_with("services") {
             spoil::body(&mut self.random, &mut body);
         }
         if path.starts_with("pods") && body["spec"].is_object() && verb != "merge" {
             body["spec"]["automountServiceAccountToken"] = false.into();
         }
-        // A job's labels have its uid.
+        // the labels of a Job contain its uid
         if path.starts_with("jobs") && body["metadata"]["uid"] == "other" {
             kind::set(&mut body, "/metadata/uid", Value::Null);
         }
@@ -111,7 +111,7 @@ impl Generator<'_> {
         self.steps.push(step);
     }
 
-    /// A path with options of writes.
+    /// A path with the query of a write.
     fn written(&mut self, path: String) -> String {
         match self.random.u8(0..24) {
             0 => path + "?dryRun=All",
@@ -146,7 +146,7 @@ impl Generator<'_> {
             3 => format!("{plural}/{name}?{}", spoil::query(&mut self.random)),
             _ => format!("{plural}/{name}"),
         };
-        // The cache of a real server may be behind.
+        // the cache of a real server may be behind
         let path = path.replace("?resourceVersion=0", "");
         self.steps.push(json!({"get": path}));
     }
@@ -339,7 +339,7 @@ impl Generator<'_> {
         if kind.plural == "widgets" && self.steps.iter().any(is_scale) {
             return;
         }
-        // A number that is not there yet, as a scale without effect is listed.
+        // a new number, because a scale without effect is a known difference
         let count = match kind.plural.as_str() {
             "widgets" => 7,
             _ => 10 + self.steps.len(),
@@ -393,12 +393,12 @@ impl Generator<'_> {
 
     fn delete_all(&mut self, kind: &Kind) {
         let mut path = format!("{}?{}", kind.plural, kind.delete);
-        // What a namespace is furnished with comes back when it is deleted.
-        let is_furniture = ["configmaps", "serviceaccounts"].contains(&kind.plural.as_str());
+        // controllers recreate the initial objects of a namespace
+        let has_initial_objects = ["configmaps", "serviceaccounts"].contains(&kind.plural.as_str());
         match self.random.u8(0..3) {
             0 => path += "&labelSelector=x%3D1",
             1 => path += "&fieldSelector=metadata.name%3Da",
-            _ if is_furniture => path += "&labelSelector=y",
+            _ if has_initial_objects => path += "&labelSelector=y",
             _ => {}
         }
         let path = path.replace("?&", "?");
@@ -406,7 +406,7 @@ impl Generator<'_> {
             .push(json!({"delete": path.trim_end_matches('?')}));
     }
 
-    /// What someone without rights asks.
+    /// A request of a user without permissions.
     fn forbidden(&mut self, kind: &Kind) {
         let path = format!("{}/{}", kind.plural, self.name());
         let verb = self.one(&["get", "delete", "merge"]);
@@ -418,6 +418,7 @@ impl Generator<'_> {
         self.steps.push(step);
     }
 
+    /// A request with an invalid body or path.
     fn nonsense(&mut self, kind: &Kind) {
         let (plural, name) = (&kind.plural, self.name());
         let step = match self.random.u8(0..6) {
@@ -431,7 +432,7 @@ impl Generator<'_> {
         self.steps.push(step);
     }
 
-    /// All that happened to a kind since the beginning.
+    /// A watch of a kind from the beginning of the sequence.
     fn watch(&mut self, kind: &Kind) {
         let extra = self.one(&[
             "",

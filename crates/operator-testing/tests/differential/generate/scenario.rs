@@ -1,4 +1,4 @@
-//! What controllers take part in, with steps that wait for them: owners, namespaces, definitions.
+//! Requests to which controllers react, with steps that wait for them: owners, namespaces, CRDs.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ impl Generator<'_> {
         }
     }
 
-    /// An owner is deleted, and a child goes, or stays.
+    /// An owner is deleted, and its child is deleted, or remains.
     fn owner(&mut self) {
         let (plural, api_version, kind) = match self.random.u8(0..3) {
             0 => ("widgets", "cases.example.com/v1", "Widget"),
@@ -44,7 +44,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A namespace comes, changes and goes with what it contains.
+    /// A namespace is created, changed, and deleted with its objects.
     fn namespace(&mut self) {
         let mut namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "${ns}-x"}});
@@ -78,7 +78,7 @@ impl Generator<'_> {
         self.steps.push(json!({"get": one, "eventually": "404"}));
     }
 
-    /// A definition, mostly tried alone, as the real server needs seconds for each that comes.
+    /// A CRD, mostly only as a dry run, because the real server needs seconds for each new one.
     fn definition(&mut self) {
         let mut definition = self.new_definition();
         let tries = self.random.usize(2..6);

@@ -74,7 +74,7 @@ fn metadata(random: &mut Rng) -> (&'static str, Value) {
     known[random.usize(0..known.len())].clone()
 }
 
-/// A query that means nothing, or little.
+/// A query that is invalid, or has no effect.
 pub fn query(random: &mut Rng) -> &'static str {
     let known = [
         "dryRun=Some",
@@ -93,7 +93,7 @@ pub fn query(random: &mut Rng) -> &'static str {
     known[random.usize(0..known.len())]
 }
 
-/// What is not even JSON.
+/// A body that is not JSON, or not a valid object.
 pub fn raw(random: &mut Rng) -> &'static str {
     let known = [
         "",
@@ -107,7 +107,7 @@ pub fn raw(random: &mut Rng) -> &'static str {
     known[random.usize(0..known.len())]
 }
 
-/// A pointer to something in an object.
+/// A JSON pointer to a random value in an object.
 fn place(random: &mut Rng, object: &Value) -> Option<String> {
     let mut places = Vec::new();
     collect(String::new(), object, &mut places);
@@ -135,7 +135,7 @@ fn collect(path: String, value: &Value, places: &mut Vec<String>) {
     }
 }
 
-/// Removes what a pointer leads to.
+/// Removes the value at a JSON pointer.
 pub fn remove(object: &mut Value, pointer: &str) {
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return;
@@ -151,7 +151,7 @@ pub fn remove(object: &mut Value, pointer: &str) {
     }
 }
 
-/// Pointers to all that an object has, the outermost first.
+/// The JSON pointers to all values in an object, the outermost first.
 pub fn places(object: &Value) -> Vec<String> {
     let mut places = Vec::new();
     collect(String::new(), object, &mut places);

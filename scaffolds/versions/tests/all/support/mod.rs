@@ -5,7 +5,7 @@
 
 use kube::Client;
 use operator_runtime::{Operator, Settings, options_for_tests};
-use operator_testing::{Outcomes, Server, WebhookCalls};
+use operator_testing::{Outcomes, Server, WebhookRegistration};
 
 use versions as project;
 
@@ -47,7 +47,7 @@ pub async fn operator(
     client: Client,
     settings: Settings,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
 ) -> anyhow::Result<Operator> {
     let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
         outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);

@@ -103,10 +103,10 @@ subjects: [{kind: ServiceAccount, name: op, namespace: shop}]
     let client = server.client_as("system:serviceaccount:shop:op");
     let replica = Replica::managed(client, &time);
     sleep(A_WHILE).await;
-    // A repair needs no more than a creation.
+    // A repair needs no other permissions than the creation.
     tamper(&server, &[("ca.key", None)]).await;
     sleep(A_WHILE).await;
-    replica.connect_as(&server, &time).await;
+    replica.connect_as_api_server(&server, &time).await;
     let refused: Vec<_> = server.requests();
     let refused = refused.into_iter().filter(|request| request.code == 403);
     assert_eq!(
@@ -149,7 +149,7 @@ async fn a_configuration_that_appears_later_gets_the_bundle_soon() {
     assert!(*replica.loaded.borrow(), "ready without any configuration");
     server.install(VALIDATING).await.unwrap();
     sleep(Duration::from_secs(3)).await;
-    replica.connect_as(&server, &time).await;
+    replica.connect_as_api_server(&server, &time).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,10 +165,10 @@ async fn a_bundle_that_was_removed_is_set_again_within_a_minute() {
     }
     sleep(Duration::from_secs(60)).await;
     assert_eq!(all_bundles(&server).await, bundles);
-    replica.connect_as(&server, &time).await;
+    replica.connect_as_api_server(&server, &time).await;
 }
 
-/// As `kubectl replace`.
+/// Replaces an object, like `kubectl replace`.
 async fn replace(client: &Client, kind: &str, yaml: &str) {
     let mut object: serde_json::Value = operator_testing::sample(yaml).unwrap();
     let plural = format!("{}s", kind.to_lowercase());
@@ -195,7 +195,7 @@ async fn a_change_at_the_same_time_is_kept() {
                 let is_patch = request.method() == "PATCH"
                     && request.uri().path().contains("validatingwebhook");
                 if is_patch && is_first.swap(false, std::sync::atomic::Ordering::SeqCst) {
-                    // Another manager inserts a webhook before that of the operator.
+                    // Another manager changes the order of the webhooks, and one of them.
                     let mut webhooks =
                         object(&admin, "validatingwebhookconfigurations", "op").await;
                     let webhooks = webhooks["webhooks"].as_array_mut().unwrap();

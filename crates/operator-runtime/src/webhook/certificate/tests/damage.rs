@@ -115,7 +115,7 @@ fn damages(time: &Time) -> Vec<(Tampering, &'static str)> {
     ]
 }
 
-/// Whether the Secret has certificates that fit, and every configuration has its bundle.
+/// Asserts that the Secret has certificates that fit, and that every configuration has its bundle.
 async fn assert_is_repaired(server: &operator_testing::Server, replica: &Replica, time: &Time) {
     let identity = Identity::new("op", "op-webhook", NAMESPACE, &[]).unwrap();
     let stored = secret(server).await.data.unwrap().into_iter();
@@ -125,7 +125,7 @@ async fn assert_is_repaired(server: &operator_testing::Server, replica: &Replica
     for bundle in all_bundles(server).await {
         assert_eq!(bundle, stored.0["ca.crt"]);
     }
-    replica.connect_as(server, time).await;
+    replica.connect_as_api_server(server, time).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,7 +233,7 @@ rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]
     server.install(admin).await.unwrap();
     sleep(A_WHILE).await;
     assert!(*replica.loaded.borrow());
-    replica.connect_as(&server, &time).await;
+    replica.connect_as_api_server(&server, &time).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The `clientConfig`s that an object is to have.
+//! The `clientConfig`s that an object should have.
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::super::{
     contents::Material,
     identity::Identity,
-    injection::{Caller, Change},
+    injection::{Change, WebhookAddress},
 };
 
 fn identity(operator: &str) -> Identity {
     Identity::new(operator, &format!("{operator}-webhook"), "shop", &[]).unwrap()
 }
 
-fn caller(url: Option<&str>) -> Caller {
-    Caller {
+fn address(url: Option<&str>) -> WebhookAddress {
+    WebhookAddress {
         service: "op-webhook".into(),
         namespace: "shop".into(),
         url: url.map(str::to_owned),
@@ -37,9 +37,9 @@ fn bundle(operator: &str) -> Value {
 }
 
 /// What a `clientConfig` is replaced with.
-fn replacement(caller: &Caller, config: Value) -> Option<Value> {
+fn replacement(address: &WebhookAddress, config: Value) -> Option<Value> {
     let object = json!({ "spec": { "conversion": { "webhook": { "clientConfig": config } } } });
-    match caller.change(&object, &json!("bmV3")) {
+    match address.change(&object, &json!("bmV3")) {
         Change::Patch(patch) => {
             assert_eq!(patch[0]["op"], "test");
             assert_eq!(patch[0]["value"], config);
@@ -60,10 +60,10 @@ fn service(path: &str) -> Value {
 fn a_service_keeps_everything_but_its_bundle() {
     let config = json!({ "service": service("/convert"), "caBundle": "b2xk" });
     let wanted = json!({ "service": service("/convert"), "caBundle": "bmV3" });
-    let caller = caller(None);
-    assert_eq!(replacement(&caller, config), Some(wanted.clone()));
+    let address = address(None);
+    assert_eq!(replacement(&address, config), Some(wanted.clone()));
     let object = json!({ "webhooks": [{ "name": "a", "clientConfig": wanted }] });
-    assert_eq!(caller.change(&object, &json!("bmV3")), Change::None);
+    assert_eq!(address.change(&object, &json!("bmV3")), Change::None);
 }
 
 #[test]
@@ -81,24 +81,24 @@ fn each_change_tests_what_it_replaces() {
         { "op": "replace", "path": "/webhooks/1/clientConfig", "value": new },
     ]);
     assert_eq!(
-        caller(None).change(&object, &json!("bmV3")),
+        address(None).change(&object, &json!("bmV3")),
         Change::Patch(patch)
     );
 }
 
 #[test]
 fn a_url_replaces_the_service_and_keeps_its_path() {
-    let caller = caller(Some("https://127.0.0.1:9443/base"));
+    let address = address(Some("https://127.0.0.1:9443/base"));
     let wanted = json!({ "url": "https://127.0.0.1:9443/base/convert", "caBundle": "bmV3" });
     let from_service = json!({ "service": service("/convert") });
     // The port of an earlier session.
     let from_url = json!({ "url": "https://127.0.0.1:1/convert", "caBundle": bundle("op") });
     for config in [from_service, from_url, wanted.clone()] {
-        assert_eq!(replacement(&caller, config), Some(wanted.clone()));
+        assert_eq!(replacement(&address, config), Some(wanted.clone()));
     }
     let no_path = json!({ "service": { "name": "op-webhook", "namespace": "shop" } });
     let wanted = json!({ "url": "https://127.0.0.1:9443/base", "caBundle": "bmV3" });
-    assert_eq!(replacement(&caller, no_path), Some(wanted));
+    assert_eq!(replacement(&address, no_path), Some(wanted));
 }
 
 #[test]
@@ -108,12 +108,12 @@ fn the_service_replaces_a_url_that_the_operator_wrote() {
         "name": "op-webhook", "namespace": "shop", "path": "/convert",
     });
     let wanted = json!({ "service": service, "caBundle": "bmV3" });
-    assert_eq!(replacement(&caller(None), url), Some(wanted));
+    assert_eq!(replacement(&address(None), url), Some(wanted));
 }
 
 #[test]
 fn what_others_serve_is_left_alone() {
-    let caller = caller(Some("https://127.0.0.1:94"));
+    let address = address(Some("https://127.0.0.1:94"));
     for config in [
         json!({ "service": { "name": "other", "namespace": "shop" } }),
         json!({ "service": { "name": "op-webhook", "namespace": "other" } }),
@@ -124,7 +124,7 @@ fn what_others_serve_is_left_alone() {
         json!({}),
         json!(null),
     ] {
-        assert_eq!(replacement(&caller, config.clone()), None, "{config}");
+        assert_eq!(replacement(&address, config.clone()), None, "{config}");
     }
     for object in [
         json!({}),
@@ -133,7 +133,7 @@ fn what_others_serve_is_left_alone() {
         json!([]),
     ] {
         assert_eq!(
-            caller.change(&object, &json!("bmV3")),
+            address.change(&object, &json!("bmV3")),
             Change::NotOurs,
             "{object}"
         );

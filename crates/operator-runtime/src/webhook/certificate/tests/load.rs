@@ -18,7 +18,7 @@ use super::support::*;
 
 const PLURAL: &str = "validatingwebhookconfigurations";
 
-/// How late the API server uses a new bundle.
+/// How long the API server still uses the old bundle after a change.
 const LAG: Duration = Duration::from_millis(200);
 
 async fn replica(server: &Server, lifetimes: Lifetimes) -> (Replica, SocketAddr) {

@@ -65,8 +65,12 @@ impl Replica {
         answer
     }
 
-    /// As an API server connects.
-    pub async fn connect_as(&self, server: &Server, time: &Time) -> CertificateDer<'static> {
+    /// A handshake of an API server, which trusts the bundle of the configuration.
+    pub async fn connect_as_api_server(
+        &self,
+        server: &Server,
+        time: &Time,
+    ) -> CertificateDer<'static> {
         let bundle = bundle(server, "validatingwebhookconfigurations", "op").await;
         self.connect(&bundle, HOST, time).await.unwrap()
     }
@@ -87,7 +91,7 @@ pub async fn connect_for_a_while(server: &Server, replicas: &[Replica], time: &T
     for seconds in seconds {
         sleep(Duration::from_secs(seconds)).await;
         for replica in replicas {
-            replica.connect_as(server, time).await;
+            replica.connect_as_api_server(server, time).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A new authority on its way to the clients.
+//! The rotation of the authority: it issues a certificate only when clients trust it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -14,11 +14,12 @@ use tower::service_fn;
 
 use super::support::*;
 
-/// Longer than a bundle takes to be trusted, and the poll after it.
+/// The default of [`Lifetimes::propagation`](super::super::Lifetimes::propagation): how long objects must have a bundle until it is
+/// trusted.
 const PROPAGATION: Duration = Duration::from_secs(300);
 
-/// Awaits that the Secret has another serving certificate.
-async fn switched(server: &Server) -> Instant {
+/// Waits until the Secret has another serving certificate. Returns the time.
+async fn wait_for_new_certificate(server: &Server) -> Instant {
     let old = entry(server, "tls.crt").await;
     while entry(server, "tls.crt").await == old {
         sleep(Duration::from_secs(1)).await;
@@ -46,7 +47,7 @@ async fn a_new_authority_issues_after_the_configurations_have_had_it_for_a_while
         start.elapsed()
     );
     let distributed = Instant::now();
-    let switched = switched(&server).await - distributed;
+    let switched = wait_for_new_certificate(&server).await - distributed;
     assert!(
         switched >= PROPAGATION - Duration::from_secs(1),
         "{switched:?}"
@@ -55,10 +56,10 @@ async fn a_new_authority_issues_after_the_configurations_have_had_it_for_a_while
         switched <= PROPAGATION + Duration::from_secs(61),
         "{switched:?}"
     );
-    // Every replica serves with it soon.
+    // Every replica soon serves with the new certificate.
     sleep(Duration::from_secs(31)).await;
     for replica in &replicas {
-        let certificate = replica.connect_as(&server, &time).await;
+        let certificate = replica.connect_as_api_server(&server, &time).await;
         let pem = entry(&server, "tls.crt").await;
         let stored = super::super::x509::Certificate::read_all(&pem).unwrap();
         assert_eq!(certificate, stored[0].der);
@@ -79,7 +80,7 @@ async fn a_configuration_that_loses_the_bundle_delays_the_new_authority() {
         .body(br#"[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]"#.to_vec());
     let client = server.client();
     client.request::<Value>(request.unwrap()).await.unwrap();
-    let switched = switched(&server).await - removed;
+    let switched = wait_for_new_certificate(&server).await - removed;
     assert!(switched >= PROPAGATION, "{switched:?}");
 }
 
@@ -111,7 +112,7 @@ async fn a_configuration_that_cannot_be_patched_delays_the_new_authority() {
     for _ in 0..20 {
         sleep(Duration::from_secs(120)).await;
         replica.connect(&crd().await, HOST, &time).await.unwrap();
-        replica.connect_as(&server, &time).await;
+        replica.connect_as_api_server(&server, &time).await;
     }
     assert_eq!(entry(&server, "tls.crt").await, old);
     let message = "cannot set the CA bundle of the webhooks: ";
@@ -121,7 +122,7 @@ async fn a_configuration_that_cannot_be_patched_delays_the_new_authority() {
         log.own()
     );
     *is_refused.lock().unwrap() = false;
-    switched(&server).await;
+    wait_for_new_certificate(&server).await;
     sleep(Duration::from_secs(31)).await;
     replica.connect(&crd().await, HOST, &time).await.unwrap();
 }
@@ -164,5 +165,5 @@ async fn a_replica_that_is_behind_does_not_overwrite_a_newer_bundle() {
         [""; 0],
         "the newer bundle is there"
     );
-    second.connect_as(&server, &time).await;
+    second.connect_as_api_server(&server, &time).await;
 }

@@ -18,7 +18,7 @@ use super::super::{
 };
 use super::support::*;
 
-/// The texts in which the keys of a Secret could appear.
+/// Adds the texts as which the keys of the Secret could appear.
 async fn add_texts(server: &Server, texts: &mut BTreeSet<String>) {
     for name in ["tls.key", "ca.key"] {
         let Some(pem) = secret(server).await.data.unwrap().remove(name) else {
@@ -51,7 +51,7 @@ fn assert_has_none(text: &str, secrets: &BTreeSet<String>) {
     }
 }
 
-/// A client whose responses about the Secret are cut off one time in five.
+/// A client that cuts off the response to every fifth request, if it is about the Secret.
 fn truncating(server: &Server) -> Client {
     let admin = server.client();
     let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

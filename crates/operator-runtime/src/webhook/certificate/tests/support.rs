@@ -22,7 +22,7 @@ pub const NAMESPACE: &str = "shop";
 pub const HOST: &str = "op-webhook.shop.svc";
 pub const CRD: &str = "carts.shop.example.com";
 
-/// How long a test lets replicas run, which is longer than two polls and the first pauses.
+/// How long a test lets replicas run: longer than two polls and the pauses after the first failures.
 pub const A_WHILE: Duration = Duration::from_secs(70);
 
 pub const VALIDATING: &str = "
@@ -201,7 +201,7 @@ pub async fn delete(server: &Server) {
     deleted.unwrap();
 }
 
-/// Changes entries of the Secret; `None` removes one. It becomes one of any type, which may lack entries.
+/// Changes entries of the Secret; `None` removes one. The Secret gets the type `Opaque`, which requires no entries.
 pub async fn tamper(server: &Server, entries: &[(&str, Option<&[u8]>)]) {
     let mut secret = secret(server).await;
     let data = secret.data.get_or_insert_default();

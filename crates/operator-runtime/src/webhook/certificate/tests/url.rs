@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use super::super::{Certificates, InvalidAddress};
 use super::support::*;
 
+/// The certificates of an operator whose webhooks are reached at a URL.
 fn at(
     url: &str,
     server: &operator_testing::Server,
@@ -42,7 +43,7 @@ async fn an_operator_in_the_cluster_takes_over_from_one_with_a_url() {
     let first = Replica::managed(server.client(), &time);
     sleep(A_WHILE).await;
     drop(first);
-    // Its certificate lacks the host of the URL.
+    // The certificate in the Secret lacks the host of the URL.
     let second = Replica::start(at("https://127.0.0.1:9443", &server, &time).unwrap());
     sleep(A_WHILE).await;
     let bundle = bundle(&server, plural, "op").await;
@@ -50,7 +51,7 @@ async fn an_operator_in_the_cluster_takes_over_from_one_with_a_url() {
     drop(second);
     let third = Replica::managed(server.client(), &time);
     sleep(A_WHILE).await;
-    third.connect_as(&server, &time).await;
+    third.connect_as_api_server(&server, &time).await;
     let after = object(&server.client(), plural, "op").await;
     let [before, after] = [&before, &after].map(|object| &object["webhooks"][0]["clientConfig"]);
     assert_eq!(after["service"], before["service"]);

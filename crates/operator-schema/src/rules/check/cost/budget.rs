@@ -1,4 +1,4 @@
-//! What the rules of a version may cost, and which bounds of the schema would lower the cost.
+//! The limits of the costs of rules, and the bounds in the schema that would lower a cost.
 
 use super::Estimate;
 use super::declared::{Part, REQUEST, bound};
@@ -11,13 +11,13 @@ use crate::{Schema, SchemaOrBool};
 use std::collections::{BTreeMap, HashSet};
 use std::ptr;
 
-/// What an expression may cost, for all values that it is evaluated for.
-pub(in crate::rules::check) const OF_RULE: u64 = 10_000_000;
+/// The maximum cost of an expression, for all values for which it is evaluated: `StaticEstimatedCostLimit` of the API server.
+pub(in crate::rules::check) const RULE_LIMIT: u64 = 10_000_000;
 
-/// What the expressions of a version may cost together.
-pub(in crate::rules::check) const OF_VERSION: u64 = 100_000_000;
+/// The maximum cost of all expressions of a version: `StaticEstimatedCRDCostLimit` of the API server.
+pub(in crate::rules::check) const VERSION_LIMIT: u64 = 100_000_000;
 
-/// A bound with which most rules are cheap.
+/// A bound that makes most rules cheap.
 pub(super) const LOW: u64 = 64;
 
 /// An expression of a rule, at its place in the schema.
@@ -30,11 +30,11 @@ pub(in crate::rules::check) struct Rated<'s> {
     pub(in crate::rules::check) place: String,
     /// A pointer to the expression.
     pub(in crate::rules::check) pointer: String,
-    /// How many values there can be; `None` without a bound.
+    /// The maximum number of values for which it is evaluated; `None` without a bound.
     pub(in crate::rules::check) count: Option<u64>,
 }
 
-/// Schemas with their fields.
+/// Schemas by the paths of their fields.
 type Fields<'s> = BTreeMap<String, &'s Schema>;
 
 impl<'s> Rated<'s> {
@@ -56,7 +56,7 @@ impl<'s> Rated<'s> {
         (!estimate.is_unknown).then(|| (cost, used.collect()))
     }
 
-    /// The field that steps from the schema lead to.
+    /// The path of the field to which `steps` lead from the schema with the rule.
     fn field(&self, steps: &[&str]) -> String {
         let (mut place, mut part) = (field(&self.place), Some(self.part));
         for step in steps {
@@ -71,7 +71,7 @@ impl<'s> Rated<'s> {
         place
     }
 
-    /// How to make the expression cost less than `limit`: the bounds that it lacks, those with most effect first.
+    /// The advice on how to lower the cost of the expression to `limit`: the bounds that the schema lacks, the most effective first.
     pub(in crate::rules::check) fn advice(&self, root: &'s Schema, limit: u64) -> String {
         let around = if self.pointer.ends_with("/rule") {
             around(root, &self.place)
@@ -109,7 +109,7 @@ impl<'s> Rated<'s> {
                 .iter()
                 .min_by_key(after)
                 .filter(|it| after(it) < before);
-            // if several lists around have no bound, that of one of them has no effect alone, as if the cost is saturated
+            // A single bound has no effect if several surrounding lists have none, or if the cost is saturated. Then any of them is taken.
             let best = best.or_else(|| {
                 used.iter()
                     .find(|it| before == u64::MAX || around.contains_key(it.0))
@@ -131,7 +131,7 @@ impl<'s> Rated<'s> {
     }
 }
 
-/// How many times the limit a cost is, as the API server says it.
+/// How many times the limit a cost is, as the API server prints it.
 pub(in crate::rules::check) fn factor(cost: u64, limit: u64) -> String {
     let factor = cost as f64 / limit as f64;
     match factor {
@@ -141,12 +141,12 @@ pub(in crate::rules::check) fn factor(cost: u64, limit: u64) -> String {
     }
 }
 
-/// How many values of a schema fit into a request.
+/// The number of values of a schema that fit into a request.
 fn fitting(part: Part<'_>) -> u64 {
     (REQUEST / (part.least_bytes() + 1)) as u64
 }
 
-/// How many values below a schema there can be, if there are so many around it.
+/// The maximum number of values directly below a schema, if there are at most `around` values of the schema itself.
 pub(in crate::rules::check) fn counted(around: Option<u64>, schema: &Schema) -> Option<u64> {
     match most(schema) {
         Some(most) => Some(around?.saturating_mul(most?)),
@@ -154,13 +154,13 @@ pub(in crate::rules::check) fn counted(around: Option<u64>, schema: &Schema) -> 
     }
 }
 
-/// The bound of a list or map.
+/// The bound of a list or map, which may be absent; `None` for other schemas.
 fn most(schema: &Schema) -> Option<Option<u64>> {
     let (keyword, most) = bound(schema)?;
     (keyword != "maxLength").then(|| most.map(|it| it.max(0) as u64))
 }
 
-/// The lists and maps around a place.
+/// The lists and maps that surround a place.
 fn around<'s>(root: &'s Schema, place: &str) -> Fields<'s> {
     let mut found = Fields::new();
     let mut schema = Some(root);
@@ -190,7 +190,7 @@ fn around<'s>(root: &'s Schema, place: &str) -> Fields<'s> {
     found
 }
 
-/// `spec.hosts[*]` for a pointer in a schema.
+/// The path of a field in messages, such as `spec.hosts[*]`, for a pointer in a schema.
 fn field(pointer: &str) -> String {
     let mut field = String::new();
     let mut tokens = pointer.split('/').skip(1);

@@ -18,7 +18,7 @@ pub(in crate::rules::check) enum Part<'s> {
     Schema(&'s Schema),
     /// The schema of an object with `apiVersion`, `kind` and `metadata`.
     Resource(&'s Schema),
-    /// The metadata of a resource: its name and prefix.
+    /// The metadata of a resource, of which rules see only `name` and `generateName`.
     Metadata,
     /// A text without a schema.
     Text,
@@ -94,13 +94,14 @@ impl<'s> Part<'s> {
         Some(Part::of(below, below.embedded_resource))
     }
 
-    /// The most characters, bytes, items or entries of a value; 0 for those without a size.
+    /// The maximum number of characters, bytes, items or entries of a value; 0 for a value without a size.
     pub(super) fn most(self) -> u64 {
         let schema = match self {
             Part::Schema(schema) | Part::Resource(schema) => schema,
             Part::Text => return TEXT as u64,
             Part::Metadata | Part::Key => return 0,
         };
+        // a character has at most four bytes; the product wraps as in Go
         let longest = || schema.max_length.map(|it| it.max(0).wrapping_mul(4));
         let counted = |max: Option<i64>, element: Option<Self>, around: i64| {
             let least = || element.map_or(0, Self::least_bytes);
@@ -109,7 +110,7 @@ impl<'s> Part<'s> {
         let most = match schema.type_.as_deref() {
             _ if schema.int_or_string => longest().unwrap_or(TEXT),
             Some("array") => counted(schema.max_items, self.step(ITEMS), 1),
-            // of an object, `step` has no values
+            // an object that is not a map has no step `VALUES`
             Some("object") => match self.step(VALUES) {
                 Some(values) => counted(schema.max_properties, Some(values), 6),
                 None => 0,
@@ -131,7 +132,7 @@ impl<'s> Part<'s> {
         most as u64
     }
 
-    /// The size of the shortest JSON.
+    /// The size of the shortest JSON of a value.
     pub(super) fn least_bytes(self) -> i64 {
         let schema = match self {
             Part::Schema(schema) | Part::Resource(schema) => schema,
@@ -158,7 +159,7 @@ impl<'s> Part<'s> {
         }
     }
 
-    /// What a required field adds, unless it has a default.
+    /// The bytes that a required field adds to the JSON of its object; `None` if it has a default.
     fn field_bytes(self, schema: &'s Schema, name: &str) -> Option<i64> {
         let least = match (self, name) {
             (Part::Resource(_), "apiVersion" | "kind" | "metadata") => 2,

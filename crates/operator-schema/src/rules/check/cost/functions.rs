@@ -1,4 +1,4 @@
-//! What functions and operators cost, and the sizes of their results.
+//! The costs of functions and operators, and the sizes of their results.
 
 use super::path::ITEMS;
 use super::size::{Size, scaled};
@@ -8,10 +8,10 @@ use crate::rules::check::types::Type;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{Expr, LiteralValue};
 
-/// What a character of a regular expression costs for a character of the text.
+/// The cost of a character of a regular expression for a character of the text.
 const PATTERN: f64 = 0.25;
 
-/// A call with one of its overloads.
+/// A call of one of the overloads of a function.
 pub(super) struct Call<'c, 'e, 's> {
     pub(super) expression: &'e IdedExpr,
     pub(super) overload: &'static Overload,
@@ -21,12 +21,12 @@ pub(super) struct Call<'c, 'e, 's> {
     pub(super) costs: &'c [u64],
 }
 
-/// The cost without those of the arguments, and the size of the result.
-type Found = (u64, Option<Size>);
+/// The cost of a call, and the size of its result.
+type CallCost = (u64, Option<Size>);
 
 impl<'e, 's> Estimate<'e, 's> {
     /// The cost of a call with its arguments, and the size of the result.
-    pub(super) fn function(&mut self, call: &Call<'_, 'e, 's>) -> Found {
+    pub(super) fn function(&mut self, call: &Call<'_, 'e, 's>) -> CallCost {
         if let ("_?_:_", [condition, yes, no]) = (call.overload.name, call.costs) {
             let size = self.chosen(call);
             return (condition.saturating_add(*yes.max(no)), size);
@@ -38,6 +38,7 @@ impl<'e, 's> Estimate<'e, 's> {
         (sum(call.costs.iter().copied()).saturating_add(cost), size)
     }
 
+    /// The size of the result of `condition ? yes : no`.
     fn chosen(&mut self, call: &Call<'_, 'e, 's>) -> Option<Size> {
         let [_, yes, no] = call.arguments else {
             return None;
@@ -46,15 +47,15 @@ impl<'e, 's> Estimate<'e, 's> {
         Some(yes.known().or(no.known()))
     }
 
-    /// The entries of the result are those of either operand.
+    /// Records that the result has the entries of either operand.
     fn join(&mut self, call: &Call<'_, 'e, 's>, a: &Operand<'e, 's>, b: &Operand<'e, 's>) {
         let mut entries = [a, b].map(|it| self.entries(it.expression?)).into_iter();
         let joined = entries.next().flatten().zip(entries.next().flatten());
         self.set_entries(call.expression, joined.map(|(a, b)| a.or(b)));
     }
 
-    /// Functions on lists and sets.
-    fn of_lists(&mut self, call: &Call<'_, 'e, 's>) -> Option<Found> {
+    /// The cost of a function on lists or sets.
+    fn of_lists(&mut self, call: &Call<'_, 'e, 's>) -> Option<CallCost> {
         let factor = || match call.overload.arguments[0] {
             Type::Named("list", ref item) if item[0].is("string") || item[0].is("bytes") => 2.1,
             _ => 2.0,
@@ -89,8 +90,8 @@ impl<'e, 's> Estimate<'e, 's> {
         Some((cost, Some(size)))
     }
 
-    /// Functions that Kubernetes adds or rates itself.
-    fn of_library(&mut self, call: &Call<'_, 'e, 's>) -> Option<Found> {
+    /// The cost of a function that Kubernetes adds, or whose cost it defines itself.
+    fn of_library(&mut self, call: &Call<'_, 'e, 's>) -> Option<CallCost> {
         let overload = call.overload;
         let takes_string = || overload.arguments.last().is_some_and(|it| it.is("string"));
         let cost = match (overload.name, call.target, call.arguments) {
@@ -156,7 +157,7 @@ impl<'e, 's> Estimate<'e, 's> {
                 [text, ..],
             ) => self.sized(text).read(),
             ("ip.isCanonical", _, [text]) => scaled(self.sized(text).max, 0.2),
-            // of an address with 16 bytes
+            // the cost for an address of 16 bytes
             ("containsIP", _, [other]) => {
                 if takes_string() {
                     self.sized(other).read().saturating_add(4)
@@ -171,12 +172,12 @@ impl<'e, 's> Estimate<'e, 's> {
                     7
                 }
             }
-            // of a pattern with 128 characters
+            // the cost for a pattern of 128 characters
             ("validate", _, [text]) => scaled(self.sized(text).read(), 128.0 * PATTERN),
             ("_==_", _, [a, b]) => match (&a.type_, &b.type_) {
                 (Type::Named(name, _), Type::Named(other, _)) if name == other => match *name {
                     "kubernetes.URL" => b.size.map_or(1, Size::read),
-                    // of a format with 64 characters
+                    // the cost for the name of a format of 64 characters
                     "kubernetes.NamedFormat" => 7,
                     "net.IP" | "net.CIDR" => 1,
                     _ if name.starts_with("kubernetes.") => 1,
@@ -189,8 +190,8 @@ impl<'e, 's> Estimate<'e, 's> {
         Some((cost, None))
     }
 
-    /// The functions of CEL.
-    fn of_language(&mut self, call: &Call<'_, 'e, 's>) -> Found {
+    /// The cost of a function of CEL.
+    fn of_language(&mut self, call: &Call<'_, 'e, 's>) -> CallCost {
         let overload = call.overload;
         let is = |at: usize, name: &str| overload.arguments[at].is(name);
         match (overload.name, call.target, call.arguments) {
@@ -237,17 +238,19 @@ impl<'e, 's> Estimate<'e, 's> {
         }
     }
 
-    fn of_same_size(&mut self, text: &Operand<'e, 's>) -> Found {
+    /// The cost of a function that reads a text, and whose result has the same size.
+    fn of_same_size(&mut self, text: &Operand<'e, 's>) -> CallCost {
         let size = self.sized(text);
         (size.read(), Some(size))
     }
 
+    /// The square of the size of a list, for functions that compare each item with each other one.
     fn squared(&mut self, list: &Operand<'e, 's>) -> Size {
         let size = self.sized(list);
         size.times(size)
     }
 
-    /// The size of an operand, or of anything.
+    /// The size of an operand, from the expression or from the schema.
     fn sized(&mut self, operand: &Operand<'e, 's>) -> Size {
         operand
             .size
@@ -255,7 +258,7 @@ impl<'e, 's> Estimate<'e, 's> {
             .unwrap_or(Size::UNKNOWN)
     }
 
-    /// The items of a list.
+    /// An item of a list, as an operand.
     fn element(&self, list: &Operand<'e, 's>) -> Option<Operand<'e, 's>> {
         let Type::Named(_, parameters) = &list.type_ else {
             return None;
@@ -276,7 +279,7 @@ impl<'e, 's> Estimate<'e, 's> {
 }
 
 impl Operand<'_, '_> {
-    /// The size, unless only its path has one.
+    /// The size, without the one that the schema may declare for the path.
     fn known(&self) -> Size {
         self.size.unwrap_or(Size::UNKNOWN)
     }
@@ -294,13 +297,13 @@ impl Operand<'_, '_> {
     }
 }
 
-/// What it costs to find a pattern in a text.
+/// The cost of finding a pattern in a text.
 fn matched(text: Size, pattern: Size) -> u64 {
     let text = text.plus(Size::exactly(1)).read();
     text.saturating_mul(scaled(pattern.max, PATTERN))
 }
 
-/// What it costs to compare values.
+/// The cost of comparing values.
 fn compared(a: &Operand<'_, '_>, b: &Operand<'_, '_>) -> u64 {
     Size::up_to(a.known().max.min(b.known().max)).read()
 }

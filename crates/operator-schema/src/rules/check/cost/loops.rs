@@ -46,7 +46,7 @@ impl<'e> Estimate<'e, '_> {
             (None, true) => element(&inner.iter_var, ITEMS, value),
             (None, false) => element(&inner.iter_var, KEYS, key),
         }
-        let turn = [self.cost(&inner.loop_cond), self.cost(&inner.loop_step)];
+        let iteration = [self.cost(&inner.loop_cond), self.cost(&inner.loop_step)];
         self.scope.truncate(outside + 1);
         let result = self.cost(&inner.result);
         self.scope.truncate(outside);
@@ -65,7 +65,7 @@ impl<'e> Estimate<'e, '_> {
         }
         sum(before
             .into_iter()
-            .chain([result, count.max.saturating_mul(sum(turn))]))
+            .chain([result, count.max.saturating_mul(sum(iteration))]))
     }
 
     pub(super) fn binding(
@@ -92,7 +92,7 @@ impl<'e> Estimate<'e, '_> {
     }
 }
 
-/// Whether a loop only gives a value a name.
+/// Whether a comprehension only binds a value to a variable, as `cel.bind` does.
 pub(super) fn is_binding(inner: &ComprehensionExpr) -> bool {
     let is_empty = matches!(&inner.iter_range.expr, Expr::List(list) if list.elements.is_empty());
     let is_never =

@@ -8,8 +8,8 @@ pub(super) const INDICES: &str = "@indices";
 pub(in crate::rules::check) const VALUES: &str = "@values";
 pub(super) const KEYS: &str = "@keys";
 
-/// A path. Those that extend one path share memory as slices of Go do: the estimates of the API server depend on it, since the last step of
-/// `x.a` becomes that of `x.b` if both extend the path of `x`.
+/// A path. Paths that extend the same path share memory as Go slices do, because the estimates of the API server depend on it: if both
+/// `x.a` and `x.b` extend the path of `x`, the last step of `x.a` becomes that of `x.b`.
 #[derive(Clone, Default)]
 pub(super) struct Path<'e> {
     steps: Rc<RefCell<Vec<&'e str>>>,
@@ -31,7 +31,7 @@ impl<'e> Path<'e> {
         Self { steps, length }
     }
 
-    /// The path with memory of its own.
+    /// A copy of the path that shares no memory with others.
     pub(super) fn copied(&self) -> Self {
         let steps = Rc::new(RefCell::new(self.steps()));
         let length = self.length;

@@ -1,6 +1,6 @@
 //! The arithmetic of estimates, which saturates.
 
-/// What a character costs, if a text is read.
+/// The cost of reading one character of a text.
 const TEXT: f64 = 0.1;
 
 /// The number of characters, bytes, items or entries of a value.
@@ -41,7 +41,7 @@ impl Size {
         }
     }
 
-    /// The range with both.
+    /// The smallest range that contains both.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
@@ -49,7 +49,7 @@ impl Size {
         }
     }
 
-    /// What it costs to read the text.
+    /// The cost of reading the text.
     pub(super) fn read(self) -> u64 {
         scaled(self.max, TEXT)
     }

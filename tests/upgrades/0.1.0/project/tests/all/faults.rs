@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use kube::Client;
 use operator_runtime::{AroundCalls, Settings, Shared};
-use operator_testing::{Outcomes, ProviderFaults, Trial, WebhookCalls};
+use operator_testing::{Outcomes, ProviderFaults, Trial, WebhookRegistration};
 
 use crate::support;
 
@@ -187,13 +187,17 @@ fn trial() -> Trial {
 async fn without_lease(
     client: Client,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
 ) -> anyhow::Result<()> {
     run(client, outcomes, calls, Settings::for_tests()).await
 }
 
 /// With leader election.
-async fn with_lease(client: Client, outcomes: Outcomes, calls: WebhookCalls) -> anyhow::Result<()> {
+async fn with_lease(
+    client: Client,
+    outcomes: Outcomes,
+    calls: WebhookRegistration,
+) -> anyhow::Result<()> {
     run(client, outcomes, calls, leading()).await
 }
 
@@ -202,7 +206,7 @@ async fn with_lease(client: Client, outcomes: Outcomes, calls: WebhookCalls) -> 
 async fn with_certificates(
     client: Client,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
 ) -> anyhow::Result<()> {
     let mut settings = leading();
     settings.webhook_address = Some(([127, 0, 0, 1], 0).into());
@@ -223,7 +227,7 @@ fn leading() -> Settings {
 async fn with_provider_faults(
     client: Client,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
     shared: Shared,
     faults: ProviderFaults,
 ) -> anyhow::Result<()> {
@@ -239,7 +243,7 @@ async fn with_provider_faults(
 async fn run(
     client: Client,
     outcomes: Outcomes,
-    calls: WebhookCalls,
+    calls: WebhookRegistration,
     settings: Settings,
 ) -> anyhow::Result<()> {
     let operator = support::operator(client, settings, outcomes, calls).await?;

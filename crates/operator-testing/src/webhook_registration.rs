@@ -1,4 +1,4 @@
-//! Where the API server of a test reaches the webhooks of the operator under test.
+//! Registers the webhooks of the operator under test with the API server of the test.
 
 use std::fmt::Display;
 
@@ -13,12 +13,12 @@ use operator_apiserver::ApiServer;
 ///
 /// [`Server::webhook_calls`]: crate::Server::webhook_calls
 #[derive(Clone, Debug)]
-pub struct WebhookCalls {
+pub struct WebhookRegistration {
     server: Option<ApiServer>,
     faults: Option<WebhookFaults>,
 }
 
-impl WebhookCalls {
+impl WebhookRegistration {
     pub(crate) fn new(server: Option<ApiServer>) -> Self {
         Self {
             server,
@@ -26,7 +26,7 @@ impl WebhookCalls {
         }
     }
 
-    /// With faults in the calls of all webhooks that are registered later.
+    /// Injects faults into the calls of all webhooks that are registered later.
     pub(crate) fn with_faults(self, faults: WebhookFaults) -> Self {
         let faults = Some(faults);
         Self { faults, ..self }
@@ -37,8 +37,8 @@ impl WebhookCalls {
         self.server.is_none()
     }
 
-    /// Registers the service behind the webhooks of a host, for example `NAME-webhook.NAMESPACE.svc`, and replaces an earlier one, as
-    /// [`Server::answer_webhooks`](crate::Server::answer_webhooks). A real server calls webhooks over the network, and ignores it.
+    /// Registers the service behind the webhooks of a host, for example `NAME-webhook.NAMESPACE.svc`, and replaces an earlier one, like
+    /// [`Server::answer_webhooks`](crate::Server::answer_webhooks). Does nothing for a real server, which calls webhooks over the network.
     pub fn answer<S>(&self, host: &str, service: S)
     where
         S: tower::Service<http::Request<Bytes>, Response = http::Response<Bytes>>,

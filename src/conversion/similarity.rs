@@ -1,10 +1,10 @@
-//! Enum values that mean the same, and fields that may be the same, by their names.
+//! Finds enum values that mean the same, and fields that may be the same, by the similarity of their names.
 
 use heck::ToSnakeCase;
 use serde_json::Value;
 
 /// The pairs of values that differ only in how their words are written, such as `round-robin` and `RoundRobin`, and the remaining values.
-pub fn images(spoke: &[Value], hub: &[Value]) -> (Vec<(Value, Value)>, [Vec<Value>; 2]) {
+pub fn same_values(spoke: &[Value], hub: &[Value]) -> (Vec<(Value, Value)>, [Vec<Value>; 2]) {
     let only = |these: &[Value], others: &[Value]| -> Vec<Value> {
         let only = these.iter().filter(|value| !others.contains(value));
         only.cloned().collect()
@@ -15,22 +15,22 @@ pub fn images(spoke: &[Value], hub: &[Value]) -> (Vec<(Value, Value)>, [Vec<Valu
         let is_same = |other: &&Value| words(other).is_some() && words(other) == words(&value);
         let mut same = in_hub.iter().filter(is_same);
         let twin = in_spoke.iter().filter(is_same).count() > 1;
-        if let (Some(image), None, false) = (same.next().cloned(), same.next(), twin) {
+        if let (Some(counterpart), None, false) = (same.next().cloned(), same.next(), twin) {
             in_spoke.retain(|it| *it != value);
-            in_hub.retain(|it| *it != image);
-            pairs.push((value, image));
+            in_hub.retain(|it| *it != counterpart);
+            pairs.push((value, counterpart));
         }
     }
     (pairs, [in_spoke, in_hub])
 }
 
-/// The letters and digits of a string value.
+/// The letters and digits of a string value, in lower case.
 fn words(value: &Value) -> Option<String> {
     let text = value.as_str()?.to_lowercase();
     Some(text.chars().filter(|c| c.is_alphanumeric()).collect())
 }
 
-/// How probable it is that a field of a name was renamed to another, from 0 to 1, apart from their schemas.
+/// The likeness of two names of fields, from 0 to 1: how probable a rename is, apart from the schemas.
 pub fn likeness(before: &str, after: &str) -> f64 {
     let (before, after) = (before.to_snake_case(), after.to_snake_case());
     let (before, after): (Vec<&str>, Vec<&str>) =
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn values_that_are_written_differently_are_pairs() {
         let list = |text: &str| text.split(' ').map(Value::from).collect::<Vec<_>>();
-        let (pairs, [spoke, hub]) = images(
+        let (pairs, [spoke, hub]) = same_values(
             &list("Same round-robin OFF a-b ab"),
             &list("Same RoundRobin Off Ab new"),
         );
