@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::builtin::BUILTIN;
+use super::builtin::watchable;
 use crate::config::Rule;
 use crate::crd::Api;
 
@@ -119,9 +119,9 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
 /// The groups of the built-in kinds and of the CRDs of the project, by name.
 fn known(apis: &[Api]) -> BTreeMap<&str, Group<'_>> {
     let mut known: BTreeMap<&str, Group<'_>> = BTreeMap::new();
-    for (group, _, kind, plural, _) in &BUILTIN {
-        let group = known.entry(group).or_default();
-        group.plurals.insert(kind.to_lowercase(), plural);
+    for kind in watchable() {
+        let group = known.entry(kind.group).or_default();
+        group.plurals.insert(kind.kind.to_lowercase(), kind.plural);
         group.is_whole = true;
     }
     for api in apis {
@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn known_names_and_names_of_unknown_groups_are_accepted() {
-        for (group, _, _, plural, _) in BUILTIN {
+        for kind in watchable() {
+            let (group, plural) = (kind.group, kind.plural);
             for resource in [plural.to_owned(), format!("{plural}/status")] {
                 assert_eq!(lines(&[group], &[&resource]), [""; 0], "{group} {resource}");
             }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use operator_apiserver::BuiltinKind;
+
 use super::{
-    builtin::{BUILTIN, Builtin, is_unwatched},
+    builtin::{is_unwatched, watchable},
     suggest::{of_group, of_kind, whole_group, written},
 };
 use crate::config::{ConfigError, Kind, Place};
@@ -73,10 +75,9 @@ impl ResourceType {
             .find(|api| api.group == group && api.names.kind == kind)
             .map(|api| (api.names.plural.as_str(), api.scope == Scope::Namespaced))
             .or_else(|| {
-                BUILTIN
-                    .iter()
-                    .find(|builtin| (builtin.0, builtin.1, builtin.2) == (group, version, kind))
-                    .map(|builtin| (builtin.3, builtin.4))
+                watchable()
+                    .find(|it| (it.group, it.version, it.kind) == (group, version, kind))
+                    .map(|it| (it.plural, it.namespaced))
             });
         let (plural, namespaced) = match (plural, known) {
             (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
@@ -110,9 +111,12 @@ impl ResourceType {
 
     /// Whether some version of the kind is built into Kubernetes.
     pub fn is_builtin(&self) -> bool {
-        BUILTIN
-            .iter()
-            .any(|row| row.0 == self.group && row.2 == self.kind && row.3 == self.plural)
+        watchable().any(|it| self.is(it))
+    }
+
+    /// Whether it is the built-in kind, in any version.
+    fn is(&self, other: &BuiltinKind) -> bool {
+        (other.group, other.kind, other.plural) == (&self.group, &self.kind, &self.plural)
     }
 
     /// The module and the name of its type in k8s-openapi.
@@ -134,17 +138,11 @@ impl ResourceType {
             "ResourceSlice",
             "VolumeAttributesClass",
         ];
-        let row: Builtin = (
-            &self.group,
-            &self.version,
-            &self.kind,
-            &self.plural,
-            self.namespaced,
-        );
-        if !BUILTIN.contains(&row) || NEWER.contains(&row.2) {
+        let mut of_version = watchable().filter(|it| it.version == self.version);
+        if !of_version.any(|it| self.is(it)) || NEWER.contains(&self.kind.as_str()) {
             return None;
         }
-        let module = match row.0 {
+        let module = match self.group.as_str() {
             "" => "api::core",
             "apiextensions.k8s.io" => "apiextensions_apiserver::pkg::apis::apiextensions",
             "apiregistration.k8s.io" => "kube_aggregator::pkg::apis::apiregistration",
@@ -242,9 +240,8 @@ fn write(kinds: &[String]) -> String {
 
 /// The built-in kinds that have types in k8s-openapi, as in `owns`.
 pub fn builtin_kinds() -> impl Iterator<Item = String> {
-    BUILTIN
-        .iter()
-        .map(|it| written(&(it.0, it.1, it.2)))
+    watchable()
+        .map(|it| written(&(it.group, it.version, it.kind)))
         .filter(|kind| {
             let resource = ResourceType::named(kind, &[]);
             resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
@@ -421,18 +418,11 @@ mod tests {
             k8s_openapi::api::storage::v1::VolumeAttachment,
         };
         let mut paths = vec![];
-        for builtin in &BUILTIN {
-            let kind =
-                ResourceType::named(&written(&(builtin.0, builtin.1, builtin.2)), &[]).unwrap();
+        for builtin in watchable() {
+            let name = written(&(builtin.group, builtin.version, builtin.kind));
+            let kind = ResourceType::named(&name, &[]).unwrap();
             if let Some(path) = kind.k8s_openapi_path() {
-                paths.push((
-                    path,
-                    format!(
-                        "{}:{}",
-                        written(&(builtin.0, builtin.1, builtin.2)),
-                        kind.plural
-                    ),
-                ));
+                paths.push((path, format!("{name}:{}", kind.plural)));
             }
         }
         let types = types

@@ -1,6 +1,6 @@
 //! Suggests the kinds that a wrong name in `operator.toml` probably means, as they are written there.
 
-use super::builtin::BUILTIN;
+use super::builtin::watchable;
 use crate::crd::Api;
 
 /// Group, version and name of a kind.
@@ -12,7 +12,7 @@ fn candidates(apis: &[Api]) -> Vec<Candidate<'_>> {
         let version = api.storage_version().name.as_str();
         (api.group.as_str(), version, api.names.kind.as_str())
     });
-    let builtin = BUILTIN.iter().map(|it| (it.0, it.1, it.2));
+    let builtin = watchable().map(|it| (it.group, it.version, it.kind));
     own.chain(builtin).collect()
 }
 
@@ -37,8 +37,9 @@ pub fn of_group(group: &str, kind: &str, apis: &[Api]) -> Vec<String> {
 
 /// All kinds of a built-in group; empty for another group.
 pub fn whole_group(group: &str) -> Vec<String> {
-    let of_group = BUILTIN.iter().filter(|it| it.0 == group);
-    of_group.map(|it| written(&(it.0, it.1, it.2))).collect()
+    let of_group = watchable().filter(|it| it.group == group);
+    let of_group = of_group.map(|it| (it.group, it.version, it.kind));
+    of_group.map(|it| written(&it)).collect()
 }
 
 /// The candidates with the name that is most similar to `kind`; none if no name is similar enough.

@@ -57,6 +57,7 @@ mod workload;
 #[cfg(feature = "server")]
 mod write;
 
+pub use self::model::builtin::{BuiltinKind, builtin_kinds};
 pub use self::refusal::{Refusal, UnknownField, Verdict, refusals, verdict};
 #[cfg(feature = "server")]
 pub use self::request::call::{ResourcePath, target};

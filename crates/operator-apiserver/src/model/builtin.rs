@@ -1,6 +1,6 @@
 //! The built-in kinds and their types, which `examples/record.rs` recorded from a real API server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use operator_schema::Schema;
@@ -34,6 +34,38 @@ pub(crate) fn builtin() -> &'static Builtin {
     BUILTIN.get_or_init(|| {
         serde_json::from_str(include_str!("../../data/builtin.json"))
             .expect("the recorded data has this form, which every test sees")
+    })
+}
+
+/// A kind that is built into Kubernetes, as in the discovery of the API server.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltinKind {
+    /// Empty for the core group.
+    pub group: &'static str,
+    /// The version of the group, for example `v1`.
+    pub version: &'static str,
+    /// The name in objects, for example `ConfigMap`.
+    pub kind: &'static str,
+    /// The name in URLs, for example `configmaps`.
+    pub plural: &'static str,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+    /// The verbs of its requests. A kind whose objects are not stored has no `watch`.
+    pub verbs: &'static [String],
+    /// The subresources, each with its verbs.
+    pub subresources: &'static BTreeMap<String, Vec<String>>,
+}
+
+/// The built-in kinds in all their versions, in the order of the discovery of the API server.
+pub fn builtin_kinds() -> impl Iterator<Item = BuiltinKind> {
+    builtin().kinds.iter().map(|kind| BuiltinKind {
+        group: &kind.group,
+        version: &kind.version,
+        kind: &kind.kind,
+        plural: &kind.plural,
+        namespaced: kind.namespaced,
+        verbs: &kind.verbs,
+        subresources: &kind.subresources,
     })
 }
 
