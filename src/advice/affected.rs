@@ -34,7 +34,9 @@ pub fn reports(
         changed.extend(module.changed.clone());
     }
     let stale = StalePaths::of(open, plan, evolution);
-    if changed == ChangedItems::default() && stale.is_empty() {
+    // only rustc finds the uses of what has no name, such as a trait that is no longer implemented
+    let rustc = rustc.filter(|_| stale.breaks() || !marked.is_empty());
+    if changed == ChangedItems::default() && stale.is_empty() && rustc.is_none() {
         return Ok(vec![]);
     }
     let texts = texts(open, plan)?;
@@ -46,18 +48,7 @@ pub fn reports(
     };
     let mut uses = by_name(&|path, text| stale.find(path, text));
     let mut others = by_name(&|path, text| user_code::find_non_exhaustive(path, text, &changed));
-    let can_break = stale.breaks() || changed != ChangedItems::default();
-    let mut help = match (can_break, rustc) {
-        (false, _) => "all of it still compiles, because the types do not change",
-        (true, None) => {
-            "these were found by their names; before the types change, `cargo operator regenerate --check-code` lets rustc find them, and afterwards `cargo check --all-targets`"
-        }
-        (true, Some(_)) => {
-            "once the types are regenerated, `cargo check --all-targets` shows what remains"
-        }
-    }
-    .to_owned();
-    let by_rustc = match rustc.filter(|_| stale.breaks() || changed.public_api) {
+    let by_rustc = match rustc {
         Some(limit) => check_code::uses(
             open,
             plan,
@@ -68,6 +59,19 @@ pub fn reports(
         )?,
         None => None,
     };
+    let can_break = stale.breaks()
+        || changed != ChangedItems::default()
+        || by_rustc.as_ref().is_some_and(|uses| !uses.is_empty());
+    let mut help = match (can_break, rustc) {
+        (false, _) => "all of it still compiles, because the types do not change",
+        (true, None) => {
+            "these were found by their names; before the types change, `cargo operator regenerate --check-code` lets rustc find them, and afterwards `cargo check --all-targets`"
+        }
+        (true, Some(_)) => {
+            "once the types are regenerated, `cargo check --all-targets` shows what remains"
+        }
+    }
+    .to_owned();
     let by_names = || by_name(&|path, text| user_code::find_by_name(path, text, &changed));
     others.extend(by_rustc.unwrap_or_else(by_names));
     if !stale.changed_webhooks.is_empty() {

@@ -28,7 +28,6 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
     for name in old.items.keys() {
         marking.item(name);
     }
-    marking.changed.public_api = old.public_api != new.public_api;
     let Marking { marks, changed, .. } = marking;
     let mut text = before.to_owned();
     for (place, note) in marks.iter().rev() {
@@ -230,7 +229,6 @@ pub type SecondPart = Part;
             items: names(&["Mode::Fast"]),
             structs_with_new_fields: names(&["Spec"]),
             enums_with_new_variants: names(&["Mode"]),
-            public_api: true,
             ..ChangedItems::default()
         };
         assert_eq!(marked.changed, changed);
@@ -253,7 +251,6 @@ pub type SecondPart = Part;
             assert_eq!(changed.roots, root("spec"));
             assert_eq!(changed.members, BTreeSet::new());
             assert_eq!(changed.items, names(&[function]));
-            assert!(changed.public_api);
         }
         let without = derived.replace(", status = \"WidgetStatus\"", "");
         assert_eq!(
@@ -280,7 +277,6 @@ pub type SecondPart = Part;
         let expected = ChangedItems {
             items: names(&["Spec::default"]),
             lost_default: names(&["Spec"]),
-            public_api: true,
             ..ChangedItems::default()
         };
         assert_eq!(changed, expected);

@@ -13,7 +13,6 @@ mod mark;
 mod message;
 mod module;
 mod parse;
-mod public_api;
 mod root;
 mod scope;
 mod stale_path;
@@ -71,8 +70,6 @@ pub struct ChangedItems {
     pub enums_with_new_variants: BTreeSet<String>,
     /// Types that lose `Default`: `..Default::default()` in a literal no longer compiles.
     pub lost_default: BTreeSet<String>,
-    /// Whether the public API differs at all; only rustc can tell whether that breaks a use.
-    pub public_api: bool,
 }
 
 impl ChangedItems {
@@ -85,6 +82,5 @@ impl ChangedItems {
         self.enums_with_new_variants
             .extend(other.enums_with_new_variants);
         self.lost_default.extend(other.lost_default);
-        self.public_api |= other.public_api;
     }
 }

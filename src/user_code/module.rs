@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::public_api::{derives, public_api};
 use quote::ToTokens;
-use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
+use syn::{
+    Attribute, Fields, ImplItem, Item, Token, Visibility, punctuated::Punctuated, spanned::Spanned,
+};
 
 /// The types of a module.
 #[derive(Default)]
 pub struct Module {
     pub items: BTreeMap<String, Type>,
-    /// The public API, on which other code can depend.
-    pub public_api: BTreeSet<String>,
 }
 
 pub struct Type {
@@ -48,10 +47,7 @@ impl Module {
     /// Parses a module. Returns `None` if the text is not Rust.
     pub fn read(text: &str) -> Option<Self> {
         let file = syn::parse_file(text).ok()?;
-        let mut module = Self {
-            public_api: public_api(syn::parse_file(text).ok()?),
-            ..Self::default()
-        };
+        let mut module = Self::default();
         for item in &file.items {
             if let Item::Struct(item) = item
                 && let Some((name, kind)) = kind(item)
@@ -184,6 +180,20 @@ fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
         has_default: text.contains("derive = \"Default\""),
     };
     Some((value("kind")?.to_owned(), kind))
+}
+
+/// The names in `#[derive(..)]`, for example `Default`.
+fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
+    attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("derive"))
+        .filter_map(|list| {
+            let parser = Punctuated::<syn::Path, Token![,]>::parse_terminated;
+            list.parse_args_with(parser).ok()
+        })
+        .flatten()
+        .filter_map(|path| Some(path.segments.last()?.ident.to_string()))
+        .collect()
 }
 
 fn fields(fields: &Fields) -> Shape {
