@@ -17,10 +17,6 @@ use crate::crd::Version;
 pub struct Derivation {
     pub rules: Vec<Rule>,
     pub questions: Vec<Question>,
-    /// The number of fields of both versions; a field that both have counts once.
-    pub fields: usize,
-    /// The number of these fields for which there is a question.
-    pub asked: usize,
 }
 
 /// Derives the conversion between a version and the hub. The renames must have been resolved for these schemas.
@@ -50,7 +46,6 @@ impl Walk<'_> {
     /// Compares two nodes by their forms. Nodes of forms that no rule converts are a question.
     fn node(&mut self, spoke: &Schema, hub: &Schema, place: &Place) {
         if spoke == hub && !self.has_rename_below(place) {
-            self.derivation.fields += count(spoke);
             return;
         }
         match (Form::of(spoke), Form::of(hub)) {
@@ -69,17 +64,12 @@ impl Walk<'_> {
             | (Form::List(_), Form::List(None))
             | (Form::Any, Form::Any) => {}
             (_, Form::List(Some(item))) if is_alike(spoke, item) => {
-                self.derivation.fields += count(spoke);
                 self.rule(Rule::ListOfOne(place.clone()));
             }
             (Form::List(Some(item)), _) if is_alike(item, hub) => {
-                self.derivation.fields += count(hub);
                 self.rule(Rule::OneOfList(place.clone()));
             }
             (a, b) => {
-                let fields = count(spoke).max(count(hub));
-                self.derivation.fields += fields;
-                self.derivation.asked += fields + 1;
                 self.defaults_within(End::Spoke, spoke, &place.spoke);
                 self.defaults_within(End::Hub, hub, &place.hub);
                 self.ask(Question::Convert(place.clone(), [a.name(), b.name()]));
@@ -120,7 +110,6 @@ impl Walk<'_> {
             (End::Hub, &in_hub, hub, spoke),
         ] {
             for (name, field) in fields {
-                self.derivation.fields += 1 + count(field);
                 // an object of the other version keeps the field, although its schema does not name it
                 if Form::of(other) == Form::Open {
                     continue;
@@ -148,7 +137,6 @@ impl Walk<'_> {
                 matches!(question, Question::Supply(end, path, _) if pair.at(*end) == path)
             });
             if !is_asked {
-                self.derivation.asked += 2;
                 self.ask(Question::Renamed(pair));
             }
         }
@@ -156,7 +144,6 @@ impl Walk<'_> {
 
     /// Compares a field that both versions have. `is_required` is for the spoke and for the hub.
     fn both(&mut self, spoke: &Schema, hub: &Schema, is_required: [bool; 2], place: &Place) {
-        self.derivation.fields += 1;
         for (end, schema, other) in [(End::Spoke, spoke, hub), (End::Hub, hub, spoke)] {
             if schema.nullable && !other.nullable && Form::of(other) != Form::Any {
                 self.rule(Rule::Null(end, place.at(end).clone()));
@@ -199,7 +186,6 @@ impl Walk<'_> {
         if is_object(schema) && schema.required.iter().all(has_value) {
             self.rule(Rule::Empty(end, path.clone()));
         } else {
-            self.derivation.asked += 1;
             self.ask(Question::Supply(end, path.clone(), meant));
         }
     }
@@ -258,9 +244,6 @@ impl Walk<'_> {
         }
         for (end, fields, others) in [(End::Spoke, &spoke, &hub), (End::Hub, &hub, &spoke)] {
             for (schema, is_required, path) in fields {
-                let fields = 1 + count(schema);
-                self.derivation.fields += fields;
-                self.derivation.asked += fields;
                 self.defaults_within(end, schema, path);
                 if let Some(value) = default(schema) {
                     self.rule(Rule::Default(end, (*path).clone(), value));
@@ -283,7 +266,6 @@ impl Walk<'_> {
             self.rule(Rule::Values(place.clone(), pairs));
         }
         if missing.iter().any(|values| !values.is_empty()) {
-            self.derivation.asked += 1;
             self.ask(Question::Values(place.clone(), missing));
         }
     }

@@ -1,7 +1,5 @@
 //! What a conversion does with the fields that two versions do not have in common, and what only the user can know about them.
 
-use std::fmt;
-
 use serde_json::Value;
 
 use super::path::{Path, Step};
@@ -109,78 +107,5 @@ impl Place {
             spoke: self.spoke.with(spoke),
             hub: self.hub.with(hub),
         }
-    }
-}
-
-impl fmt::Display for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Convert(place, [spoke, hub]) => {
-                write!(f, "{place}: the type changes from {spoke} to {hub}")
-            }
-            Self::Join(spoke, hub) => {
-                let list = |paths: &[Path]| {
-                    let paths: Vec<String> = paths.iter().map(|it| format!("`{it}`")).collect();
-                    paths.join(", ")
-                };
-                write!(
-                    f,
-                    "{} of the spoke are {} of the hub",
-                    list(spoke),
-                    list(hub)
-                )
-            }
-            Self::Supply(end, path, meant) => {
-                write!(
-                    f,
-                    "`{path}` is required in {end}, and the other version may lack it"
-                )?;
-                match meant {
-                    Some(meant) => write!(f, " (or is it `{meant}` with another name?)"),
-                    None => Ok(()),
-                }
-            }
-            Self::Values(place, [spoke, hub]) => {
-                let list = |values: &[Value]| {
-                    let values: Vec<String> = values.iter().map(Value::to_string).collect();
-                    if values.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        values.join(", ")
-                    }
-                };
-                let (spoke, hub) = (list(spoke), list(hub));
-                write!(
-                    f,
-                    "{place}: values only of the spoke: {spoke}; only of the hub: {hub}"
-                )
-            }
-            Self::Renamed(place) => {
-                write!(
-                    f,
-                    "is `{}` the field `{}` with another name?",
-                    place.hub, place.spoke
-                )
-            }
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.spoke == self.hub {
-            write!(f, "`{}`", self.spoke)
-        } else {
-            write!(f, "`{}` and `{}`", self.spoke, self.hub)
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Spoke => "the spoke",
-            Self::Hub => "the hub",
-        })
     }
 }

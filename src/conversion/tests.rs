@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Derivation, Question, Rule, derive, resolve};
+use super::{Derivation, End, Path, Place, Question, Rule, derive, resolve};
 use crate::crd::{self, Version};
 
 /// Versions whose specs have these properties and required fields.
@@ -54,17 +54,62 @@ fn check(spoke: Value, hub: Value, expected: &[&str]) {
 
 fn lines(derivation: &Derivation) -> Vec<String> {
     let rules = derivation.rules.iter().map(|rule| match rule {
-        Rule::Moved(place) => format!("moved {place}"),
-        Rule::ListOfOne(place) => format!("list of one {place}"),
-        Rule::OneOfList(place) => format!("one of list {place}"),
-        Rule::Only(end, path) => format!("only in {end}: {path}"),
-        Rule::Default(end, path, value) => format!("default in {end}: {path} = {value}"),
-        Rule::Empty(end, path) => format!("empty in {end}: {path}"),
-        Rule::Null(end, path) => format!("null in {end}: {path}"),
-        Rule::Values(place, pairs) => format!("values {place}: {}", json!(pairs)),
+        Rule::Moved(place) => format!("moved {}", both(place)),
+        Rule::ListOfOne(place) => format!("list of one {}", both(place)),
+        Rule::OneOfList(place) => format!("one of list {}", both(place)),
+        Rule::Only(end, path) => format!("only in {}: {path}", name(*end)),
+        Rule::Default(end, path, value) => format!("default in {}: {path} = {value}", name(*end)),
+        Rule::Empty(end, path) => format!("empty in {}: {path}", name(*end)),
+        Rule::Null(end, path) => format!("null in {}: {path}", name(*end)),
+        Rule::Values(place, pairs) => format!("values {}: {}", both(place), json!(pairs)),
     });
-    let questions = derivation.questions.iter().map(Question::to_string);
-    rules.chain(questions).collect()
+    rules
+        .chain(derivation.questions.iter().map(question))
+        .collect()
+}
+
+fn question(question: &Question) -> String {
+    match question {
+        Question::Convert(place, [spoke, hub]) => {
+            format!("{}: the type changes from {spoke} to {hub}", both(place))
+        }
+        Question::Join(spoke, hub) => {
+            let list = |paths: &[Path]| {
+                let paths: Vec<String> = paths.iter().map(|it| format!("`{it}`")).collect();
+                paths.join(", ")
+            };
+            format!("{} of the spoke are {} of the hub", list(spoke), list(hub))
+        }
+        Question::Supply(end, path, meant) => {
+            let meant = meant.as_ref().map_or_else(String::new, |meant| {
+                format!(" (or is it `{meant}` with another name?)")
+            });
+            let end = name(*end);
+            format!("`{path}` is required in {end}, and the other version may lack it{meant}")
+        }
+        Question::Values(place, [spoke, hub]) => {
+            let (place, spoke, hub) = (both(place), json!(spoke), json!(hub));
+            format!("{place}: values only of the spoke: {spoke}; only of the hub: {hub}")
+        }
+        Question::Renamed(Place { spoke, hub }) => {
+            format!("is `{hub}` the field `{spoke}` with another name?")
+        }
+    }
+}
+
+fn both(place: &Place) -> String {
+    if place.spoke == place.hub {
+        format!("`{}`", place.spoke)
+    } else {
+        format!("`{}` and `{}`", place.spoke, place.hub)
+    }
+}
+
+fn name(end: End) -> &'static str {
+    match end {
+        End::Spoke => "the spoke",
+        End::Hub => "the hub",
+    }
 }
 
 fn string() -> Value {
@@ -170,7 +215,7 @@ fn enum_values_are_paired_by_their_words_and_the_rest_is_a_question() {
     let mode = |values: Value| json!({"properties": {"mode": {"type": "string", "enum": values}}});
     let expected = [
         "values `spec.mode`: [[\"fast\",\"Fast\"]]",
-        "`spec.mode`: values only of the spoke: \"slow\"; only of the hub: none",
+        "`spec.mode`: values only of the spoke: [\"slow\"]; only of the hub: []",
     ];
     check(
         mode(json!(["fast", "slow", "Off"])),
@@ -275,7 +320,6 @@ fn declared_renames_move_a_field_and_what_is_below_it() {
     let derivation = derived([spoke, hub], &renames);
     let moved = renames.map(|[spoke, hub]| format!("moved `{spoke}` and `{hub}`"));
     assert_eq!(lines(&derivation), moved);
-    assert_eq!((derivation.fields, derivation.asked), (6, 0));
 }
 
 #[test]

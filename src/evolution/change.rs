@@ -1,7 +1,5 @@
 //! The table of the possible changes of a CRD, and who is affected by each. `docs/evolution.md` shows it, and a test compares the two.
 
-use std::fmt;
-
 use ChangeKind::{Added, Changed, Loosened, Removed, Retyped, Tightened};
 use Verdict::{Breaking, Risky, Safe};
 
@@ -281,10 +279,4 @@ changes! {
     ResourceAdded = "embedded-resource-added":          Tightened,  Breaking, Breaking, Breaking;
     /// `apiVersion`, `kind` and `metadata` of the value are pruned unless its schema names them.
     ResourceRemoved = "embedded-resource-removed":      Loosened,   Breaking, Breaking, Breaking;
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }

@@ -170,8 +170,6 @@ impl Differences {
             pointer: pointer.to_owned(),
             side: Side::After,
             path: vec![],
-            before: None,
-            after: None,
             message: message.into(),
             impact: change.impact(),
         });

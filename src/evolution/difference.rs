@@ -1,9 +1,5 @@
 //! A difference between two CRDs, and its impact.
 
-use std::sync::Arc;
-
-use operator_schema::Schema;
-
 use super::change::{Change, ChangeKind, Impact, Party, Verdict};
 use crate::crd::Version;
 
@@ -18,9 +14,6 @@ pub struct Difference {
     pub side: Side,
     /// The steps from the root of the version's schema to the difference. Empty for the root, and for a difference outside of the schema.
     pub path: Vec<Segment>,
-    /// The schemas at the end of the path; `None` if a side has no schema there, and for a difference outside of the schema.
-    pub before: Option<Arc<Schema>>,
-    pub after: Option<Arc<Schema>>,
     /// The message in lowercase, with the old and the new value.
     pub message: String,
     /// The impact of the change, reduced if the version is not served.

@@ -18,8 +18,6 @@ pub fn lost(before: &Api, after: &Api) -> Vec<Difference> {
         let change = Change::StoredFieldLost;
         Some(Difference {
             change,
-            before: None,
-            after: None,
             message: format!("{what} lost when an object is stored as {}", is.name),
             impact: change.impact(),
             ..difference

@@ -1,9 +1,6 @@
 //! Traverses two schemas in parallel: compares a node, then the fields below it. Equal nodes are skipped.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use operator_schema::{Schema, SchemaOrBool, pointer};
 
@@ -22,7 +19,6 @@ pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
         after,
         pointer: String::new(),
         path: vec![],
-        schemas: [None; 2],
         differences: vec![],
     };
     let root = NodeContext {
@@ -63,8 +59,6 @@ pub struct Walk<'a> {
     /// The path from the roots of the schemas.
     pointer: String,
     path: Vec<Segment>,
-    /// The schemas at the end of the path, before and after.
-    schemas: [Option<&'a Schema>; 2],
     differences: Vec<Difference>,
 }
 
@@ -73,13 +67,6 @@ impl<'a> Walk<'a> {
         if before == after {
             return;
         }
-        let around = std::mem::replace(&mut self.schemas, [Some(before), Some(after)]);
-        self.compare(before, after, context);
-        self.schemas = around;
-    }
-
-    /// Compares two nodes that differ. If the new type does not accept all values of the old one, nothing else is compared.
-    fn compare(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         let (was, is) = (shape::json(before), shape::json(after));
         if was != is {
             let name = |type_: &str| match type_ {
@@ -124,12 +111,10 @@ impl<'a> Walk<'a> {
             (Some(was), Some(is)) => self.within("/items", |walk| walk.node(was, is, below)),
             (None, Some(_)) if is == "array" => {
                 let message = "items of any type -> those of a schema";
-                self.schemas = [None, after.items.as_deref()];
                 self.report(Change::TypeChanged, below, Side::After, "/items", message);
             }
             (Some(_), None) if is == "array" => {
                 let message = "items of a schema -> those of any type";
-                self.schemas = [before.items.as_deref(), None];
                 self.report(Change::TypeChanged, below, Side::Before, "/items", message);
             }
             _ => {}
@@ -160,8 +145,6 @@ impl<'a> Walk<'a> {
                 ..below
             };
             let step = format!("/properties/{}", pointer::escape(name));
-            let schemas = [before, after].map(|schema| schema.properties.get(name));
-            let around = std::mem::replace(&mut self.schemas, schemas);
             self.path.push(Segment::Field(name.clone()));
             match (before.properties.get(name), after.properties.get(name)) {
                 (Some(was), Some(is)) => {
@@ -196,7 +179,6 @@ impl<'a> Walk<'a> {
                 (None, None) => {}
             }
             self.path.pop();
-            self.schemas = around;
         }
         self.undescribed(before, after, below);
     }
@@ -261,13 +243,11 @@ impl<'a> Walk<'a> {
         ] {
             for (index, name) in schema.required.iter().enumerate() {
                 if !other.required.contains(name) && !schema.properties.contains_key(name) {
-                    let around = std::mem::take(&mut self.schemas);
                     self.path.push(Segment::Field(name.clone()));
                     let (step, message) =
                         (format!("/required/{index}"), format!("`{name}` {message}"));
                     self.report(change, context, side, &step, message);
                     self.path.pop();
-                    self.schemas = around;
                 }
             }
         }
@@ -304,15 +284,12 @@ impl<'a> Walk<'a> {
             Side::Before => self.before,
             Side::After => self.after,
         };
-        let [before, after] = self.schemas.map(|it| it.cloned().map(Arc::new));
         self.differences.push(Difference {
             change,
             version: Some(version.name.clone()),
             pointer: version.schema_pointer() + &self.pointer + step,
             side,
             path: self.path.clone(),
-            before,
-            after,
             message: message.into(),
             impact,
         });

@@ -149,12 +149,4 @@ impl Operator<'_> {
             .filter_map(|name| ResourceType::named(&name, &[]).ok())
             .find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
     }
-
-    /// The name of a subject in reports: `KIND.GROUP`, or the name of the operator.
-    pub fn name_of(&self, subject: Subject) -> String {
-        match subject {
-            Subject::Operator => self.config.name.clone(),
-            Subject::Kind(id) => self[id].table.full_name(),
-        }
-    }
 }

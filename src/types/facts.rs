@@ -196,11 +196,6 @@ impl Access {
         Some(format!("{var}{path}.{accessor}(){owned}"))
     }
 
-    /// Whether the field belongs directly to the spec or status.
-    pub fn is_shallow(&self) -> bool {
-        self.steps.len() == 2
-    }
-
     /// The last field.
     pub fn ident(&self) -> &str {
         self.steps

@@ -282,8 +282,6 @@ fn unconverted(open: &OpenProject, kind: &Kind, api: &Api) -> Option<Difference>
         pointer: "/spec/versions".into(),
         side: Side::After,
         path: vec![],
-        before: None,
-        after: None,
         message: format!(
             "the operator no longer converts between {}, because `hub` is missing in operator.toml",
             versions.join(" and ")

@@ -179,8 +179,11 @@ fn the_verdicts_on_real_histories_are_correct() {
     for (change, tally) in &tallies {
         let [readers, stored, clients] = tally.broken;
         eprintln!(
-            "{change}: {}, {readers} {stored} {clients}; {} of {}",
-            tally.reported, tally.witnessed, tally.judged
+            "{}: {}, {readers} {stored} {clients}; {} of {}",
+            change.as_str(),
+            tally.reported,
+            tally.witnessed,
+            tally.judged
         );
         judged += tally.judged;
         witnessed += tally.witnessed;
