@@ -5,11 +5,9 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use crate::scaffold::{EXISTING_TEMPLATES, Scaffold, WEBHOOK_TEMPLATES};
-
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
-        /// The templates that do not belong to one scaffold, by their paths under `templates/`.
+        /// The templates, by their paths under `templates/`.
         const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../templates/", $path)))),*];
     };
 }
@@ -39,35 +37,38 @@ templates! {
     "src/api/versions.rs.j2",
     "src/controllers/child/config_map.rs.j2",
     "src/controllers/child/deployment.rs.j2",
+    "src/controllers/config_map.rs.j2",
+    "src/controllers/declarative_config_map.rs.j2",
+    "src/controllers/declarative_deployment.rs.j2",
+    "src/controllers/deployment.rs.j2",
+    "src/controllers/existing.rs.j2",
+    "src/controllers/external_remote.rs.j2",
+    "src/controllers/handlers_events.rs.j2",
     "src/controllers/mod.rs.j2",
     "src/lib.rs.j2",
     "src/main.rs.j2",
     "src/webhooks/mod.rs.j2",
+    "src/webhooks/webhook.rs.j2",
     "tests/all/config_map.rs.j2",
     "tests/all/conversions.rs.j2",
     "tests/all/deployment.rs.j2",
-    "tests/all/generated.rs.j2",
+    "tests/all/events.rs.j2",
+    "tests/all/existing.rs.j2",
     "tests/all/faults.rs.j2",
+    "tests/all/generated.rs.j2",
     "tests/all/main.rs.j2",
+    "tests/all/remote.rs.j2",
     "tests/all/support/flags.rs",
     "tests/all/support/mod.rs.j2",
+    "tests/all/webhook.rs.j2",
     "tests/dev.rs",
-}
-
-fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let of_scaffolds = Scaffold::all().flat_map(|scaffold| scaffold.templates);
-    TEMPLATES
-        .iter()
-        .chain(EXISTING_TEMPLATES)
-        .chain(WEBHOOK_TEMPLATES)
-        .chain(of_scaffolds)
-        .copied()
 }
 
 static TERA: LazyLock<Tera> = LazyLock::new(|| {
     let mut tera = Tera::new();
     tera.autoescape_on(Vec::<&str>::new());
-    tera.add_raw_templates(templates().filter(|(path, _)| path.ends_with(".j2")))
+    let filled = TEMPLATES.iter().filter(|(path, _)| path.ends_with(".j2"));
+    tera.add_raw_templates(filled.copied())
         .expect("a test loads every template");
     tera
 });
@@ -83,7 +84,8 @@ pub fn fill(path: &str, context: &impl Serialize) -> String {
 
 /// Returns the text of a template that has no placeholders.
 pub fn plain(path: &str) -> &'static str {
-    templates()
+    TEMPLATES
+        .iter()
         .find(|(name, _)| *name == path)
         .map(|(_, text)| text)
         .expect("the table has it")
@@ -146,8 +148,9 @@ mod tests {
             &mut paths,
         );
         assert_eq!(
-            templates()
-                .map(|(path, _)| path.to_owned())
+            TEMPLATES
+                .iter()
+                .map(|(path, _)| (*path).to_owned())
                 .collect::<BTreeSet<_>>(),
             paths
         );

@@ -63,6 +63,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Compares two nodes. If the new type does not accept all values of the old one, nothing else is compared.
     fn node(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         if before == after {
             return;

@@ -18,8 +18,7 @@ use crate::{
     operator::{Controller, DefinedKind, KindId, Operator, ResourceType, Subject},
     plan::{Owner, Tree},
     rust::{code::untouched, version_module},
-    scaffold::{self, Existing, Scaffold, existing_files},
-    template::fill,
+    scaffold::{self, Existing, Scaffold, Target, existing_files},
     types::{self, KindFacts},
 };
 
@@ -186,7 +185,6 @@ impl KindFiles<'_> {
             api,
             facts,
             sample,
-            fill,
         });
         let path = format!("src/controllers/{module}.rs");
         self.tree.insert(path, Owner::User, files.controller);
@@ -301,22 +299,19 @@ pub fn named_files(
     sample: Option<String>,
 ) -> Case {
     let resource = &controller.resource;
-    let (types, root) = types_of(controller.api_module.as_deref(), resource, artifacts);
+    let types = types_of(controller.api_module.as_deref(), resource, artifacts);
     let finalizer = controller.finalizer(&operator.config.name);
     let files = existing_files(&Existing {
-        operator: &operator.config.name,
+        target: target(
+            operator,
+            &controller.module,
+            resource,
+            types,
+            sample.as_deref(),
+        ),
         name,
-        module: &controller.module,
-        types,
-        root,
-        kind: &resource.kind,
-        plural: &resource.plural,
-        namespaced: resource.namespaced,
-        in_namespaces: operator.config.namespaces != Namespaces::All,
         finalizer: controller.cleanup.then_some(finalizer),
         metadata: controller.watches_metadata,
-        sample: sample.as_deref(),
-        fill,
     });
     tree.insert(controller.path(), Owner::User, files.controller);
     if let Some(test) = files.test {
@@ -324,6 +319,27 @@ pub fn named_files(
         tree.insert(path, Owner::User, test);
     }
     Case::new(controller, sample)
+}
+
+/// A kind with a module, a type and a sample.
+pub(super) fn target<'a>(
+    operator: &'a Operator<'_>,
+    module: &'a str,
+    resource: &'a ResourceType,
+    (types, root): (String, String),
+    sample: Option<&'a str>,
+) -> Target<'a> {
+    Target {
+        operator: &operator.config.name,
+        module,
+        types,
+        root,
+        kind: &resource.kind,
+        plural: &resource.plural,
+        namespaced: resource.namespaced,
+        in_namespaces: operator.config.namespaces != Namespaces::All,
+        sample,
+    }
 }
 
 /// The module of a kind's type, and the type's name there.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     artifacts::{KindArtifacts, UserFiles},
     conversion::conversions,
-    kind_files::{sample_file, types_of},
+    kind_files::{sample_file, target, types_of},
     registry::{closure, register},
 };
 use crate::{
@@ -53,26 +53,23 @@ pub fn add_webhook_files(
             .of(&admission.resource)
             .filter(|_| gets_sample(operator, admission))
             .and_then(|_| sample_file(files, &admission.resource));
-        let (types, root) = types_of(
+        let types = types_of(
             admission.api_module.as_deref(),
             &admission.resource,
             artifacts,
         );
         let operations = |type_| admission.webhook(type_).map(operations);
         let texts = webhook_files(&Admitted {
-            operator: &operator.config.name,
-            module: &admission.module,
+            target: target(
+                operator,
+                &admission.module,
+                &admission.resource,
+                types,
+                sample.as_deref(),
+            ),
             webhook: admission.struct_name(),
-            types,
-            root,
-            kind: &admission.resource.kind,
-            plural: &admission.resource.plural,
-            namespaced: admission.resource.namespaced,
-            in_namespaces: operator.config.namespaces != Namespaces::All,
             validates: operations(WebhookType::Validate),
             mutates: operations(WebhookType::Mutate),
-            sample: sample.as_deref(),
-            fill,
         });
         tree.insert(admission.path(), Owner::User, texts.webhook);
         if let Some(test) = texts.test {

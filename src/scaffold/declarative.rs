@@ -4,7 +4,6 @@
 use super::{
     Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
-    templates,
 };
 use crate::user_code::ControllerTrait;
 
@@ -26,10 +25,6 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
     prunes: true,
     has_provider: false,
     depends_on_history: false,
-    templates: templates![
-        "src/controllers/declarative_config_map.rs.j2",
-        "src/controllers/declarative_deployment.rs.j2",
-    ],
     example_child: example::example_child,
     files: |subject| example::files(subject, &STYLE),
 };

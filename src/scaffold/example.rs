@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Files, Subject,
-    names::{Names, words},
+    names::{self, Identity, Names},
     status,
 };
 use crate::{
@@ -228,16 +228,14 @@ struct Context<'a> {
 /// The files of a kind in a style.
 pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
     let child = (style.child)(subject.api.storage_version());
-    let fill_both = |names: Names| {
-        let context = json!(context(subject, style, names));
-        let fill = |path: &str| (subject.fill)(&format!("{path}{}", child.template()), &context);
-        let controller = format!("src/controllers/{}", style.prefix);
-        (fill(&controller), fill("tests/all/"))
-    };
-    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
-    let (controller, test) = fill_both(Names::placeholders());
-    let words = words(&controller).chain(words(&test)).collect();
-    let (controller, test) = fill_both(Names::of(subject, &words));
+    let paths = [
+        format!("src/controllers/{}", style.prefix),
+        "tests/all/".to_owned(),
+    ];
+    let paths = paths.map(|path| path + child.template());
+    let [controller, test] = names::fill(paths, Identity::of(subject), |names| {
+        context(subject, style, names)
+    });
     Files {
         controller,
         test,

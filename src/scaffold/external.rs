@@ -4,7 +4,6 @@
 use super::{
     Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
-    templates,
 };
 use crate::user_code::ControllerTrait;
 
@@ -26,10 +25,6 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     prunes: false,
     has_provider: true,
     depends_on_history: false,
-    templates: templates![
-        "src/controllers/external_remote.rs.j2",
-        "tests/all/remote.rs.j2",
-    ],
     example_child: |_| None,
     files: |subject| example::files(subject, &STYLE),
 };

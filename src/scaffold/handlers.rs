@@ -4,7 +4,6 @@
 use super::{
     Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
-    templates,
 };
 use crate::user_code::ControllerTrait;
 
@@ -26,10 +25,6 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     prunes: false,
     has_provider: false,
     depends_on_history: true,
-    templates: templates![
-        "src/controllers/handlers_events.rs.j2",
-        "tests/all/events.rs.j2",
-    ],
     example_child: |_| None,
     files: |subject| example::files(subject, &STYLE),
 };

@@ -8,10 +8,12 @@ mod handlers;
 mod names;
 mod reconciler;
 mod status;
+mod target;
 mod webhook;
 
-pub use existing::{EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, existing_files};
-pub use webhook::{Admitted, Operations, WEBHOOK_TEMPLATES, webhook_files};
+pub use existing::{EXISTING, EXISTING_ABOUT, Existing, existing_files};
+pub use target::Target;
+pub use webhook::{Admitted, Operations, webhook_files};
 
 use std::fmt;
 
@@ -32,14 +34,6 @@ const ROWS: &[Scaffold] = &[
     handlers::HANDLERS,
 ];
 
-/// Templates with their paths under `templates/`.
-macro_rules! templates {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../templates/", $path)))),*]
-    };
-}
-use templates;
-
 /// A scaffold: a trait of `operator-runtime` that the user implements, and the initial files of a new kind.
 pub struct Scaffold {
     /// The value of `scaffold` in operator.toml and on the command line.
@@ -58,8 +52,6 @@ pub struct Scaffold {
     pub has_provider: bool,
     /// Whether the result may depend on the earlier states of an object.
     pub depends_on_history: bool,
-    /// The templates that no other scaffold has, by their paths under `templates/`.
-    pub templates: &'static [(&'static str, &'static str)],
     /// The kind of the example's child, as `owns` names it, if it has one.
     pub example_child: fn(&Api) -> Option<&'static str>,
     /// The files of a new kind.
@@ -100,8 +92,6 @@ pub struct Subject<'a> {
     pub facts: &'a KindFacts,
     /// An object of the kind.
     pub sample: Option<&'a Value>,
-    /// Fills the template of this path with values.
-    pub fill: fn(&str, &Value) -> String,
 }
 
 /// The files of a kind that the user owns.

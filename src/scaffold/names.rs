@@ -3,9 +3,13 @@
 use std::collections::HashSet;
 
 use proc_macro2::{TokenStream, TokenTree};
+use serde::Serialize;
 
 use super::Subject;
-use crate::rust::{is_keyword, module_name, version_module};
+use crate::{
+    rust::{is_keyword, module_name, version_module},
+    template,
+};
 
 /// The names of a kind in its controller and in its test.
 pub struct Names {
@@ -27,7 +31,7 @@ const OBJECTS: &str = "objects";
 
 impl Names {
     /// Names that no kind has: in a text that is rendered with them, all words except [`OBJECT`] and [`OBJECTS`] come from the template.
-    pub fn placeholders() -> Self {
+    fn placeholders() -> Self {
         let word = |part: &str| format!("placeholder_{part}");
         Self {
             crate_name: word("crate"),
@@ -38,20 +42,6 @@ impl Names {
             var: OBJECT.to_owned(),
             objects: OBJECTS.to_owned(),
         }
-    }
-
-    /// The names of a kind, if the templates use `words`.
-    pub fn of(subject: &Subject<'_>, words: &HashSet<String>) -> Self {
-        let api = subject.api;
-        let kind = Identity {
-            operator: subject.operator,
-            module: &subject.module,
-            version: version_module(&api.storage_version().name),
-            root: &subject.facts.root,
-            kind: &api.names.kind,
-            plural: &api.names.plural,
-        };
-        kind.names(words)
     }
 }
 
@@ -68,9 +58,21 @@ pub struct Identity<'a> {
     pub plural: &'a str,
 }
 
-impl Identity<'_> {
+impl<'a> Identity<'a> {
+    pub fn of(subject: &'a Subject<'_>) -> Self {
+        let api = subject.api;
+        Self {
+            operator: subject.operator,
+            module: &subject.module,
+            version: version_module(&api.storage_version().name),
+            root: &subject.facts.root,
+            kind: &api.names.kind,
+            plural: &api.names.plural,
+        }
+    }
+
     /// The names of the kind, where the templates use `words`.
-    pub fn names(self, words: &HashSet<String>) -> Names {
+    fn names(self, words: &HashSet<String>) -> Names {
         let mut name = self.root.to_owned();
         while words.contains(&name) {
             name += "Object";
@@ -101,8 +103,23 @@ impl Identity<'_> {
     }
 }
 
+/// Fills two templates with the values that belong to the names of a kind.
+pub fn fill<C: Serialize>(
+    paths: [String; 2],
+    kind: Identity<'_>,
+    context: impl Fn(Names) -> C,
+) -> [String; 2] {
+    let fill = |names| {
+        let context = context(names);
+        paths.each_ref().map(|path| template::fill(path, &context))
+    };
+    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
+    let texts = fill(Names::placeholders());
+    fill(kind.names(&texts.iter().flat_map(|text| words(text)).collect()))
+}
+
 /// The identifiers in Rust code.
-pub fn words(text: &str) -> impl Iterator<Item = String> {
+fn words(text: &str) -> impl Iterator<Item = String> {
     let tokens: TokenStream = text.parse().expect("a template is Rust");
     let mut words = vec![];
     let mut open = vec![tokens];

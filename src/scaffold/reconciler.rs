@@ -3,7 +3,6 @@
 use super::{
     Cleanup, Interface, Scaffold,
     example::{self, Child, Style},
-    templates,
 };
 use crate::user_code::ControllerTrait;
 
@@ -28,10 +27,6 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
     prunes: false,
     has_provider: false,
     depends_on_history: false,
-    templates: templates![
-        "src/controllers/config_map.rs.j2",
-        "src/controllers/deployment.rs.j2",
-    ],
     example_child: example::example_child,
     files: |subject| example::files(subject, &STYLE),
 };

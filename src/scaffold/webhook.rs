@@ -1,17 +1,9 @@
 //! The files of the webhooks of a kind. The example records who creates an object, and refuses requests that would change the record.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::{
-    names::{Identity, Names, words},
-    templates,
-};
+use super::target::{self, Target};
 use crate::rust::code::literal;
-
-/// The templates of webhooks, by their paths under `templates/`.
-pub const WEBHOOK_TEMPLATES: &[(&str, &str)] =
-    templates!["src/webhooks/webhook.rs.j2", "tests/all/webhook.rs.j2"];
 
 /// The operations for which a webhook is called. They decide what its example does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,28 +15,12 @@ pub struct Operations {
 
 /// A kind with webhooks, and what their files depend on.
 pub struct Admitted<'a> {
-    /// The name of the project.
-    pub operator: &'a str,
-    /// The module of the webhooks.
-    pub module: &'a str,
+    pub target: Target<'a>,
     /// The name of their struct.
     pub webhook: String,
-    /// The module of the kind's type, and the type's name.
-    pub types: String,
-    pub root: String,
-    pub kind: &'a str,
-    pub plural: &'a str,
-    /// Whether the kind is namespaced.
-    pub namespaced: bool,
-    /// Whether the operator watches some namespaces and not all.
-    pub in_namespaces: bool,
     /// The operations of the webhook that validates, and of the one that mutates.
     pub validates: Option<Operations>,
     pub mutates: Option<Operations>,
-    /// The file of an object in `manifests/samples/`.
-    pub sample: Option<&'a str>,
-    /// Fills the template of this path with values.
-    pub fill: fn(&str, &Value) -> String,
 }
 
 /// The files of the webhooks that the user owns.
@@ -57,24 +33,12 @@ pub struct WebhookFiles {
 
 /// The values for the templates.
 #[derive(Serialize)]
-struct Context {
-    crate_name: String,
-    /// The struct of the webhooks.
-    webhook: String,
-    /// The module of the kind's type, for the webhooks and for the test, and whether it is in `src/api/`.
-    own: bool,
-    types: String,
-    types_in_test: String,
-    /// The import of the type, and the name that it gets.
-    import: String,
-    kind: String,
-    /// The prefix of the name of the test.
-    test: String,
-    /// The module of the webhooks.
-    module: String,
-    /// An object of the kind, and the collection of them, as variables.
-    var: String,
-    objects: String,
+struct Context<'a> {
+    #[serde(flatten)]
+    target: target::Context,
+    /// The struct of the webhooks, and their module.
+    webhook: &'a str,
+    module: &'a str,
     validates: bool,
     mutates: bool,
     /// Whether the example refuses to change the recorded creator.
@@ -91,70 +55,35 @@ struct Context {
     has_creator: bool,
     /// Whether the example uses the operation of the request.
     operation: bool,
-    /// Expressions of strings: annotations, and the sample's file.
+    /// Annotations, as expressions of strings.
     created_by: String,
     changed_by: String,
     protected: String,
-    sample: String,
-    /// The objects, as an expression.
-    api: String,
 }
 
 /// The files of new webhooks.
 pub fn webhook_files(subject: &Admitted<'_>) -> WebhookFiles {
-    let fill = |names: Names| {
-        let context = json!(context(subject, names));
-        let fill = |path: &str| (subject.fill)(path, &context);
-        (
-            fill("src/webhooks/webhook.rs.j2"),
-            fill("tests/all/webhook.rs.j2"),
-        )
-    };
-    // rendered with placeholders, the texts show which names the templates use, so that those of the kind can avoid them
-    let (webhook, test) = fill(Names::placeholders());
-    let words = words(&webhook).chain(words(&test)).collect();
-    let identity = Identity {
-        operator: subject.operator,
-        module: subject.module,
-        version: String::new(),
-        root: &subject.root,
-        kind: subject.kind,
-        plural: subject.plural,
-    };
-    let (webhook, test) = fill(identity.names(&words));
+    let paths = ["src/webhooks/webhook.rs.j2", "tests/all/webhook.rs.j2"];
+    let [webhook, test] = subject
+        .target
+        .fill(paths, |target| context(subject, target));
     WebhookFiles {
         webhook,
-        test: subject.sample.map(|_| test),
+        test: subject.target.sample.map(|_| test),
     }
 }
 
-fn context(subject: &Admitted<'_>, names: Names) -> Context {
-    let namespace = if subject.in_namespaces {
-        "support::NAMESPACES[0]"
-    } else {
-        "server.namespace()"
-    };
+fn context<'a>(subject: &'a Admitted<'_>, target: target::Context) -> Context<'a> {
     let validates = subject.validates.unwrap_or_default();
     let mutates = subject.mutates.unwrap_or_default();
     let keeps_creator = validates.update;
     let protects = !keeps_creator && validates.delete;
     let checks_creator = !keeps_creator && !protects && validates.create;
-    let annotation = |name: &str| literal(&format!("{}/{name}", subject.operator));
+    let annotation = |name: &str| literal(&format!("{}/{name}", subject.target.operator));
     Context {
-        types: subject.types.clone(),
-        types_in_test: match subject.types.strip_prefix("crate::") {
-            Some(path) => format!("{}::{path}", names.crate_name),
-            None => subject.types.clone(),
-        },
-        crate_name: names.crate_name,
-        webhook: subject.webhook.clone(),
-        own: subject.types.starts_with("crate::"),
-        import: names.import,
-        kind: names.kind,
-        test: subject.module.trim_end_matches('_').to_owned(),
-        module: subject.module.to_owned(),
-        var: names.var,
-        objects: names.objects,
+        target,
+        webhook: &subject.webhook,
+        module: subject.target.module,
         validates: subject.validates.is_some(),
         mutates: subject.mutates.is_some(),
         keeps_creator,
@@ -167,14 +96,5 @@ fn context(subject: &Admitted<'_>, names: Names) -> Context {
         created_by: annotation("created-by"),
         changed_by: annotation("changed-by"),
         protected: annotation("protected"),
-        sample: literal(&format!(
-            "manifests/samples/{}",
-            subject.sample.unwrap_or_default()
-        )),
-        api: if subject.namespaced {
-            format!("Api::namespaced(server.client(), {namespace})")
-        } else {
-            "Api::all(server.client())".to_owned()
-        },
     }
 }
