@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     ChangedItems,
-    module::{Member, Module, Shape, Type},
+    module::{Member, Module, Shape},
 };
 
 /// An old module with `#[deprecated]` on each changed item.
@@ -54,13 +54,12 @@ impl Marking<'_> {
     /// Compares the old item of this name with the new one, marks it or its members, and records what changes.
     fn item(&mut self, name: &str) {
         let old = &self.old.items[name];
-        let is_root = old.root().is_some();
+        let is_root = old.is_root();
         let Some(new) = self.new.items.get(name) else {
             self.marks.insert(old.place, REMOVED);
             self.changed.items.insert(name.to_owned());
             return;
         };
-        self.root(name, old, new);
         if old.derives.contains(DEFAULT) && !new.derives.contains(DEFAULT) {
             self.changed.items.insert(format!("{name}::default"));
             self.changed.lost_default.insert(name.to_owned());
@@ -68,7 +67,10 @@ impl Marking<'_> {
         match (&old.shape, &new.shape) {
             (Shape::Struct(old), Shape::Struct(new)) => {
                 let changed = self.members(old, new);
-                if !is_root {
+                if is_root {
+                    let changed = changed.iter().map(|field| format!("{name}::{field}"));
+                    self.changed.items.extend(changed);
+                } else {
                     self.changed.members.extend(changed);
                 }
                 if new.keys().any(|field| !old.contains_key(field)) {
@@ -92,17 +94,17 @@ impl Marking<'_> {
             }
             // a type is no longer shared, or is now shared: its fields are compared by their resolved types
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
-            (Shape::Kind(old), Shape::Kind(new)) => {
-                if old.has_default && !new.has_default {
+            (Shape::Kind { has_default: was }, Shape::Kind { has_default: is }) => {
+                if *was && !is {
                     self.changed.items.insert(format!("{name}::default"));
                 }
             }
             // the same type, derived or written out
-            (Shape::Kind(_), _) => {
+            (Shape::Kind { .. }, _) => {
                 self.changed.items.insert(format!("{name}::new"));
             }
-            (_, Shape::Kind(kind)) => {
-                if !kind.has_default {
+            (_, Shape::Kind { has_default }) => {
+                if !has_default {
                     self.changed.items.insert(format!("{name}::default"));
                 }
             }
@@ -113,23 +115,6 @@ impl Marking<'_> {
         }
         let changed = self.members(&old.methods, &new.methods);
         self.changed.members.extend(changed);
-    }
-
-    /// Records the changed fields `spec` and `status` of a kind. Fields that kube derives have no place for an attribute, so they are
-    /// found only by name.
-    fn root(&mut self, name: &str, old: &Type, new: &Type) {
-        let (Some(old), Some(new)) = (old.root(), new.root()) else {
-            return;
-        };
-        for (field, type_) in old {
-            let resolved = self.old.resolve(type_);
-            let is_same = |new: &&str| self.new.resolve(new) == resolved;
-            if !new.get(field).is_some_and(is_same) {
-                self.changed
-                    .roots
-                    .insert((name.to_owned(), field.to_owned()));
-            }
-        }
     }
 
     /// Marks the members that are removed or get another type, and returns their names.
@@ -235,39 +220,24 @@ pub type SecondPart = Part;
     }
 
     #[test]
-    fn plain_and_derived_roots_are_compared_by_their_fields() {
+    fn plain_and_derived_roots_differ_in_how_they_are_made_and_in_their_fields() {
         let derived = "#[kube(group = \"example.com\", kind = \"Widget\", status = \"WidgetStatus\")]\n\
                        pub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
         let plain = "pub struct Widget {\n    pub metadata: kube::core::ObjectMeta,\n    pub spec: Option<WidgetSpec>,\n    \
                      pub status: Option<WidgetStatus>,\n}\npub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
-        let same = mark(derived, &plain.replace("Option<WidgetSpec>", "WidgetSpec"));
-        assert_eq!(same.unwrap().changed.roots, BTreeSet::new());
-        let root = |field: &str| BTreeSet::from([("Widget".to_owned(), field.to_owned())]);
-        for (before, after, function) in [
+        let other = plain.replace("spec: Option<WidgetSpec>", "spec: WidgetSpec");
+        for (before, after, item) in [
             (derived, plain, "Widget::new"),
             (plain, derived, "Widget::default"),
+            (plain, &other, "Widget::spec"),
         ] {
             let changed = mark(before, after).unwrap().changed;
-            assert_eq!(changed.roots, root("spec"));
             assert_eq!(changed.members, BTreeSet::new());
-            assert_eq!(changed.items, names(&[function]));
+            assert_eq!(changed.items, names(&[item]));
         }
-        let without = derived.replace(", status = \"WidgetStatus\"", "");
-        assert_eq!(
-            mark(derived, &without).unwrap().changed.roots,
-            root("status")
-        );
-        let other = plain.replace("spec: Option<WidgetSpec>", "spec: WidgetSpec");
-        let marked = mark(plain, &other).unwrap();
-        assert_eq!(
-            (marked.changed.roots, marked.changed.members),
-            (root("spec"), BTreeSet::new())
-        );
-        assert!(
-            marked
-                .text
-                .contains("#[deprecated(note = \"retyped by the new schema\")] pub spec")
-        );
+        let marked = mark(plain, &other).unwrap().text;
+        let retyped = "#[deprecated(note = \"retyped by the new schema\")] pub spec";
+        assert!(marked.contains(retyped), "{marked}");
     }
 
     #[test]

@@ -13,7 +13,6 @@ mod mark;
 mod message;
 mod module;
 mod parse;
-mod root;
 mod scope;
 mod stale_path;
 
@@ -60,9 +59,8 @@ impl Use {
 pub struct ChangedItems {
     /// Fields and methods that are removed or retyped.
     pub members: BTreeSet<String>,
-    /// The fields `spec` and `status` that are removed or retyped, with their kind, because many other types have fields of these names.
-    pub roots: BTreeSet<(String, String)>,
-    /// Types that are removed, and variants as `Type::Variant`.
+    /// Types that are removed, variants as `Type::Variant`, and the fields of a kind as `Kind::spec`, because many other types have fields of
+    /// these names.
     pub items: BTreeSet<String>,
     /// Structs that get a field: a literal or a pattern without `..` no longer compiles.
     pub structs_with_new_fields: BTreeSet<String>,
@@ -75,7 +73,6 @@ pub struct ChangedItems {
 impl ChangedItems {
     pub fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
-        self.roots.extend(other.roots);
         self.items.extend(other.items);
         self.structs_with_new_fields
             .extend(other.structs_with_new_fields);

@@ -24,17 +24,13 @@ pub struct Type {
 
 pub enum Shape {
     /// The struct of a kind, which kube derives from the struct of its spec.
-    Kind(Kind),
+    Kind {
+        has_default: bool,
+    },
     Struct(BTreeMap<String, Member>),
     Enum(BTreeMap<String, Member>),
     /// A type alias.
     Alias(String),
-}
-
-pub struct Kind {
-    /// The types of the fields, without `metadata`.
-    pub fields: BTreeMap<String, String>,
-    pub has_default: bool,
 }
 
 pub struct Member {
@@ -50,10 +46,10 @@ impl Module {
         let mut module = Self::default();
         for item in &file.items {
             if let Item::Struct(item) = item
-                && let Some((name, kind)) = kind(item)
+                && let Some((name, shape)) = kind(item)
             {
                 let type_ = Type {
-                    shape: Shape::Kind(kind),
+                    shape,
                     place: start(&item.vis),
                     methods: BTreeMap::new(),
                     derives: BTreeSet::new(),
@@ -134,52 +130,25 @@ impl Module {
 }
 
 impl Type {
-    /// The types of the fields of a kind, without `metadata`; `None` if the struct is not a kind.
-    pub fn root(&self) -> Option<BTreeMap<&str, &str>> {
-        match &self.shape {
-            Shape::Kind(kind) => {
-                let fields = kind.fields.iter();
-                Some(fields.map(|(name, type_)| (&**name, &**type_)).collect())
-            }
-            Shape::Struct(fields) if fields.get(METADATA).is_some_and(is_object_meta) => {
-                let fields = fields.iter().filter(|(name, _)| *name != METADATA);
-                Some(
-                    fields
-                        .map(|(name, field)| (&**name, &*field.type_))
-                        .collect(),
-                )
-            }
-            _ => None,
-        }
+    /// Whether the struct is a kind that is written out.
+    pub fn is_root(&self) -> bool {
+        let is_object_meta = |field: &Member| field.type_ == "kube :: core :: ObjectMeta";
+        matches!(&self.shape, Shape::Struct(fields) if fields.get("metadata").is_some_and(is_object_meta))
     }
 }
 
-const METADATA: &str = "metadata";
-
-fn is_object_meta(field: &Member) -> bool {
-    field.type_ == "kube :: core :: ObjectMeta"
-}
-
-/// The kind that `#[kube(kind = "...", status = "...")]` on the struct of a spec generates, with its name.
-fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
+/// The kind that `#[kube(kind = "...")]` on the struct of a spec generates, with its name.
+fn kind(spec: &syn::ItemStruct) -> Option<(String, Shape)> {
     let kube = spec
         .attrs
         .iter()
         .find(|attribute| attribute.path().is_ident("kube"))?;
     let text = kube.meta.to_token_stream().to_string();
-    let value = |key: &str| {
-        let (_, rest) = text.split_once(&format!("{key} = \""))?;
-        rest.split('"').next()
-    };
-    let status = value("status").map(|name| ("status", format!("Option < {name} >")));
-    let fields = [("spec", spec.ident.to_string())].into_iter().chain(status);
-    let kind = Kind {
-        fields: fields
-            .map(|(name, type_)| (name.to_owned(), type_))
-            .collect(),
+    let (_, rest) = text.split_once("kind = \"")?;
+    let kind = Shape::Kind {
         has_default: text.contains("derive = \"Default\""),
     };
-    Some((value("kind")?.to_owned(), kind))
+    Some((rest.split('"').next()?.to_owned(), kind))
 }
 
 /// The names in `#[derive(..)]`, for example `Default`.

@@ -7,7 +7,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{ChangedItems, Use, root::Roots};
+use super::{ChangedItems, Use};
 
 /// The uses of changed items in a file, by name; none if it is not Rust.
 pub fn find_by_name(path: &str, text: &str, changed: &ChangedItems) -> Vec<Use> {
@@ -28,11 +28,6 @@ fn visit_file(path: &str, text: &str, changed: &ChangedItems, names: bool) -> Ve
         path,
         changed,
         names,
-        roots: if names {
-            Roots::of(&file, &changed.roots)
-        } else {
-            Roots::default()
-        },
         uses: vec![],
     };
     visitor.visit_file(&file);
@@ -45,7 +40,6 @@ struct UseVisitor<'a> {
     path: &'a str,
     changed: &'a ChangedItems,
     names: bool,
-    roots: Roots<'a>,
     uses: Vec<Use>,
 }
 
@@ -60,24 +54,6 @@ impl UseVisitor<'_> {
                 at,
                 format!("`{name}` may be a field that is removed or has another type"),
             );
-        }
-    }
-
-    fn root(&mut self, name: &syn::Ident, kind: &str) {
-        self.report(
-            name,
-            format!("`{name}` of {kind} is removed or has another type"),
-        );
-    }
-
-    fn root_fields<'a>(&mut self, path: &Path, fields: impl Iterator<Item = &'a Member>) {
-        let kind = last(path);
-        for field in fields {
-            if let Member::Named(name) = field
-                && self.roots.has(&kind, name)
-            {
-                self.root(name, &kind);
-            }
         }
     }
 
@@ -96,9 +72,6 @@ impl<'ast> Visit<'ast> for UseVisitor<'_> {
     fn visit_expr_field(&mut self, field: &'ast ExprField) {
         if let Member::Named(name) = &field.member {
             self.member(name, &name.to_string());
-            if let Some(kind) = self.roots.read(&field.base, name) {
-                self.root(name, &kind);
-            }
         }
         visit::visit_expr_field(self, field);
     }
@@ -131,19 +104,11 @@ impl<'ast> Visit<'ast> for UseVisitor<'_> {
                 format!("`{name}` no longer implements `Default`"),
             );
         }
-        self.root_fields(
-            &literal.path,
-            literal.fields.iter().map(|field| &field.member),
-        );
         visit::visit_expr_struct(self, literal);
     }
 
     fn visit_pat_struct(&mut self, pattern: &'ast PatStruct) {
         self.structure(&pattern.path, pattern.rest.is_some());
-        self.root_fields(
-            &pattern.path,
-            pattern.fields.iter().map(|field| &field.member),
-        );
         visit::visit_pat_struct(self, pattern);
     }
 
@@ -278,31 +243,5 @@ fn f(spec: &Spec) -> i32 {
             positions(find_by_name("src/x.rs", CODE, &changed)),
             expected
         );
-    }
-
-    #[test]
-    fn spec_and_status_of_the_kind_are_found() {
-        let code = "fn f(backup: &Backup, it: Arc<v1::Backup>, pod: &Pod) {
-    let a = backup.spec.as_ref();
-    let b = self.backup.spec;
-    let c = &it.spec;
-    let d = &pod.spec;
-    let e = &backup.status;
-    let f = Pod { spec: None };
-    let g = v1::Backup { spec: None };
-    let Backup { spec, .. } = g;
-    let h: Vec<Backup> = vec![];
-    let i = h.spec();
-}
-";
-        let changed = ChangedItems {
-            roots: [("Backup".to_owned(), "spec".to_owned())].into(),
-            ..ChangedItems::default()
-        };
-        let positions: Vec<_> = find_by_name("src/x.rs", code, &changed)
-            .into_iter()
-            .map(|at| (at.line, at.column))
-            .collect();
-        assert_eq!(positions, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
     }
 }

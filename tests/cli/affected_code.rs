@@ -281,35 +281,6 @@ fn the_former_name_of_a_renamed_project_is_reported() {
 }
 
 #[test]
-fn a_spec_that_becomes_required_is_reported_where_it_is_used() {
-    let folder = folder();
-    edit(&folder.path().join("widget.yaml"), |text| {
-        text.replacen("        required:\n        - spec\n", "", 1)
-    });
-    ok(folder.path(), "init p --crd widget.yaml");
-    let p = folder.path().join("p");
-    edit(&p.join(SPEC), |text| {
-        let object = "        type: object\n        properties:\n          spec:";
-        assert!(text.contains(object));
-        let required = object.replace("properties:\n", "required: [spec]\n        properties:\n");
-        text.replace(object, &required)
-    });
-    append(
-        &p,
-        "src/lib.rs",
-        "\npub fn size(one: &api::widget::v1::Widget) -> i32 {\n    one.spec.as_ref().map_or(0, |spec| spec.size)\n}\n",
-    );
-    let affected = affected_code(&p, "regenerate --allow-breaking");
-    let message = "`spec` of Widget is removed or has another type";
-    // and not the `spec` of a Deployment
-    let expected = [
-        format!("src/controllers/widget.rs: .spec: {message}"),
-        format!("src/lib.rs: one.spec.as_ref().map_or(0, |spec| spec.size): {message}"),
-    ];
-    assert_eq!(affected, expected);
-}
-
-#[test]
 fn a_type_that_loses_default_is_reported_where_default_is_used() {
     let folder = folder();
     let bound = "                minimum: 1\n";
