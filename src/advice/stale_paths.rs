@@ -7,7 +7,7 @@ use crate::{
     evolution,
     plan::{Change, Plan},
     rust::version_module,
-    user_code::{self, Rescoped, StalePath, Use},
+    user_code::{self, StalePath, Use},
     workspace::{
         evolve::{Evolution, Evolved},
         open::OpenProject,
@@ -18,7 +18,6 @@ use crate::{
 pub struct StalePaths {
     removed: Vec<StalePath>,
     outdated: Vec<StalePath>,
-    rescoped: Vec<Rescoped>,
     /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
     pub changed_webhooks: Vec<String>,
     pub renamed: Option<PackageRename>,
@@ -36,7 +35,6 @@ impl StalePaths {
         Self {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
-            rescoped: rescoped(open, evolution),
             changed_webhooks: changed_webhooks(open, evolution),
             renamed: PackageRename::of(plan),
         }
@@ -44,7 +42,7 @@ impl StalePaths {
 
     /// Whether code may no longer compile.
     pub fn breaks(&self) -> bool {
-        !(self.removed.is_empty() && self.rescoped.is_empty()) || self.renamed.is_some()
+        !self.removed.is_empty() || self.renamed.is_some()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -54,7 +52,6 @@ impl StalePaths {
     /// The places in a file that name a stale path.
     pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
         let mut uses = user_code::find_stale_paths(path, text, &self.removed);
-        uses.extend(user_code::find_wrong_scope(path, text, &self.rescoped));
         // code that still compiles is reported once for each file
         let mut reported = BTreeSet::new();
         let outdated = user_code::find_stale_paths(path, text, &self.outdated).into_iter();
@@ -209,25 +206,6 @@ fn changed_webhooks(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
         .map(|evolved| &open.config.kinds[evolved.index])
         .filter(|kind| !kind.webhooks.is_empty())
         .map(|kind| kind.kind.clone())
-        .collect()
-}
-
-/// The kinds whose scope changes.
-fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
-    let has_moved = |kind: &&Evolved| {
-        kind.differences
-            .iter()
-            .map(|(difference, _)| difference.change)
-            .any(|change| change == evolution::Change::ScopeChanged)
-    };
-    evolution
-        .kinds
-        .iter()
-        .filter(has_moved)
-        .map(|kind| Rescoped {
-            kind: open.apis[kind.index].names.kind.clone(),
-            scope: open.apis[kind.index].scope,
-        })
         .collect()
 }
 

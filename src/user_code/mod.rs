@@ -1,9 +1,8 @@
 //! Finds the places in the user's code that a change of the generated types affects.
 //!
-//! `parse` searches for names. rustc, if it is asked, finds them more precisely: in a copy of the project, the old types get
-//! `#[deprecated]` on each item that is removed or retyped, so that `cargo check` warns of each use; then the copy gets the new types, and
-//! the errors of the compiler are collected. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`,
-//! `scope`).
+//! `parse` searches for names. rustc, if it is asked, finds them more precisely: in a copy of the project, the old types get `#[deprecated]`
+//! on each item that is removed or retyped, so that `cargo check` warns of each use; then the copy gets the new types, and the errors of the
+//! compiler are collected. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`).
 
 mod answers;
 mod controller;
@@ -13,7 +12,6 @@ mod mark;
 mod message;
 mod module;
 mod parse;
-mod scope;
 mod stale_path;
 
 pub use answers::{Answers, conversion_file, is_same_apart_from_layout};
@@ -22,7 +20,6 @@ pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};
 pub use parse::{find_by_name, find_non_exhaustive};
-pub use scope::{Rescoped, find_wrong_scope};
 pub use stale_path::{StalePath, find_literals, find_stale_paths};
 
 use std::collections::BTreeSet;

@@ -77,19 +77,6 @@ fn code_that_uses_removed_items_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_changed_scope_is_reported_where_objects_are_requested() {
-    let folder = project();
-    let p = folder.path().join("p");
-    edit(&p.join(SPEC), |text| {
-        text.replace("scope: Namespaced", "scope: Cluster")
-    });
-    let affected = affected_code(&p, "regenerate --allow-breaking");
-    let expected = "tests/all/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
-                    Widget is now cluster-scoped, so `Api::namespaced` cannot be used for it";
-    assert_eq!(affected, [expected]);
-}
-
-#[test]
 fn the_import_of_an_outdated_version_is_reported_once() {
     let folder = project();
     let p = folder.path().join("p");
