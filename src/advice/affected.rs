@@ -5,10 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    check_code,
-    stale_paths::{PackageRename, StalePaths},
-};
+use super::{check_code, stale_paths::StalePaths};
 use crate::{
     diagnostic::{Code, Failure, Location, Report, Severity},
     disk,
@@ -100,11 +97,7 @@ pub fn reports(
         instead: None,
         help: (index + 1 == count).then(|| help.clone()),
     };
-    let mut reports: Vec<Report> = uses.into_iter().enumerate().map(report).collect();
-    if let Some(renamed) = &stale.renamed {
-        reports.extend(lock_entry(open, renamed)?);
-    }
-    Ok(reports)
+    Ok(uses.into_iter().enumerate().map(report).collect())
 }
 
 /// The modules whose types the plan changes, with their changed items marked.
@@ -140,28 +133,6 @@ fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Fa
     };
     let files = disk::rust_files(&open.root)?.0.into_iter();
     Ok(files.filter(|(path, _)| is_users(path)).collect())
-}
-
-/// Reports the entry in the user's Cargo.lock that has the former name.
-fn lock_entry(open: &OpenProject, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
-    let path = "Cargo.lock";
-    let PackageRename { before, after, .. } = renamed;
-    let line = format!("name = \"{before}\"");
-    let Some(text) = disk::read(&open.root, path)? else {
-        return Ok(None);
-    };
-    let Some(start) = text.find(&line) else {
-        return Ok(None);
-    };
-    Ok(Some(Report {
-        severity: Severity::Warning,
-        code: Some(Code::TouchedCode),
-        subject: None,
-        message: format!("the package `{before}` is now `{after}`, so `--locked` fails"),
-        location: Some(Location::new(path, 1, &text, start..start + line.len())),
-        instead: None,
-        help: Some("`cargo update --workspace`, or any build without `--locked`, fixes it".into()),
-    }))
 }
 
 fn location(at: &Use, text: &str) -> Location {

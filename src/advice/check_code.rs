@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use super::stale_paths::MANIFEST;
 use crate::{
     diagnostic::Failure,
     disk::{self, DiskError, Ended, Root, Scratch},
@@ -15,6 +14,8 @@ use crate::{
     user_code::{self, CheckResult, DeprecatedUse, Marked, Use},
     workspace::open::OpenProject,
 };
+
+const MANIFEST: &str = "Cargo.toml";
 
 /// The uses that rustc finds. `None`, after a note, if it cannot check the project, or not before the limit.
 pub fn uses(

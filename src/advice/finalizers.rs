@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::stale_paths::PackageRename;
 use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    operator::Controller,
     plan::{ControllerEntry, LOCK, Lock, Plan},
     scaffold::{Cleanup, Scaffold},
     user_code::{CONSTANT, ControllerImpl},
@@ -18,20 +16,14 @@ impl OpenProject {
     pub fn finalizers(&self, plan: &Plan) -> Vec<Report> {
         let lock = plan.changes.iter().find(|change| change.path == LOCK);
         let lock = lock.and_then(|change| Lock::read(change.after.as_deref()?).ok());
-        let mut reports = vec![];
-        if let Some(Lock { controllers, .. }) = lock {
-            let mut removed: Vec<_> = self.lock.controllers.iter().collect();
-            removed.retain(|(module, _)| !controllers.contains_key(*module));
-            for (module, entry) in removed {
-                reports.extend(self.abandoned_finalizer(module, entry, &controllers));
-            }
-        }
-        // `operator` succeeds: the plan was rendered from the same operator
-        if let (Some(renamed), Ok(operator)) = (PackageRename::of(plan), self.operator()) {
-            let kept = |controller: &Controller| self.kept_finalizer(controller, &renamed);
-            reports.extend(operator.controllers.iter().filter_map(kept));
-        }
-        reports
+        let Some(Lock { controllers, .. }) = lock else {
+            return vec![];
+        };
+        let report = |(module, before): (&String, &ControllerEntry)| match controllers.get(module) {
+            Some(after) => self.kept_finalizer(module, before, after),
+            None => self.abandoned_finalizer(module, before, &controllers),
+        };
+        self.lock.controllers.iter().filter_map(report).collect()
     }
 
     /// Reports the finalizer of a controller that the plan removes, unless a controller that exists `after` the plan has the same finalizer
@@ -99,12 +91,18 @@ impl OpenProject {
     }
 
     /// Reports a finalizer in the code that contains the former name of the project.
-    fn kept_finalizer(&self, controller: &Controller, renamed: &PackageRename) -> Option<Report> {
-        let path = controller.path();
+    fn kept_finalizer(
+        &self,
+        module: &str,
+        before: &ControllerEntry,
+        after: &ControllerEntry,
+    ) -> Option<Report> {
+        let path = path(module);
         let text = disk::read(&self.root, &path).ok()??;
         let (_, written) = Scaffold::implemented(&text)?;
         let finalizer = written.finalizer_name()?;
-        (finalizer == controller.finalizer(&renamed.before)).then(|| {
+        let is_renamed = before.group == after.group && before.conventional != after.conventional;
+        (is_renamed && finalizer == before.conventional).then(|| {
             self.finalizer_report(
                 Severity::Note,
                 format!(
@@ -113,7 +111,7 @@ impl OpenProject {
                 location(&path, &text, &written),
                 format!(
                     "with another FINALIZER, such as {}, the operator no longer removes {finalizer}, and the objects that have it cannot be deleted",
-                    controller.finalizer(&renamed.after)
+                    after.conventional
                 ),
             )
         })

@@ -1,5 +1,4 @@
-//! The paths that code should no longer name after a plan: removed modules, versions that are no longer served or stored, the project's
-//! former name.
+//! The paths that code should no longer name after a plan: removed modules, and versions that are no longer served or stored.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +19,6 @@ pub struct StalePaths {
     outdated: Vec<StalePath>,
     /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
     pub changed_webhooks: Vec<String>,
-    pub renamed: Option<PackageRename>,
-}
-
-/// The former and the new name of the package, and of its library.
-pub struct PackageRename {
-    pub before: String,
-    pub after: String,
-    library: (String, String),
 }
 
 impl StalePaths {
@@ -36,13 +27,12 @@ impl StalePaths {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
             changed_webhooks: changed_webhooks(open, evolution),
-            renamed: PackageRename::of(plan),
         }
     }
 
     /// Whether code may no longer compile.
     pub fn breaks(&self) -> bool {
-        !self.removed.is_empty() || self.renamed.is_some()
+        !self.removed.is_empty()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -56,49 +46,6 @@ impl StalePaths {
         let mut reported = BTreeSet::new();
         let outdated = user_code::find_stale_paths(path, text, &self.outdated).into_iter();
         uses.extend(outdated.filter(|at| reported.insert(at.message.clone())));
-        if let Some(renamed) = &self.renamed {
-            uses.extend(renamed.find(path, text));
-        }
-        uses
-    }
-}
-
-impl PackageRename {
-    /// The rename of the package by a plan, if there is one.
-    pub fn of(plan: &Plan) -> Option<Self> {
-        let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
-        let names = |text: &Option<String>| {
-            let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
-            let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
-            let package = name("package")?;
-            let library = name("lib").map_or_else(|| package.replace('-', "_"), str::to_owned);
-            Some((package.to_owned(), library))
-        };
-        let (before, old) = names(&change.before)?;
-        let (after, new) = names(&change.after)?;
-        (before != after).then_some(Self {
-            before,
-            after,
-            library: (old, new),
-        })
-    }
-
-    /// The places in a file that name the package or its library.
-    fn find(&self, path: &str, text: &str) -> Vec<Use> {
-        let Self {
-            before,
-            after,
-            library: (old, new),
-        } = self;
-        let message = format!("if this names the operator, write `{after}` instead of `{before}`");
-        let mut uses = user_code::find_literals(path, text, before, &message);
-        if old != new {
-            let library = StalePath {
-                path: vec![old.clone()],
-                message: format!("the crate `{old}` is now `{new}`"),
-            };
-            uses.extend(user_code::find_stale_paths(path, text, &[library]));
-        }
         uses
     }
 }
@@ -208,5 +155,3 @@ fn changed_webhooks(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
         .map(|kind| kind.kind.clone())
         .collect()
 }
-
-pub const MANIFEST: &str = "Cargo.toml";

@@ -20,7 +20,7 @@ pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};
 pub use parse::{find_by_name, find_non_exhaustive};
-pub use stale_path::{StalePath, find_literals, find_stale_paths};
+pub use stale_path::{StalePath, find_stale_paths};
 
 use std::collections::BTreeSet;
 

@@ -1,17 +1,17 @@
-//! Finds paths and string literals that are stale: of a removed module, of an outdated version, of a renamed crate. A `use` is reported
-//! once, however much of the file depends on it.
+//! Finds paths that are stale: of a removed module, or of an outdated version. A `use` is reported once, however much of the file depends on
+//! it.
 
 use syn::{
-    Ident, LitStr, Path, UseTree,
+    Ident, Path, UseTree,
     visit::{self, Visit},
 };
 
 use super::Use;
 
-/// A module or a crate that code should no longer name.
+/// A module that code should no longer name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StalePath {
-    /// The segments, for example `api`, `widget` and `v1`; a crate has only its name.
+    /// The segments, for example `api`, `widget` and `v1`.
     pub path: Vec<String>,
     pub message: String,
 }
@@ -20,7 +20,6 @@ impl StalePath {
     /// Whether `names`, the first segments of a path, name this module: `crate::api::widget::v1`, or `widget::v1` if `widget` was imported.
     fn matches(&self, names: &[String]) -> bool {
         match self.path.as_slice() {
-            [krate] => matches!(names, [first] if first == krate),
             [_, inner @ ..] if inner.len() > 1 && names == inner => true,
             path => names.ends_with(path),
         }
@@ -40,34 +39,6 @@ pub fn find_stale_paths(path: &str, text: &str, stale: &[StalePath]) -> Vec<Use>
     };
     visitor.visit_file(&file);
     visitor.uses
-}
-
-/// The string literals of a file that equal `name`, or contain it between colons, as the name of a service account does.
-pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
-    struct LiteralVisitor<'a> {
-        name: &'a str,
-        spans: Vec<proc_macro2::Span>,
-    }
-    impl<'ast> Visit<'ast> for LiteralVisitor<'_> {
-        fn visit_lit_str(&mut self, literal: &'ast LitStr) {
-            if literal.value().split(':').any(|part| part == self.name) {
-                self.spans.push(literal.span());
-            }
-        }
-    }
-    let Ok(file) = syn::parse_file(text) else {
-        return vec![];
-    };
-    let mut visitor = LiteralVisitor {
-        name,
-        spans: vec![],
-    };
-    visitor.visit_file(&file);
-    visitor
-        .spans
-        .into_iter()
-        .map(|span| Use::at(path, span, message.to_owned()))
-        .collect()
 }
 
 struct PathVisitor<'a> {
@@ -140,7 +111,6 @@ use mc::{Options, api::memcached::{self, v1::Memcached as New}};
 
 fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha1::X {
     other::memcached::v1alpha1::f();
-    mc::run(\"mc\", \"system:serviceaccount:mc:mc\", \"mcs\", x::mc::y)
 }
 ";
 
@@ -163,13 +133,5 @@ fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha
             positions(&["api", "memcached"]),
             [(1, 18), (2, 24), (4, 63)]
         );
-        assert_eq!(positions(&["mc"]), [(2, 5), (6, 5)]);
-    }
-
-    #[test]
-    fn literals_with_the_name_are_found() {
-        let uses = find_literals("src/x.rs", CODE, "mc", "");
-        let uses: Vec<_> = uses.iter().map(|at| (at.line, at.column)).collect();
-        assert_eq!(uses, [(6, 13), (6, 19)]);
     }
 }

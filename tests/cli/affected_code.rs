@@ -228,46 +228,6 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
 }
 
 #[test]
-fn the_former_name_of_a_renamed_project_is_reported() {
-    let folder = folder();
-    ok(folder.path(), "init my-operator --crd widget.yaml");
-    let p = folder.path().join("my-operator");
-    edit(&p.join("operator.toml"), |text| {
-        text.replace("name = \"my-operator\"", "name = \"other-one\"")
-    });
-    let krate = "the crate `my_operator` is now `other_one`";
-    let text = "if this names the operator, write `other-one` instead of `my-operator`";
-    let expected = [
-        format!("src/main.rs: use my_operator::{{Options, operator}};: {krate}"),
-        format!(
-            "src/main.rs: let connected = Operator::connect(\"my-operator\", args.settings).await?;: {text}"
-        ),
-        format!("tests/all/widget.rs: use my_operator::api::widget::v1::Widget;: {krate}"),
-        "Cargo.lock: name = \"my-operator\": the package `my-operator` is now `other-one`, so `--locked` fails".into(),
-    ];
-    assert_eq!(affected_code(&p, "regenerate"), expected);
-    let run = ok(&p, "regenerate");
-    assert!(
-        run.stderr.contains("`cargo update --workspace`"),
-        "{}",
-        run.stderr
-    );
-
-    // a library with a name of its own keeps it
-    append(&p, "Cargo.toml", "\n[lib]\nname = \"mine\"\n");
-    edit(&p.join("operator.toml"), |text| {
-        text.replace("other-one", "my-operator")
-    });
-    append(
-        &p,
-        "src/main.rs",
-        "\nuse mine::Options as A;\nuse other_one::X;\nconst NAME: &str = \"other-one\";\n",
-    );
-    let expected = "src/main.rs: const NAME: &str = \"other-one\";: if this names the operator, write `my-operator` instead of `other-one`";
-    assert_eq!(affected_code(&p, "regenerate"), [expected]);
-}
-
-#[test]
 fn a_type_that_loses_default_is_reported_where_default_is_used() {
     let folder = folder();
     let bound = "                minimum: 1\n";
