@@ -15,7 +15,7 @@ use serde::{
 };
 use serde_json::Value;
 
-pub use check::{DeploymentProblem, problem};
+pub use check::{DeploymentProblem, indexed, problem, refused};
 
 /// The settings of the operator's Deployment and of the objects around it. A key has the name of the field in Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -195,7 +195,8 @@ impl<'de> Deserialize<'de> for Variable {
 }
 
 /// A value with the fields that Kubernetes gives it. Unlike in the types of k8s-openapi, an unknown field is an error.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Verbatim<T>(pub T);
 
 impl<T> Deref for Verbatim<T> {

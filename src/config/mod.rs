@@ -13,14 +13,13 @@ mod read;
 mod renamed;
 mod rule;
 mod runtime;
-mod selector;
 mod table;
 mod webhook;
 mod webhook_check;
 mod workspace;
 
 pub use check::{ConfigError, ConfigProblem};
-pub use deployment::{DeploymentSettings, DisruptionBudget, IntOrPercent, Variable};
+pub use deployment::{DeploymentSettings, DisruptionBudget, IntOrPercent, Variable, Verbatim};
 pub use file::ConfigFile;
 pub use image::{IMAGE_HELP, Image, is_image, registry};
 pub use marker::is_marked;
@@ -32,7 +31,6 @@ pub use read::Read;
 pub use renamed::{Paths, Renamed};
 pub use rule::Rule;
 pub use runtime::{Runtime, installed_from};
-pub use selector::{Requirement, Selector, SelectorOperator};
 pub use table::{Config, Kind, NamedController, Namespaces, Packaging, Source, WatchedCache};
 pub use webhook::{
     Certificates, FailurePolicy, MatchPolicy, Operation, ReinvocationPolicy, Webhook, WebhookTable,

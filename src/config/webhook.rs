@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::selector::Selector;
+use super::deployment::Verbatim;
 
 /// An admission webhook; written `"validate"`, or as a table, such as `{ webhook = "validate", operations = ["delete"] }`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Webhook {
     pub webhook: WebhookType,
@@ -23,15 +24,15 @@ pub struct Webhook {
     pub failure_policy: FailurePolicy,
     /// How many seconds the API server waits for an answer.
     #[serde(default = "default_timeout")]
-    pub timeout: i64,
+    pub timeout: i32,
     #[serde(default)]
     pub match_policy: MatchPolicy,
     #[serde(default)]
     pub match_conditions: Vec<MatchCondition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object_selector: Option<Selector>,
+    pub object_selector: Option<Verbatim<LabelSelector>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace_selector: Option<Selector>,
+    pub namespace_selector: Option<Verbatim<LabelSelector>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reinvocation_policy: Option<ReinvocationPolicy>,
 }
@@ -111,9 +112,9 @@ fn default_operations() -> Vec<Operation> {
     vec![Operation::Create, Operation::Update]
 }
 
-const DEFAULT_TIMEOUT: i64 = 10;
+const DEFAULT_TIMEOUT: i32 = 10;
 
-fn default_timeout() -> i64 {
+fn default_timeout() -> i32 {
     DEFAULT_TIMEOUT
 }
 

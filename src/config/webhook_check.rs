@@ -1,12 +1,13 @@
 //! Checks the entries of `webhooks` without the CRDs: finds what the API server would refuse in a webhook configuration.
 
+use operator_apiserver::{Refusal, refusals};
 use operator_schema::{ConditionError, condition};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
+    deployment::{indexed, refused},
     place::Place,
-    selector::{Selector, SelectorProblem, is_qualified_name},
-    webhook::{Operation, Webhook, WebhookType},
+    webhook::{MatchCondition, Operation, Webhook, WebhookType},
 };
 
 /// The name of the match condition that every webhook has.
@@ -22,28 +23,15 @@ pub enum WebhookProblem {
     Twice(&'static str),
     #[error("the table has no webhooks")]
     None,
-    #[error("`timeout` is {0}")]
-    Timeout(i64),
-    #[error("`operations` is empty, so the webhook would never be called")]
-    NoOperations,
     #[error("a webhook that mutates cannot have the operation `delete`")]
     MutateDelete,
     #[error("a webhook that validates has no `reinvocation-policy`")]
     Reinvocation,
-    #[error("`{0}` is not the name of a match condition")]
-    ConditionName(String),
-    #[error("the match condition `{0}` is listed twice")]
-    ConditionTwice(String),
     #[error("the match condition `{0}` is not a CEL expression")]
     Expression(String),
-    #[error("there are {0} match conditions")]
-    Conditions(usize),
-    #[error(transparent)]
-    Selector(#[from] SelectorProblem),
+    #[error("{}", refused(.field, .message))]
+    Refused { field: String, message: String },
 }
-
-/// The maximum number of match conditions of the user: the API server accepts 64, and the tool adds up to two.
-const MOST_CONDITIONS: usize = 62;
 
 impl WebhookProblem {
     pub fn help(&self) -> &'static str {
@@ -52,28 +40,19 @@ impl WebhookProblem {
                 "write one entry with the operations of both; the code can distinguish them by `request.operation`"
             }
             Self::None => "list at least one: `webhooks = [\"validate\"]`",
-            Self::Timeout(_) => "write the seconds that the API server waits: 1 to 30",
-            Self::NoOperations => {
-                "list them, or omit the key for the default: `operations = [\"create\", \"update\"]`"
-            }
             Self::MutateDelete => {
                 "remove it: a deletion has no object that could be changed; a webhook that validates can refuse it"
             }
             Self::Reinvocation => "remove it: only webhooks that mutate are called again",
-            Self::ConditionName(_) => {
-                "write at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or a digit"
-            }
-            Self::ConditionTwice(name) if is_reserved(name) => {
-                "choose another name: the tool adds a condition of this name"
-            }
-            Self::ConditionTwice(_) => "rename one of the two",
             Self::Expression(_) => {
                 "write an expression as in https://kubernetes.io/docs/reference/using-api/cel/, such as \"request.userInfo.username != 'admin'\""
             }
-            Self::Conditions(_) => {
-                "combine some of them with `&&`: the API server accepts 62 beside those of the tool"
+            Self::Refused { field, .. } if field.starts_with("match-conditions") => {
+                "the API server would refuse the conditions, to which the tool adds `not-being-deleted` and `not-of-the-operator`"
             }
-            Self::Selector(problem) => problem.help(),
+            Self::Refused { .. } => {
+                "the API server would refuse the configuration; the fields are those of a webhook: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/validating-webhook-configuration-v1/"
+            }
         }
     }
 }
@@ -99,60 +78,74 @@ pub fn problems(table: &Place, is_own: bool, webhooks: &[Webhook]) -> Vec<(Place
 fn of_entry(entry: Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
     let is_mutating = webhook.webhook == WebhookType::Mutate;
     let at = |key: &str, problem| Some((entry.clone().then(key), problem));
-    if webhook.operations.is_empty() {
-        return at("operations", WebhookProblem::NoOperations);
-    }
     if is_mutating && webhook.operations.contains(&Operation::Delete) {
         return at("operations", WebhookProblem::MutateDelete);
-    }
-    if !(1..=30).contains(&webhook.timeout) {
-        return at("timeout", WebhookProblem::Timeout(webhook.timeout));
     }
     if !is_mutating && webhook.reinvocation_policy.is_some() {
         return at("reinvocation-policy", WebhookProblem::Reinvocation);
     }
-    if let Some(found) = of_conditions(entry.clone().then("match-conditions"), webhook) {
-        return Some(found);
-    }
-    let selectors = [
-        ("object-selector", &webhook.object_selector),
-        ("namespace-selector", &webhook.namespace_selector),
-    ];
-    selectors.into_iter().find_map(|(key, selector)| {
-        let problem = selector.as_ref().and_then(Selector::problem)?;
-        at(key, problem.into())
-    })
+    let expression = |(item, it): (usize, &MatchCondition)| {
+        let place = entry.clone().then("match-conditions").then(item);
+        let problem = WebhookProblem::Expression(it.name.clone());
+        (!is_expression(&it.expression)).then_some((place, problem))
+    };
+    let mut conditions = webhook.match_conditions.iter().enumerate();
+    refusal(&entry, webhook).or_else(|| conditions.find_map(expression))
 }
 
-fn is_reserved(condition: &str) -> bool {
-    [NOT_BEING_DELETED, NOT_OF_THE_OPERATOR].contains(&condition)
-}
+/// The fields of a webhook in a configuration, with their keys.
+const KEYS: [(&str, &str); 5] = [
+    ("rules[0].operations", "operations"),
+    ("timeoutSeconds", "timeout"),
+    ("matchConditions", "match-conditions"),
+    ("objectSelector", "object-selector"),
+    ("namespaceSelector", "namespace-selector"),
+];
 
-/// The first problem of the match conditions of an entry.
-fn of_conditions(place: Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
-    let conditions = &webhook.match_conditions;
-    if conditions.len() > MOST_CONDITIONS {
-        return Some((place, WebhookProblem::Conditions(conditions.len())));
-    }
-    conditions.iter().enumerate().find_map(|(item, it)| {
-        let name = &it.name;
-        let mut earlier = conditions[..item].iter();
-        let problem = if !is_qualified_name(name) {
-            WebhookProblem::ConditionName(name.clone())
-        } else if is_reserved(name) || earlier.any(|other| other.name == *name) {
-            WebhookProblem::ConditionTwice(name.clone())
-        } else if !is_expression(&it.expression) {
-            WebhookProblem::Expression(name.clone())
-        } else {
-            return None;
-        };
-        Some((place.clone().then(item), problem))
-    })
+/// What the API server refuses, with the field in `operator.toml`.
+fn refusal(entry: &Place, webhook: &Webhook) -> Option<(Place, WebhookProblem)> {
+    let reserved = [NOT_BEING_DELETED, NOT_OF_THE_OPERATOR];
+    let own = reserved.map(|name| json!({"name": name, "expression": "true"}));
+    let conditions = webhook.match_conditions.iter().map(|it| json!(it));
+    let conditions: Vec<Value> = own.into_iter().chain(conditions).collect();
+    let operations = webhook.operations.iter();
+    let operations: Vec<String> = operations.map(|it| it.name().to_uppercase()).collect();
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "operator"},
+        "webhooks": [{
+            "name": "validate.kind.operator",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "operator", "namespace": "operator"}},
+            "sideEffects": "None",
+            "rules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["any"], "operations": operations,
+            }],
+            "timeoutSeconds": webhook.timeout,
+            "matchConditions": conditions,
+            "objectSelector": webhook.object_selector,
+            "namespaceSelector": webhook.namespace_selector,
+        }],
+    });
+    let Refusal { field, message } = refusals(&configuration).into_iter().next()?;
+    let field = field.strip_prefix("webhooks[0].").unwrap_or(&field);
+    let known = KEYS.iter().find(|(prefix, _)| field.starts_with(prefix));
+    let (prefix, key) = known.expect("all other fields are valid");
+    let (place, rest) = (entry.clone().then(*key), &field[prefix.len()..]);
+    let (place, field) = match indexed(rest) {
+        Some((index, rest)) if *key == "match-conditions" => {
+            let index = index - reserved.len();
+            (place.then(index), format!("{key}[{index}]{rest}"))
+        }
+        _ => (place, format!("{key}{rest}")),
+    };
+    Some((place, WebhookProblem::Refused { field, message }))
 }
 
 /// Whether the text is CEL. The types of its variables are not known, so only the API server checks their use.
 fn is_expression(text: &str) -> bool {
     let variables = ["object", "oldObject", "request"].map(|name| (name, &Value::Null));
     let is_syntax = |error: &ConditionError| matches!(error, ConditionError::Unsupported { what, .. } if what.starts_with("syntax:"));
-    !text.trim().is_empty() && !condition(text, &variables).is_err_and(|error| is_syntax(&error))
+    !condition(text, &variables).is_err_and(|error| is_syntax(&error))
 }

@@ -16,7 +16,7 @@ use super::certificate::ca_injection;
 use super::{NAME_LABEL, Namespaces, Object, Operator, ResourceType, Role};
 use crate::config::{
     Certificates, FailurePolicy, MatchPolicy, NOT_BEING_DELETED, NOT_OF_THE_OPERATOR,
-    ReinvocationPolicy, Selector, SelectorOperator, Webhook, WebhookType,
+    ReinvocationPolicy, Webhook, WebhookType,
 };
 use crate::operator::{Admission, NamespaceSelection};
 
@@ -130,7 +130,7 @@ impl Hook<'_> {
             object_selector: self.object_selector(),
             rules: Some(vec![self.rule()]),
             side_effects: "None".to_owned(),
-            timeout_seconds: Some(self.timeout()),
+            timeout_seconds: Some(self.webhook.timeout),
         }
     }
 
@@ -151,7 +151,7 @@ impl Hook<'_> {
             reinvocation_policy: policy,
             rules: Some(vec![self.rule()]),
             side_effects: "None".to_owned(),
-            timeout_seconds: Some(self.timeout()),
+            timeout_seconds: Some(self.webhook.timeout),
         }
     }
 
@@ -188,10 +188,6 @@ impl Hook<'_> {
             MatchPolicy::Equivalent => "Equivalent".to_owned(),
             MatchPolicy::Exact => "Exact".to_owned(),
         }
-    }
-
-    fn timeout(&self) -> i32 {
-        i32::try_from(self.webhook.timeout).expect("the check of the config limits it to 30")
     }
 
     fn rule(&self) -> RuleWithOperations {
@@ -272,7 +268,8 @@ impl Hook<'_> {
     /// The user's selector, limited to namespaces in which the webhook cannot prevent the operator or the cluster from starting. For
     /// Namespaces, the API server matches their own labels; for other cluster-scoped kinds, it ignores the selector.
     fn namespace_selector(&self) -> Option<LabelSelector> {
-        let selector = self.webhook.namespace_selector.as_ref().map(label_selector);
+        let selector = self.webhook.namespace_selector.as_ref();
+        let selector = selector.map(|selector| selector.0.clone());
         let ResourceType {
             group,
             kind,
@@ -285,13 +282,12 @@ impl Hook<'_> {
         }
         let own = self.operator.namespace.clone();
         let (operator, values) = match &self.operator.config.namespaces {
-            Namespaces::All if self.kind.is_builtin() => (
-                SelectorOperator::NotIn,
-                vec![SYSTEM_NAMESPACE.to_owned(), own],
-            ),
-            Namespaces::All => (SelectorOperator::NotIn, vec![own]),
-            Namespaces::Own => (SelectorOperator::In, vec![own]),
-            Namespaces::Listed(names) => (SelectorOperator::In, names.clone()),
+            Namespaces::All if self.kind.is_builtin() => {
+                ("NotIn", vec![SYSTEM_NAMESPACE.to_owned(), own])
+            }
+            Namespaces::All => ("NotIn", vec![own]),
+            Namespaces::Own => ("In", vec![own]),
+            Namespaces::Listed(names) => ("In", names.clone()),
         };
         Some(with_requirement(
             selector,
@@ -303,7 +299,8 @@ impl Hook<'_> {
 
     /// The user's selector. If the webhook may be called for objects in the operator's own namespace, those of the operator are excluded.
     fn object_selector(&self) -> Option<LabelSelector> {
-        let selector = self.webhook.object_selector.as_ref().map(label_selector);
+        let selector = self.webhook.object_selector.as_ref();
+        let selector = selector.map(|selector| selector.0.clone());
         if !(self.covers_operator_namespace()
             && self.kind.is_builtin()
             && self.kind.resource.namespaced)
@@ -312,8 +309,7 @@ impl Hook<'_> {
         }
         // not the labels of `operator.toml`, which the pods of users may have too
         let (key, name) = (NAME_LABEL, self.operator.config.name.clone());
-        let operator = SelectorOperator::NotIn;
-        Some(with_requirement(selector, key, operator, vec![name]))
+        Some(with_requirement(selector, key, "NotIn", vec![name]))
     }
 }
 
@@ -321,40 +317,20 @@ fn review_versions() -> Vec<String> {
     vec!["v1".to_owned()]
 }
 
-fn label_selector(selector: &Selector) -> LabelSelector {
-    let labels = Some(selector.match_labels.clone()).filter(|labels| !labels.is_empty());
-    let requirements: Vec<_> = selector
-        .match_expressions
-        .iter()
-        .map(|it| requirement(&it.key, it.operator, it.values.clone()))
-        .collect();
-    LabelSelector {
-        match_labels: labels,
-        match_expressions: Some(requirements).filter(|it| !it.is_empty()),
-    }
-}
-
 /// A selector with one more requirement.
 fn with_requirement(
     selector: Option<LabelSelector>,
     key: &str,
-    operator: SelectorOperator,
+    operator: &str,
     values: Vec<String>,
 ) -> LabelSelector {
     let mut selector = selector.unwrap_or_default();
-    let requirements = selector.match_expressions.get_or_insert_default();
-    requirements.insert(0, requirement(key, operator, values));
-    selector
-}
-
-fn requirement(
-    key: &str,
-    operator: SelectorOperator,
-    values: Vec<String>,
-) -> LabelSelectorRequirement {
-    LabelSelectorRequirement {
+    let requirement = LabelSelectorRequirement {
         key: key.to_owned(),
-        operator: operator.name().to_owned(),
-        values: Some(values).filter(|values| !values.is_empty()),
-    }
+        operator: operator.to_owned(),
+        values: Some(values),
+    };
+    let requirements = selector.match_expressions.get_or_insert_default();
+    requirements.insert(0, requirement);
+    selector
 }

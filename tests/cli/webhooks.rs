@@ -16,6 +16,8 @@ fn a_wrong_entry_is_an_error_with_its_line_and_a_cure() {
     let before = fs::read_to_string(p.join("operator.toml")).unwrap();
     let line = before.lines().count() + 1;
     let entry = |text: &str| format!("webhooks = [{{ webhook = \"validate\", {text} }}]");
+    let condition = |at| format!("{{ name = \"c{at}\", expression = \"true\" }}");
+    let conditions: Vec<String> = (0..63).map(condition).collect();
     for (text, message, cure) in [
         (
             "webhooks = [\"validates\"]".to_owned(),
@@ -34,11 +36,19 @@ fn a_wrong_entry_is_an_error_with_its_line_and_a_cure() {
         ),
         (
             entry("operations = []"),
-            "Widget.example.com: `operations` is empty",
-            "operations = [\"create\", \"update\"]",
+            "Widget.example.com: operations: Required value",
+            "the API server would refuse the configuration",
         ),
-        (entry("timeout = 31"), "`timeout` is 31", "1 to 30"),
-        (entry("timeout = 0"), "`timeout` is 0", "1 to 30"),
+        (
+            entry("timeout = 31"),
+            "timeout: Invalid value: 31",
+            "1 and 30 seconds",
+        ),
+        (
+            entry("timeout = 0"),
+            "timeout: Invalid value: 0",
+            "1 and 30 seconds",
+        ),
         (
             entry("failure-policy = \"Fail\""),
             "unknown value `Fail`",
@@ -68,23 +78,28 @@ fn a_wrong_entry_is_an_error_with_its_line_and_a_cure() {
         ),
         (
             entry("match-conditions = [{ name = \"not-being-deleted\", expression = \"true\" }]"),
-            "the match condition `not-being-deleted` is listed twice",
-            "the tool adds a condition of this name",
+            "match-conditions[0].name: Duplicate value: \"not-being-deleted\"",
+            "the tool adds `not-being-deleted`",
         ),
         (
             entry("match-conditions = [{ name = \"a b\", expression = \"true\" }]"),
-            "`a b` is not the name of a match condition",
-            "at most 63",
+            "match-conditions[0].name: Invalid value: \"a b\"",
+            "the API server would refuse the conditions",
+        ),
+        (
+            entry(&format!("match-conditions = [{}]", conditions.join(", "))),
+            "match-conditions: Too many: 65: must have at most 64 items",
+            "to which the tool adds",
         ),
         (
             entry("object-selector = { matchExpressions = [{ key = \"a\", operator = \"In\" }] }"),
-            "the operator In and no values",
-            "add `values`",
+            "object-selector.matchExpressions[0].values: Required value",
+            "must be specified when `operator` is 'In' or 'NotIn'",
         ),
         (
             entry("namespace-selector = { matchLabels = { \"a b\" = \"c\" } }"),
-            "`a b` is not the key of a label",
-            "example.com/tier",
+            "namespace-selector.matchLabels: Invalid value: \"a b\"",
+            "the API server would refuse the configuration",
         ),
         (
             entry("subresources = [\"stats\"]"),

@@ -50,7 +50,8 @@ impl std::fmt::Display for Replicas {
     }
 }
 
-fn refused(field: &str, message: &str) -> String {
+/// A message of the API server about a field.
+pub fn refused(field: &str, message: &str) -> String {
     match field {
         "" => message.to_owned(),
         field => format!("{field}: {message}"),
@@ -398,9 +399,7 @@ fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) 
         None => ("", ""),
     };
     let rest = &field[prefix.len()..];
-    let index = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let index = index.and_then(|(index, rest)| Some((index.parse::<usize>().ok()?, rest)));
-    let (place, rest) = match index {
+    let (place, rest) = match indexed(rest) {
         Some((index, rest)) if key == "env" => match settings.env.0.get(index) {
             Some((name, _)) => (at(key).then(name.as_str()), rest),
             None => (at(key), rest),
@@ -410,4 +409,10 @@ fn found(settings: &DeploymentSettings, refusal: Refusal, place: Option<Place>) 
     };
     let field = rest.trim_start_matches('.').to_owned();
     (place, DeploymentProblem::Refused { field, message })
+}
+
+/// The index with which a part of a field begins, and what follows it: `[1].name`.
+pub fn indexed(field: &str) -> Option<(usize, &str)> {
+    let (index, rest) = field.strip_prefix('[')?.split_once(']')?;
+    Some((index.parse().ok()?, rest))
 }

@@ -3,8 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     config::{
-        Certificates, FailurePolicy, Operation, ReinvocationPolicy, Requirement, Selector,
-        SelectorOperator, Webhook, WebhookType,
+        Certificates, FailurePolicy, Operation, ReinvocationPolicy, Verbatim, Webhook, WebhookType,
     },
     operator::{Admission, Conversions, KindId, NamespaceSelection},
 };
@@ -158,13 +157,12 @@ fn the_condition_holds_unless_an_object_that_is_being_deleted_is_updated() {
 
 #[test]
 fn the_options_of_an_entry_are_in_its_webhook() {
-    let selector = |key: &str| Selector {
-        match_labels: [(key.to_owned(), "x".to_owned())].into(),
-        match_expressions: vec![Requirement {
-            key: "other".to_owned(),
-            operator: SelectorOperator::Exists,
-            values: vec![],
-        }],
+    let selector = |key: &str| {
+        let selector = json!({
+            "matchLabels": {key: "x"},
+            "matchExpressions": [{"key": "other", "operator": "Exists"}],
+        });
+        Verbatim(serde_json::from_value(selector).unwrap())
     };
     let webhook = Webhook {
         operations: vec![Operation::Create],

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::resource::{MUTATING_WEBHOOKS, Resource, VALIDATING_WEBHOOKS};
-use super::rule::field::{invalid, is_empty, list, only, text};
+use super::rule::field::{invalid, is_empty, list, only, text, too_many};
 use super::rule::{endpoint, selector};
 use super::strategy::Strategy;
 use super::value::{items, set_if_empty, set_if_null};
@@ -40,6 +40,8 @@ pub(crate) const fn of_admission(resource: Resource) -> Strategy {
 
 /// The versions of AdmissionReview that the server supports.
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+const MOST_CONDITIONS: usize = 64;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
@@ -140,8 +142,13 @@ fn check_client(path: &str, config: &Value, causes: &mut Vec<Cause>) {
 
 /// Checks the names of conditions. Their expressions are parsed when a request needs them.
 fn check_conditions(path: &str, webhook: &Value, causes: &mut Vec<Cause>) {
+    let conditions = list(webhook, "matchConditions");
+    if conditions.len() > MOST_CONDITIONS {
+        let path = format!("{path}.matchConditions");
+        causes.push(too_many(&path, conditions.len(), MOST_CONDITIONS));
+    }
     let mut names = BTreeSet::new();
-    for (at, condition) in list(webhook, "matchConditions").iter().enumerate() {
+    for (at, condition) in conditions.iter().enumerate() {
         let path = format!("{path}.matchConditions[{at}]");
         if text(condition, "expression").trim().is_empty() {
             causes.push(Cause::required(format!("{path}.expression"), ""));
