@@ -2,6 +2,7 @@
 
 mod check;
 mod deployment;
+mod entry;
 mod file;
 mod image;
 mod marker;

@@ -2,19 +2,20 @@
 
 use std::fmt;
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use super::entry::{self, Entry};
 
 /// A kind of children; written `"apps/v1/Deployment"`, or as a table, such as `{ kind = "v1/Pod", update = "recreate" }`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(into = "RawOwned")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Owned {
     /// `GROUP/VERSION/KIND`, or `VERSION/KIND` of the core group.
     pub kind: String,
     /// The parts of children that the operator caches; the runtime's default for the kind if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<OwnedCache>,
+    #[serde(default, skip_serializing_if = "Update::is_default")]
     pub update: Update,
 }
 
@@ -39,6 +40,10 @@ pub enum Update {
 }
 
 impl Update {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The name in `operator.toml`.
     pub fn name(self) -> &'static str {
         match self {
@@ -78,96 +83,23 @@ impl Update {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTable {
-    kind: String,
-    cache: Option<OwnedCache>,
-    #[serde(default)]
-    update: Update,
-}
-
-/// An entry as it is written: a kind alone, if nothing else is set.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RawOwned {
-    Kind(String),
-    Table {
-        kind: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache: Option<OwnedCache>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        update: Option<Update>,
-    },
-}
-
-impl From<Owned> for RawOwned {
-    fn from(owned: Owned) -> Self {
-        let Owned {
-            kind,
-            cache,
-            update,
-        } = owned;
-        let update = Some(update).filter(|update| *update != Update::default());
-        match (cache, update) {
-            (None, None) => Self::Kind(kind),
-            _ => Self::Table {
-                kind,
-                cache,
-                update,
-            },
-        }
-    }
+impl Entry for Owned {
+    const KEY: &'static str = "kind";
+    const EXPECTED: &'static str = "a kind, such as \"apps/v1/Deployment\", or a table, such as { kind = \"v1/Pod\", update = \"recreate\" }";
 }
 
 /// Deserializes `owns`, and rejects a kind that is listed twice.
 pub fn distinct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Owned>, D::Error> {
-    let owns = Vec::<Owned>::deserialize(deserializer)?;
+    let owns: Vec<Owned> = entry::list(deserializer)?;
     let is_known = |(index, entry): &(usize, &Owned)| {
         owns[..*index].iter().any(|known| known.kind == entry.kind)
     };
     match owns.iter().enumerate().find(is_known) {
-        Some((_, entry)) => Err(de::Error::custom(format_args!(
+        Some((_, entry)) => Err(Error::custom(format_args!(
             "{} is listed twice: write one entry for it",
             entry.kind
         ))),
         None => Ok(owns),
-    }
-}
-
-impl<'de> Deserialize<'de> for Owned {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(EntryVisitor)
-    }
-}
-
-/// Deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
-struct EntryVisitor;
-
-impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Owned;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a kind, such as \"apps/v1/Deployment\", or a table, such as { kind = \"v1/Pod\", update = \"recreate\" }",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, kind: &str) -> Result<Owned, E> {
-        Ok(Owned::new(kind))
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Owned, M::Error> {
-        let RawTable {
-            kind,
-            cache,
-            update,
-        } = RawTable::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Owned {
-            kind,
-            cache,
-            update,
-        })
     }
 }
 
@@ -186,7 +118,7 @@ impl fmt::Display for Owned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         let cache = self.cache.map(|OwnedCache::Content| "content cached");
-        let update = Some(self.update).filter(|update| *update != Update::default());
+        let update = Some(self.update).filter(|update| !update.is_default());
         let update = update.map(|update| format!("update {}", update.name()));
         let details: Vec<&str> = cache.into_iter().chain(update.as_deref()).collect();
         match details.as_slice() {
@@ -239,7 +171,7 @@ mod tests {
         assert_eq!(
             serde_json::to_value(&owns[2..]).unwrap(),
             serde_json::json!([
-                "v1/Pod",
+                {"kind": "v1/Pod"},
                 {"kind": "v1/Secret", "cache": "content"},
                 {"kind": "v1/Secret", "cache": "content", "update": "on-delete"},
             ])

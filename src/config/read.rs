@@ -2,14 +2,17 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use super::entry::{self, Entry};
 
 /// A kind whose objects the operator reads; written `"v1/Secret"`, or `{ kind = "v1/Secret", verbs = ["get"] }`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawRead")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Read {
     /// The kind, in the syntax of `owns`.
     pub kind: String,
+    #[serde(default = "default_verbs", skip_serializing_if = "is_default")]
     pub verbs: Vec<ReadVerb>,
 }
 
@@ -35,68 +38,43 @@ impl ReadVerb {
 /// The verbs of an entry that names none.
 const DEFAULT: [ReadVerb; 2] = [ReadVerb::Get, ReadVerb::List];
 
-/// An entry as it is written: a kind alone, or a table.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "write a kind, such as \"v1/Secret\", or { kind = \"v1/Secret\", verbs = [\"get\"] }, of the verbs get, list and watch"
-)]
-enum RawRead {
-    Kind(String),
-    Table(RawTable),
+fn default_verbs() -> Vec<ReadVerb> {
+    DEFAULT.to_vec()
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTable {
-    kind: String,
-    verbs: Vec<ReadVerb>,
+fn is_default(verbs: &[ReadVerb]) -> bool {
+    verbs == DEFAULT
 }
 
-impl TryFrom<RawRead> for Read {
-    type Error = String;
+impl Entry for Read {
+    const KEY: &'static str = "kind";
+    const EXPECTED: &'static str = "a kind, such as \"v1/Secret\", or a table, such as { kind = \"v1/Secret\", verbs = [\"get\"] }";
+}
 
-    fn try_from(raw: RawRead) -> Result<Self, String> {
-        let (kind, mut verbs) = match raw {
-            RawRead::Kind(kind) => (kind, DEFAULT.to_vec()),
-            RawRead::Table(RawTable { kind, verbs }) => (kind, verbs),
-        };
+/// Reads the value of `reads`, and rejects an entry without verbs.
+pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Read>, D::Error> {
+    let mut reads: Vec<Read> = entry::list(deserializer)?;
+    for Read { kind, verbs } in &mut reads {
         verbs.sort_unstable();
         verbs.dedup();
         if verbs.is_empty() {
-            Err(format!(
+            return Err(Error::custom(format_args!(
                 "`verbs` of {kind:?} is empty: write get, list or watch"
-            ))
-        } else {
-            Ok(Self { kind, verbs })
+            )));
         }
     }
+    Ok(reads)
 }
 
 /// Formats the entry for people: the kind, and verbs that are not the default ones in parentheses.
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
-        if self.verbs == DEFAULT {
+        if is_default(&self.verbs) {
             return Ok(());
         }
         let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.name()).collect();
         write!(f, " ({})", verbs.join(", "))
-    }
-}
-
-impl Serialize for Read {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Table<'a> {
-            kind: &'a str,
-            verbs: &'a [ReadVerb],
-        }
-        if self.verbs == DEFAULT {
-            return self.kind.serialize(serializer);
-        }
-        let Self { kind, verbs } = self;
-        Table { kind, verbs }.serialize(serializer)
     }
 }
 
@@ -107,6 +85,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<Read>, String> {
         #[derive(Deserialize)]
         struct Reads {
+            #[serde(deserialize_with = "list")]
             reads: Vec<Read>,
         }
         let read = toml_edit::de::from_str::<Reads>(&format!("reads = {text}"));
@@ -126,18 +105,20 @@ mod tests {
     }
 
     #[test]
-    fn writing_verbs_and_unknown_keys_are_errors_that_show_the_syntax() {
-        for wrong in [
-            r#"{ kind = "v1/Secret", verbs = ["update"] }"#,
-            r#"{ kind = "v1/Secret", verb = ["get"] }"#,
-            r#"{ kind = "v1/Secret" }"#,
-            "1",
+    fn writing_verbs_and_unknown_keys_are_errors_that_name_them() {
+        for (wrong, expected) in [
+            (
+                r#"{ kind = "v1/Secret", verbs = ["update"] }"#,
+                "unknown variant `update`, expected one of `get`, `list`, `watch`",
+            ),
+            (
+                r#"{ kind = "v1/Secret", verb = ["get"] }"#,
+                "unknown field `verb`, expected `kind` or `verbs`",
+            ),
+            ("1", "expected a kind, such as"),
         ] {
             let error = read(&format!("[{wrong}]")).unwrap_err();
-            assert!(
-                error.contains("of the verbs get, list and watch"),
-                "{wrong}: {error}"
-            );
+            assert!(error.contains(expected), "{wrong}: {error}");
         }
         let error = read(r#"[{ kind = "v1/Secret", verbs = [] }]"#).unwrap_err();
         assert!(error.contains("is empty"), "{error}");

@@ -4,7 +4,7 @@ use super::{
     deployment::DeploymentSettings,
     monitoring::Monitoring,
     owned::{self, Owned},
-    read::Read,
+    read::{self, Read},
     renamed::Renamed,
     rule::Rule,
     runtime::Runtime,
@@ -150,7 +150,7 @@ pub struct Kind {
     #[serde(default)]
     pub watches: Vec<String>,
     /// Kinds that are read without a watch.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read::list")]
     pub reads: Vec<Read>,
     /// Kinds whose objects may remain after an object is deleted.
     #[serde(default)]
@@ -221,7 +221,7 @@ pub struct NamedController {
     pub owns: Vec<Owned>,
     #[serde(default)]
     pub watches: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read::list")]
     pub reads: Vec<Read>,
     #[serde(default)]
     pub keeps: Vec<String>,

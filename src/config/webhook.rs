@@ -3,12 +3,12 @@
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{self, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::deployment::Verbatim;
+use super::{
+    deployment::Verbatim,
+    entry::{self, Entry},
+};
 
 /// An admission webhook; written `"validate"`, or as a table, such as `{ webhook = "validate", operations = ["delete"] }`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -186,43 +186,17 @@ pub enum Certificates {
 
 /// Reads the value of `webhooks`.
 pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Webhook>, D::Error> {
-    let entries = Vec::<Entry>::deserialize(deserializer)?;
-    let webhooks = entries.into_iter().map(|Entry(mut webhook)| {
+    let mut webhooks: Vec<Webhook> = entry::list(deserializer)?;
+    for webhook in &mut webhooks {
         webhook.operations.sort_unstable();
         webhook.operations.dedup();
-        webhook
-    });
-    Ok(webhooks.collect())
+    }
+    Ok(webhooks)
 }
 
-/// An entry of `webhooks`. It is deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
-struct Entry(Webhook);
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(EntryVisitor)
-    }
-}
-
-struct EntryVisitor;
-
-impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Entry;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "\"validate\", \"mutate\", or a table, such as { webhook = \"validate\", operations = [\"delete\"] }",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Entry, E> {
-        let webhook = WebhookType::deserialize(name.into_deserializer())?;
-        Ok(Entry(Webhook::new(webhook)))
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Entry, M::Error> {
-        Webhook::deserialize(MapAccessDeserializer::new(map)).map(Entry)
-    }
+impl Entry for Webhook {
+    const KEY: &'static str = "webhook";
+    const EXPECTED: &'static str = "\"validate\", \"mutate\", or a table, such as { webhook = \"validate\", operations = [\"delete\"] }";
 }
 
 #[cfg(test)]

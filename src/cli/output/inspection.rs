@@ -1,5 +1,6 @@
 //! How `inspect` shows kinds, named controllers and webhooks: as text and as JSON.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -54,7 +55,7 @@ impl Inspection<'_> {
                 "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
                 "versions": kind.versions, "hub": kind.hub, "module": format!("api::{}", kind.module_name()), "crd": kind.crd,
                 "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
-                "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
+                "owns": entries(&kind.owns), "watches": kind.watches, "reads": entries(&kind.reads), "keeps": kind.keeps,
                 "rules": kind.rules, "controllers": self.reconciling(*id), "webhooks": kind.webhooks,
                 "diagnostics": about(&kind.full_name()),
             })
@@ -64,7 +65,7 @@ impl Inspection<'_> {
                 "name": named.name, "kind": named.kind, "scope": scope(controller.scope()),
                 "module": format!("controllers::{}", controller.module), "scaffold": EXISTING,
                 "cache": named.cache, "cleanup": named.cleanup,
-                "owns": named.owns, "watches": named.watches, "reads": named.reads, "keeps": named.keeps,
+                "owns": entries(&named.owns), "watches": named.watches, "reads": entries(&named.reads), "keeps": named.keeps,
                 "rules": named.rules,
                 "diagnostics": about(&named.name),
             })
@@ -186,6 +187,15 @@ fn webhooks(webhooks: &[Webhook], module: &str) -> String {
     let lines = webhooks.iter().map(|it| format!("  webhook   {it}\n"));
     let code = (!webhooks.is_empty()).then(|| format!("  admits    src/webhooks/{module}.rs\n"));
     lines.chain(code).collect()
+}
+
+/// Entries as they are written: the name alone, if nothing else is set.
+fn entries<T: Serialize>(entries: &[T]) -> Vec<Value> {
+    let written = |entry: &T| match json!(entry) {
+        Value::Object(mut table) if table.len() == 1 => table["kind"].take(),
+        table => table,
+    };
+    entries.iter().map(written).collect()
 }
 
 fn list(names: &[String]) -> String {
