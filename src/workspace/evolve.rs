@@ -22,6 +22,13 @@ pub struct Allow {
     allow_breaking: bool,
 }
 
+impl Allow {
+    /// With breaking changes.
+    pub const BREAKING: Self = Self {
+        allow_breaking: true,
+    };
+}
+
 /// How the CRDs have changed since the project was last generated.
 #[derive(Default)]
 pub struct Evolution {

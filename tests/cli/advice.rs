@@ -23,6 +23,26 @@ const COMMANDS: [(&str, &str); 9] = [
     ("gen-manifests", "gen-manifests --dry-run"),
 ];
 
+/// The commands that generate all files.
+const EACH: &[&str] = &[
+    "add-crd",
+    "add-controller",
+    "add-webhook",
+    "regenerate",
+    "check",
+    "remove",
+];
+
+const EACH_AND_INSPECT: &[&str] = &[
+    "add-crd",
+    "add-controller",
+    "add-webhook",
+    "regenerate",
+    "check",
+    "remove",
+    "inspect",
+];
+
 struct Advice {
     name: &'static str,
     /// A part of its message.
@@ -46,31 +66,31 @@ const UP_TO_DATE: Case = Case {
         Advice {
             name: "controllers",
             message: "lacks FINALIZER",
-            commands: &["add-webhook", "regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: true,
         },
         Advice {
             name: "missing files",
             message: "src/controllers/pod.rs is missing, which has",
-            commands: &["add-webhook", "regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: true,
         },
         Advice {
             name: "webhooks",
             message: "does not implement `Validate`",
-            commands: &["add-webhook", "regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: true,
         },
         Advice {
             name: "rules",
             message: "there is no resource `Secret`",
-            commands: &["add-webhook", "regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: true,
         },
         Advice {
             name: "without effect",
             message: "`migrate-storage` has no effect",
-            commands: &["add-webhook", "regenerate", "check"],
+            commands: EACH,
             repeats: true,
         },
         Advice {
@@ -91,7 +111,16 @@ const UP_TO_DATE: Case = Case {
         Advice {
             name: "image",
             message: "no image is set yet",
-            commands: &["init", "regenerate", "check", "gen-manifests"],
+            commands: &[
+                "init",
+                "add-crd",
+                "add-controller",
+                "add-webhook",
+                "regenerate",
+                "check",
+                "remove",
+                "gen-manifests",
+            ],
             repeats: false,
         },
         Advice {
@@ -110,65 +139,49 @@ const CHANGED: Case = Case {
         Advice {
             name: "example",
             message: "the example in src/controllers/gadget.rs applies",
-            commands: &["add-webhook", "regenerate", "check"],
+            commands: EACH,
             repeats: false,
         },
         Advice {
             name: "retyped fields",
             message: "the type of `spec.size` in v1 was",
-            commands: &[
-                "add-crd",
-                "add-controller",
-                "add-webhook",
-                "regenerate",
-                "check",
-                "remove",
-            ],
+            commands: EACH,
             repeats: false,
         },
         Advice {
             name: "affected code",
             message: "is removed or has another type",
-            commands: &["add-crd", "regenerate", "remove"],
+            commands: &[
+                "add-crd",
+                "add-controller",
+                "add-webhook",
+                "regenerate",
+                "remove",
+            ],
             repeats: false,
         },
         Advice {
             name: "comparison",
             message: "is missing, so the CRD was not compared",
-            commands: &["add-crd", "regenerate", "check"],
+            commands: EACH,
             repeats: false,
         },
         Advice {
             name: "abandoned children",
             message: "was removed from `owns`",
-            commands: &["regenerate", "check"],
+            commands: EACH,
             repeats: false,
         },
         Advice {
             name: "abandoned finalizers",
             message: "objects that have its finalizer p/pod cannot be deleted",
-            commands: &[
-                "add-crd",
-                "add-controller",
-                "add-webhook",
-                "regenerate",
-                "check",
-                "remove",
-            ],
+            commands: EACH,
             repeats: false,
         },
         Advice {
             name: "no conversion",
             message: "the schemas of v1 and v2 differ, and nothing converts between them",
-            commands: &[
-                "add-crd",
-                "add-controller",
-                "add-webhook",
-                "regenerate",
-                "check",
-                "remove",
-                "inspect",
-            ],
+            commands: EACH_AND_INSPECT,
             repeats: false,
         },
     ],
@@ -181,13 +194,13 @@ const CONVERTED: Case = Case {
         Advice {
             name: "answers",
             message: "an open question about v2 and v1",
-            commands: &["regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: true,
         },
         Advice {
             name: "kept fields",
             message: "kept for v1, not visible in v2: spec.replicas",
-            commands: &["regenerate", "check", "inspect"],
+            commands: EACH_AND_INSPECT,
             repeats: false,
         },
     ],

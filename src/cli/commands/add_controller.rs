@@ -1,16 +1,12 @@
 //! `add-controller`: adds a controller of a kind that exists without the operator.
 
-use super::resolve::Resolve;
+use super::{finish::Ending, resolve::Resolve};
 use crate::{
-    cli::output::{
-        lines::FixCommand,
-        view::{CommandResult, View},
-    },
+    cli::output::view::View,
     diagnostic::{Exit, Failure},
     terminal::Terminal,
     workspace::{
         adding::NewController,
-        evolve::Evolution,
         open::{OpenProject, ProjectArgs},
     },
 };
@@ -50,21 +46,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         metadata: args.metadata,
         cleanup: args.cleanup,
     })?;
-    let rendered = open.render(terminal)?;
-    let plan = open.plan(rendered.tree)?;
-    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let outcome = CommandResult {
-        root: &open.root,
-        evolution: Evolution::default(),
-        reports,
-        standing,
-        pending: vec![],
-        plan,
-        summary: format!("{}: the controller {name} added", open.config.name),
-        next: "cargo test".into(),
-        fix: FixCommand::SameCommand,
-        // the warnings about CRDs are left to `regenerate`
-        warnings: 0,
-    };
-    args.view.finish(&outcome, terminal)
+    let summary = format!("{}: the controller {name} added", open.config.name);
+    open.finish(Ending::of(&args.view, summary), terminal)
 }

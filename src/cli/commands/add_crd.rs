@@ -1,16 +1,12 @@
 //! `add-crd`: adds kinds to a project, or updates the CRDs of its kinds.
 
-use super::resolve::Resolve;
+use super::{finish::Ending, resolve::Resolve};
 use crate::{
-    advice::affected,
-    cli::output::{
-        lines::FixCommand,
-        view::{CommandResult, View},
-    },
+    cli::output::view::View,
     diagnostic::{Exit, Failure},
     terminal::Terminal,
     workspace::{
-        evolve::{Allow, Evolution},
+        evolve::Allow,
         kinds::{self, KindArgs},
         open::{OpenProject, ProjectArgs},
     },
@@ -46,36 +42,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let crds = kinds::crds(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(crds.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(crds, &args.chosen)?;
-    let rendered = open.render(terminal)?;
-    let plan = open.plan_for(rendered.tree, |_| true)?;
-    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let evolution = Evolution::of(&open, &plan, args.allow);
-    reports.extend(evolution.warnings());
-    if !args.view.is_check() {
-        reports.extend(affected::reports(
-            &open,
-            &plan,
-            &evolution,
-            &[],
-            None,
-            terminal,
-        )?);
-    }
-    let outcome = CommandResult {
-        standing,
-        pending: vec![],
-        evolution,
-        root: &open.root,
-        reports,
-        plan,
-        summary: match added {
-            0 => format!("{}: the CRD of {names} is updated", open.config.name),
-            _ => format!("{}: {names} added", open.config.name),
-        },
-        next: "cargo test".into(),
-        fix: FixCommand::SameCommand,
-        // the warnings about other CRDs are left to `regenerate`
-        warnings: 0,
+    let summary = match added {
+        0 => format!("{}: the CRD of {names} is updated", open.config.name),
+        _ => format!("{}: {names} added", open.config.name),
     };
-    args.view.finish(&outcome, terminal)
+    let ending = Ending {
+        allow: args.allow,
+        ..Ending::of(&args.view, summary)
+    };
+    open.finish(ending, terminal)
 }

@@ -1,18 +1,13 @@
 //! `add-webhook`: adds admission webhooks to a kind of the project, or to a built-in kind.
 
-use super::resolve::Resolve;
+use super::{finish::Ending, resolve::Resolve};
 use crate::{
-    advice::pending,
-    cli::output::{
-        lines::FixCommand,
-        view::{CommandResult, View},
-    },
+    cli::output::view::View,
     config::{Kind, Webhook, WebhookTable, WebhookType},
     diagnostic::{Exit, Failure},
     operator::resolve_admitted,
     terminal::Terminal,
     workspace::{
-        evolve::Evolution,
         kind_error::KindError,
         kinds::{is_named, list},
         open::{OpenProject, ProjectArgs},
@@ -57,29 +52,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let kind = open.add_webhooks(&args.kind, args.module, &wanted)?;
-    let rendered = open.render(terminal)?;
-    let plan = open.plan(rendered.tree)?;
-    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let pending = pending::reports(&open, &plan)?;
     let names: Vec<&str> = wanted.iter().map(|it| it.name()).collect();
-    let outcome = CommandResult {
-        root: &open.root,
-        evolution: Evolution::default(),
-        reports,
-        standing,
-        pending,
-        plan,
-        summary: format!(
-            "{}: webhooks of {kind} added: {}",
-            open.config.name,
-            names.join(", ")
-        ),
-        next: "cargo test".into(),
-        fix: FixCommand::SameCommand,
-        // the warnings about CRDs are left to `regenerate`
-        warnings: 0,
-    };
-    args.view.finish(&outcome, terminal)
+    let names = names.join(", ");
+    let summary = format!("{}: webhooks of {kind} added: {names}", open.config.name);
+    open.finish(Ending::of(&args.view, summary), terminal)
 }
 
 impl OpenProject {

@@ -8,6 +8,7 @@ pub mod add_webhook;
 pub mod completions;
 pub mod dev;
 pub mod explain;
+pub mod finish;
 pub mod gen_manifests;
 pub mod image;
 pub mod init;

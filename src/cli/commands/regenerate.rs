@@ -2,24 +2,16 @@
 
 use std::time::Duration;
 
-use super::resolve::Resolve;
+use super::{finish::Ending, resolve::Resolve};
 use crate::{
-    advice::{
-        affected,
-        kept_fields::{self, Listing},
-        pending, pending_answers,
-    },
-    cli::output::{
-        lines::FixCommand,
-        view::{CommandResult, View},
-    },
+    cli::output::{lines::FixCommand, view::View},
     diagnostic::{Exit, Failure},
     plan::Resolution,
     terminal::Terminal,
     workspace::{
-        evolve::{Allow, Evolution},
+        evolve::Allow,
         open::{LockedProject, OpenProject, ProjectArgs},
-        origin::{self, local_runtime},
+        origin,
     },
 };
 
@@ -53,44 +45,12 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.follow_crds()?;
     open.config
         .set_tool(env!("CARGO_PKG_VERSION"), origin::of_program().as_ref());
-    let rendered = open.render(terminal)?;
-    let warnings = open.warnings(&rendered);
-    let converted = rendered.converted.clone();
-    let plan = open.plan(rendered.tree)?;
-    let mut diagnostics = rendered.diagnostics;
-    diagnostics.extend(open.no_image().filter(|_| open.misses_image(&plan)));
-    diagnostics.extend(local_runtime(&open.config).filter(|_| args.view.is_check()));
-    let (mut reports, mut standing) = open.reports(diagnostics, &plan);
-    let evolution = Evolution::of(&open, &plan, args.allow);
-    reports.extend(evolution.warnings());
-    reports.extend(open.abandoned_children(&plan));
-    let (new, old) = kept_fields::by_plan(&converted, &plan);
-    reports.extend(kept_fields::reports(&open, &plan, new, Listing::Short)?);
-    standing.extend(kept_fields::reports(&open, &plan, old, Listing::Short)?);
-    let mut pending = pending::reports(&open, &plan)?;
-    let answers = pending_answers::reports(&open, &plan, &converted)?;
-    if !args.view.is_check() {
-        let limit = args.check_code.map(Duration::from_secs);
-        let affected = affected::reports(&open, &plan, &evolution, &answers, limit, terminal)?;
-        reports.extend(affected);
-    }
-    pending.extend(answers);
-    let next = if pending.is_empty() {
-        "cargo test"
-    } else {
-        "make the changes above, then cargo test"
-    };
-    let outcome = CommandResult {
-        standing,
-        pending,
-        evolution,
-        root: &open.root,
-        reports,
-        plan,
+    let ending = Ending {
+        view: &args.view,
+        allow: args.allow,
+        check_code: args.check_code.map(Duration::from_secs),
         summary: format!("{}: regenerated", open.config.name),
-        next: next.into(),
         fix: FixCommand::Regenerate,
-        warnings,
     };
-    args.view.finish(&outcome, terminal)
+    open.finish(ending, terminal)
 }

@@ -1,20 +1,13 @@
 //! `remove`: removes a kind, a named controller or the webhooks of a kind from the project.
 
-use super::resolve::Resolve;
+use super::{finish::Ending, resolve::Resolve};
 use crate::{
-    advice::affected,
-    cli::output::{
-        lines::FixCommand,
-        view::{CommandResult, View},
-    },
+    cli::output::view::View,
     crd,
     diagnostic::{Exit, Failure},
     disk,
     terminal::Terminal,
-    workspace::{
-        evolve::Evolution,
-        open::{OpenProject, ProjectArgs},
-    },
+    workspace::open::{OpenProject, ProjectArgs},
 };
 
 /// Remove a kind, a controller or the webhooks of a kind from the project: its entry in operator.toml, its CRD, and its files that nobody edited
@@ -72,32 +65,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             )
         }
     };
-    let rendered = open.render(terminal)?;
-    let plan = open.plan_for(rendered.tree, |_| true)?;
-    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
-    let evolution = Evolution::default();
-    if !args.view.is_check() {
-        reports.extend(affected::reports(
-            &open,
-            &plan,
-            &evolution,
-            &[],
-            None,
-            terminal,
-        )?);
-    }
-    let outcome = CommandResult {
-        standing,
-        pending: vec![],
-        root: &open.root,
-        evolution,
-        reports,
-        plan,
-        summary: format!("{}: {removed}", open.config.name),
-        next: "cargo test".into(),
-        fix: FixCommand::SameCommand,
-        // the warnings about other CRDs are left to `regenerate`
-        warnings: 0,
-    };
-    args.view.finish(&outcome, terminal)
+    let summary = format!("{}: {removed}", open.config.name);
+    open.finish(Ending::of(&args.view, summary), terminal)
 }
