@@ -30,6 +30,8 @@ codes! {
     Untyped = "untyped",
     /// An object of the schema has no fields, so the API server drops everything in it.
     NoFields = "no-fields",
+    /// The list of conditions has one owner as a whole, so its writers replace each other's conditions.
+    AtomicConditions = "atomic-conditions",
     /// The Rust type of a field has changed since the last run.
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.

@@ -23,6 +23,7 @@ pub fn diagnostics(
     let mut diagnostics = incomplete(graph);
     diagnostics.extend(schema_warnings(version));
     diagnostics.extend(dangling::diagnostics(version));
+    diagnostics.extend(atomic_conditions(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &supplement.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
@@ -97,6 +98,23 @@ fn incomplete(graph: &TypeGraph) -> Vec<Diagnostic> {
         });
     }
     diagnostics
+}
+
+/// Reports a list `status.conditions` whose items have no owners of their own, because its items have no keys.
+fn atomic_conditions(version: &Version) -> Option<Diagnostic> {
+    let path = ["status", "conditions"];
+    let conditions = path
+        .iter()
+        .try_fold(&version.schema, |schema, name| schema.properties.get(*name))?;
+    let is_atomic = conditions.items.is_some() && conditions.list_type.as_deref() != Some("map");
+    is_atomic.then(|| Diagnostic {
+        code: Code::AtomicConditions,
+        severity: Severity::Note,
+        pointer: version.schema_pointer() + "/properties/status/properties/conditions",
+        message: "writers of `status.conditions` replace each other's conditions, because the list has no keys".into(),
+        instead: None,
+        help: Some("if the CRD is yours, set `x-kubernetes-list-type: map` and `x-kubernetes-list-map-keys: [type]`".into()),
+    })
 }
 
 /// The problems of a schema that the API server accepts silently.

@@ -102,7 +102,7 @@ impl<K> ControllerOptions<K> {
     /// 10,000 Pods of 10 KB take 446 MiB whole, 75 MiB with the function of the example, and 56 MiB as metadata.
     ///
     /// The runtime restores the fields of the metadata that it needs: name, namespace, uid, version, generation, deletion and finalizers.
-    /// `managedFields` are never cached. Keep the status if the controller writes it: the runtime recognizes an unchanged status only if
+    /// Objects have no `managedFields`. Keep the status if the controller writes it: the runtime recognizes an unchanged status only if
     /// the object has it, and sends the status each time otherwise. An [external](crate::External) controller cannot reduce its objects,
     /// because annotations and the spec decide what happens to their external resources.
     ///

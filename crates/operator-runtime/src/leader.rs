@@ -169,6 +169,8 @@ fn since<T: Clone + PartialEq>(
 /// A candidate for the lease, and its holder once it is acquired.
 pub(crate) struct Election {
     leases: Api<Lease>,
+    /// The field manager.
+    operator: String,
     name: String,
     me: Candidate,
     settings: Settings,
@@ -197,6 +199,7 @@ impl Election {
             .unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
+            operator: operator.to_owned(),
             name: settings.lease(operator),
             me: Candidate {
                 identity: format!("{}_{unique:016x}", host.to_string_lossy()),
@@ -328,7 +331,7 @@ impl Election {
                     spec: Some(self.spec(None)),
                 };
                 annotate(&mut lease, &self.name, HOLDER, Some(&self.me));
-                won(self.leases.create(&PostParams::default(), &lease).await)
+                won(self.leases.create(&self.parameters(), &lease).await)
             }
             (Decision::Announce, Some(lease)) => {
                 self.announce(lease).await?;
@@ -451,8 +454,15 @@ impl Election {
     }
 
     async fn replace(&self, lease: &Lease) -> kube::Result<Lease> {
-        let parameters = PostParams::default();
+        let parameters = self.parameters();
         self.leases.replace(&self.name, &parameters, lease).await
+    }
+
+    fn parameters(&self) -> PostParams {
+        PostParams {
+            field_manager: Some(self.operator.clone()),
+            ..PostParams::default()
+        }
     }
 
     /// Releases the lease, so that a standby need not wait until it expires.

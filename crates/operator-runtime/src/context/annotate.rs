@@ -13,7 +13,6 @@ use tracing::debug;
 use super::{Context, requests};
 use crate::{
     Result,
-    engine::decode::forget_managers,
     error::{has_code, is_gone},
 };
 
@@ -86,8 +85,7 @@ impl Context {
             answer = self.controller.client.request(request).await;
         }
         match answer {
-            Ok(mut written) => {
-                forget_managers(&mut written);
+            Ok(written) => {
                 self.record_written(written);
                 Ok(true)
             }

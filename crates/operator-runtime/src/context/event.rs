@@ -133,7 +133,11 @@ impl ControllerContext {
                     last_observed_time: MicroTime(Timestamp::now()),
                 };
                 let patch = Patch::Merge(json!({ "series": series }));
-                let patched = events.patch(&name, &PatchParams::default(), &patch).await;
+                let parameters = PatchParams {
+                    field_manager: Some(self.manager.clone()),
+                    ..PatchParams::default()
+                };
+                let patched = events.patch(&name, &parameters, &patch).await;
                 match patched {
                     // it has expired: the API server keeps events for an hour by default
                     Err(error) if is_gone(&error) => Err(None),
@@ -146,7 +150,11 @@ impl ControllerContext {
         let written = match written {
             Err(None) => {
                 let event = self.new_event(object, type_, reason, note);
-                let created = events.create(&PostParams::default(), &event).await;
+                let parameters = PostParams {
+                    field_manager: Some(self.manager.clone()),
+                    ..PostParams::default()
+                };
+                let created = events.create(&parameters, &event).await;
                 created.map(|event| event.metadata.name).map_err(Some)
             }
             other => other,

@@ -9,6 +9,7 @@ mod observe;
 mod ownership;
 mod record;
 mod status;
+mod status_fields;
 mod strategy;
 
 use std::sync::{
@@ -25,6 +26,7 @@ use kube::{
     runtime::reflector::ObjectRef,
 };
 use prometheus_client::metrics::counter::Counter;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -32,8 +34,10 @@ use crate::{
     Error, Result,
     engine::{
         children::Children,
+        decode::{forget_managers, keep_status_managers},
         identity::Identity,
         kind::{GroupKind, Kind},
+        status_owners::StatusOwners,
         tasks::BackgroundTasks,
     },
     error::{LONGEST_DELAY, is_gone},
@@ -93,6 +97,7 @@ pub(crate) struct ControllerContext {
     /// The tasks beside the reconciliations that make requests.
     pub tasks: BackgroundTasks,
     pub owns: Vec<Owned>,
+    pub status_owners: StatusOwners,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
     reads: Counter,
@@ -130,6 +135,7 @@ impl ControllerContext {
         client: Client,
         identity: Identity,
         owns: Vec<Owned>,
+        status_owners: StatusOwners,
         metrics: &ControllerMetrics,
         tasks: BackgroundTasks,
     ) -> Arc<Self>
@@ -152,6 +158,7 @@ impl ControllerContext {
             manager: identity.manager(),
             identity,
             owns,
+            status_owners,
             start: watch::Sender::new(Start::Waiting),
             reads: metrics.child_reads.clone(),
             handler_errors: metrics.handler_errors.clone(),
@@ -203,6 +210,14 @@ impl ControllerContext {
 
     fn event_history(&self) -> MutexGuard<'_, History> {
         lock(&self.event_history)
+    }
+
+    /// Records the owners of the status in the answer to a write, and removes `managedFields` from it.
+    pub fn take_status_owners(&self, written: &mut Value) {
+        keep_status_managers(written);
+        let metadata = ObjectMeta::deserialize(&written["metadata"]);
+        self.status_owners.take(&mut metadata.unwrap_or_default());
+        forget_managers(written);
     }
 }
 
@@ -324,7 +339,8 @@ impl Context {
     }
 
     /// Records the response to a write of the reconciled object.
-    fn record_written(&self, object: Value) {
+    fn record_written(&self, mut object: Value) {
+        self.controller.take_status_owners(&mut object);
         let before = self.written().replace(object);
         // only the backoff of a reconciliation needs them, and a daemon may write again and again
         let Some(before) = before.filter(|_| !self.facts.is_background) else {

@@ -27,7 +27,8 @@ pub(super) fn owned_by_any_write(live: &Value, manager: &str) -> Option<Value> {
         .reduce(union)
 }
 
-fn union(mut fields: Value, others: Value) -> Value {
+/// The fields that are in either set.
+pub(super) fn union(mut fields: Value, others: Value) -> Value {
     if let (Some(fields), Value::Object(others)) = (fields.as_object_mut(), others) {
         for (path, parts) in others {
             let before = fields.remove(&path);

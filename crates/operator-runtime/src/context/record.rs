@@ -132,12 +132,12 @@ fn without_ours(live: &Value, owned: Option<&Value>) -> Option<Value> {
     }
 }
 
-fn part<'a>(owned: Option<&'a Value>, path: &str) -> Option<&'a Value> {
+pub(super) fn part<'a>(owned: Option<&'a Value>, path: &str) -> Option<&'a Value> {
     owned?.as_object()?.get(path)
 }
 
 /// Whether the items of a list have managers of their own.
-fn is_associative(owned: Option<&Value>) -> bool {
+pub(super) fn is_associative(owned: Option<&Value>) -> bool {
     owned
         .and_then(Value::as_object)
         .into_iter()
@@ -146,7 +146,7 @@ fn is_associative(owned: Option<&Value>) -> bool {
 }
 
 /// The path among our managed fields that names the item of a list in the cluster.
-fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'a str> {
+pub(super) fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'a str> {
     owned?
         .as_object()?
         .keys()
@@ -158,7 +158,7 @@ fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'a str> {
 }
 
 /// The key of a path `k:{"name":"main"}`.
-fn key(path: &str) -> Option<Map<String, Value>> {
+pub(super) fn key(path: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(path.strip_prefix("k:")?).ok()
 }
 

@@ -4,17 +4,22 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use kube::{
     Resource, ResourceExt,
-    api::{Patch, PatchParams},
+    api::{GetParams, ObjectMeta, Patch, PatchParams},
     runtime::events::EventType,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tracing::debug;
 
-use super::{Context, drop_nulls, requests};
+use super::{
+    Context, drop_nulls,
+    ownership::union,
+    requests,
+    status_fields::{Items, Versions, to_send},
+};
 use crate::{
     Result,
-    engine::decode::forget_managers,
+    engine::{decode::keep_status_managers, status_owners::of_others},
     error::{has_code, is_gone},
 };
 
@@ -23,15 +28,17 @@ impl Context {
     ///
     /// This is a server-side apply on the [status
     /// subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource) of
-    /// the given version of `object` only, so that it overwrites neither an object that was recreated under the name nor a concurrent write
-    /// of another. If the reconciled object has changed since it was read, nothing is written; that is not an error, because the object is
-    /// reconciled again, at the latest after a second. If it was deleted, nothing is written either. It is an error if the kind has no
-    /// status subresource in this version.
+    /// one version of `object` only, so that it overwrites neither an object that was recreated under the name nor a concurrent write of
+    /// another. If others write the object at the same time, the apply is repeated on the newest version, at most five times. If meanwhile
+    /// the spec or a field that is sent was changed, nothing is written; that is not an error, because the object is reconciled again, at the
+    /// latest after a second. If it was deleted, nothing is written either. It is an error if the kind has no status subresource in this
+    /// version.
     ///
-    /// A field that this operator has set before and that `status` lacks, for example because it is `None`, is removed, unless another
-    /// manager owns it too. Fields that `status` lacks and that others own are kept. The fields of `status` are applied with force; that is
-    /// safe because the version guarantees that no unseen change is overwritten. A condition of another writer that `status` took over from
-    /// `object` is sent unchanged, and both own it then.
+    /// The fields of `status` are sent, except for those that are as they were read and that another [field
+    /// manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) owns: they stay its own. A field that this
+    /// operator owns and that `status` lacks, for example because it is `None`, is removed; fields that others own are kept. An item of a list
+    /// with keys, such as a condition, is sent as a whole or not at all, and so is a list without keys. The apply is forced; that is safe
+    /// because the version guarantees that no unseen change is overwritten.
     ///
     /// The comparison is with the status that `object` has. If it has none because only metadata are cached, or because the function of
     /// [`reduce`](crate::ControllerOptions::reduce) drops it, each call sends a request. One that changes nothing triggers no reconciliation;
@@ -64,70 +71,153 @@ impl Context {
         let is_owner = self.is_owner(object);
         // What this reconciliation has written already is newer than what the reconciler was given; a daemon is given newer objects.
         let is_newest = |written: &Value| is_owner && !is_newer(object, written);
-        let mut newest = match self.written().clone().filter(is_newest) {
+        let read = match self.written().clone().filter(is_newest) {
             Some(written) => written,
             None => serde_json::to_value(object)?,
         };
-        let version = newest["metadata"]["resourceVersion"].take();
-        let mut current = newest["status"].take();
-        drop_nulls(&mut current);
-        let nothing = |status: &Value| status.is_null() || *status == json!({});
-        if wanted == current || nothing(&wanted) && nothing(&current) {
+        let mut read = self.stored(read, is_owner)?;
+        if is_same(&wanted, &read.status) {
             return Ok(());
         }
+        let mut newest = Some(read.clone());
+        let mut refusal = None;
+        if read.others.is_none() || read.lacks_status() {
+            newest = self.newest(object, &read).await?;
+        }
+        if let Some(newest) = newest.as_ref().filter(|_| read.lacks_status()) {
+            read = newest.clone();
+        }
+        for _ in 0..=REPETITIONS {
+            let Some(stored) = newest else { break };
+            if stored.has_nothing_to_write(&wanted) {
+                return Ok(());
+            }
+            let versions = Versions {
+                read: &read.status,
+                newest: &stored.status,
+            };
+            let Ok(sent) = to_send(&wanted, versions, stored.others.as_ref(), Items::Whole) else {
+                break;
+            };
+            let answer = self.apply_status(object, &stored.version, sent).await;
+            let is_conflict = |error: &kube::Error| has_code(error, &[409]);
+            match answer {
+                Ok(written) => {
+                    if is_owner {
+                        self.record_written(written);
+                        if self.facts.is_background {
+                            self.set_outdated(false);
+                        }
+                    }
+                    return Ok(());
+                }
+                Err(error) if is_conflict(&error) => {
+                    debug!("status not written: {error}");
+                    refusal = Some(error);
+                    newest = self.newest(object, &read).await?;
+                }
+                Err(error) if is_gone(&error) => {
+                    return match is_owner && self.exists().await? {
+                        // what is not there is the subresource
+                        true => Err(error.into()),
+                        false => Ok(()),
+                    };
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match refusal {
+            Some(refusal) if !is_owner => Err(refusal.into()),
+            _ => {
+                self.set_outdated(true);
+                Ok(())
+            }
+        }
+    }
+
+    /// The status of an object and who owns it. Only the answers to reads and the objects of a caller have `managedFields`.
+    fn stored(&self, mut object: Value, is_owner: bool) -> Result<Stored> {
+        let metadata = ObjectMeta::deserialize(&object["metadata"])?;
+        let manager = self.field_manager();
+        let others = match &metadata.managed_fields {
+            Some(owners) => Some(of_others(owners, manager)),
+            None if is_owner => self.controller.status_owners.others(&metadata, manager),
+            None => None,
+        };
+        let mut status = object["status"].take();
+        drop_nulls(&mut status);
+        Ok(Stored {
+            version: json!(metadata.resource_version),
+            uid: metadata.uid,
+            generation: metadata.generation,
+            status,
+            others: others.map(|others| {
+                let none = json!({});
+                others.into_iter().reduce(union).unwrap_or(none)
+            }),
+        })
+    }
+
+    /// The object in its newest version; `None` if it is another one, or its spec has changed since it was `read`.
+    async fn newest<K>(&self, object: &K, read: &Stored) -> Result<Option<Stored>>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let request = requests::<K>(object.namespace().as_deref())
+            .get(&object.name_any(), &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        let mut newest = match self.controller.client.request::<Value>(request).await {
+            Ok(newest) => newest,
+            Err(error) if is_gone(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        keep_status_managers(&mut newest);
+        let mut newest = self.stored(newest, false)?;
+        newest.others.get_or_insert_with(|| json!({}));
+        let is_same = newest.uid == read.uid && newest.generation == read.generation;
+        Ok(is_same.then_some(newest))
+    }
+
+    /// Applies fields of the status to this version of the object.
+    async fn apply_status<K>(
+        &self,
+        object: &K,
+        version: &Value,
+        fields: Option<Value>,
+    ) -> kube::Result<Value>
+    where
+        K: Resource<DynamicType = ()>,
+    {
         let name = object.name_any();
         // A uid would not do: for the status of a custom object the API server does not look at it.
-        let mut patch = json!({
+        let metadata = json!({ "name": name, "resourceVersion": version });
+        let status = fields.unwrap_or_else(|| json!({}));
+        let is_removal = status == json!({});
+        let patch = json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
-            "metadata": { "name": name, "resourceVersion": version },
-            "status": wanted,
+            "metadata": metadata,
+            "status": status,
         });
-        drop_nulls(&mut patch);
         let parameters = PatchParams::apply(self.field_manager()).force();
         let request = requests::<K>(object.namespace().as_deref())
             .patch_subresource("status", &name, &parameters, &Patch::Apply(&patch))
             .map_err(kube::Error::BuildRequest)?;
-        let mut answer = self.controller.client.request::<Value>(request).await;
+        let answer = self.controller.client.request::<Value>(request).await;
         let is_invalid = |error: &kube::Error| has_code(error, &[422]);
-        if nothing(&patch["status"]) && answer.as_ref().is_err_and(is_invalid) {
-            // An apply that removes the last fields of a status makes it null, which is not valid. All of it was ours.
-            let removal = json!({ "metadata": patch["metadata"], "status": null });
-            let parameters = PatchParams {
-                field_manager: Some(self.field_manager().to_owned()),
-                ..PatchParams::default()
-            };
-            let request = requests::<K>(object.namespace().as_deref())
-                .patch_subresource("status", &name, &parameters, &Patch::Merge(&removal))
-                .map_err(kube::Error::BuildRequest)?;
-            answer = self.controller.client.request(request).await;
+        if !is_removal || !answer.as_ref().is_err_and(is_invalid) {
+            return answer;
         }
-        match answer {
-            Ok(mut written) => {
-                forget_managers(&mut written);
-                if is_owner {
-                    self.record_written(written);
-                    if self.facts.is_background {
-                        self.set_outdated(false);
-                    }
-                }
-                Ok(())
-            }
-            Err(kube::Error::Api(refused)) if refused.code == 409 && is_owner => {
-                debug!("status not written: {}", refused.message);
-                self.set_outdated(true);
-                Ok(())
-            }
-            Err(error) if is_gone(&error) && is_owner => {
-                match self.exists().await? {
-                    // what is not there is the subresource
-                    true => Err(error.into()),
-                    false => Ok(()),
-                }
-            }
-            Err(error) if is_gone(&error) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        // An apply that removes the last fields of a status makes it null, which is not valid. All of it was ours.
+        let removal = json!({ "metadata": metadata, "status": null });
+        let parameters = PatchParams {
+            field_manager: Some(self.field_manager().to_owned()),
+            ..PatchParams::default()
+        };
+        let request = requests::<K>(object.namespace().as_deref())
+            .patch_subresource("status", &name, &parameters, &Patch::Merge(&removal))
+            .map_err(kube::Error::BuildRequest)?;
+        self.controller.client.request(request).await
     }
 
     /// Sets fields of the status of the reconciled object, whatever its version is. Reports fields that its schema lacks.
@@ -156,7 +246,7 @@ impl Context {
         K: Resource<DynamicType = ()> + Serialize,
     {
         let parameters = PatchParams {
-            field_manager: Some(self.field_manager().to_owned()),
+            field_manager: Some(format!("{}-handlers", self.field_manager())),
             ..PatchParams::default()
         };
         let patch = Patch::Merge(json!({ "metadata": { "uid": object.uid() }, "status": status }));
@@ -175,7 +265,7 @@ impl Context {
                 .map_err(kube::Error::BuildRequest)?;
             answer = self.controller.client.request(request).await;
         }
-        let mut written = match answer {
+        let written = match answer {
             Ok(written) => written,
             Err(error) if is_gone(&error) => {
                 self.facts.is_gone.store(true, Relaxed);
@@ -188,7 +278,6 @@ impl Context {
             self.facts.is_gone.store(true, Relaxed);
             return Ok(());
         }
-        forget_managers(&mut written);
         self.record_written(written);
         Ok(())
     }
@@ -197,6 +286,43 @@ impl Context {
         let owner = self.owner.reference.as_ref();
         owner.is_some_and(|owner| object.meta().uid.as_ref() == Some(&owner.uid))
     }
+}
+
+/// How often a status is written again because others write the object at the same time.
+const REPETITIONS: usize = 5;
+
+/// What an object has in a version.
+#[derive(Clone, Debug)]
+struct Stored {
+    version: Value,
+    uid: Option<String>,
+    generation: Option<i64>,
+    status: Value,
+    /// The fields of the status that others own, as in `fieldsV1`; `None` if they are not known.
+    others: Option<Value>,
+}
+
+impl Stored {
+    /// Whether others own fields of the status although it is absent: only metadata are cached, or the status is dropped from the cache.
+    fn lacks_status(&self) -> bool {
+        let has_others = |others: &Value| *others != json!({});
+        self.status.is_null() && self.others.as_ref().is_some_and(has_others)
+    }
+
+    /// Whether this status differs from the wanted one only in what others own.
+    fn has_nothing_to_write(&self, wanted: &Value) -> bool {
+        let ours = |status| {
+            let versions = Versions::same(&self.status);
+            to_send(status, versions, self.others.as_ref(), Items::Parts).ok()
+        };
+        ours(wanted) == ours(&self.status)
+    }
+}
+
+/// Whether two statuses are equal; an absent one is an empty one.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let is_nothing = |status: &Value| status.is_null() || *status == json!({});
+    one == other || is_nothing(one) && is_nothing(other)
 }
 
 /// Whether an object is newer than what a write of it returned. [Resource

@@ -1,14 +1,14 @@
 //! Decodes the objects of a watch, or finds the field that cannot be decoded.
 //!
-//! In: the JSON of one object. Out: the object without `managedFields`, or its metadata and the error. An undecodable object never fails
-//! its list or watch.
+//! In: the JSON of one object. Out: the object, or its metadata and the error. Of `managedFields` it has the parts about the status, which the
+//! cache takes. An undecodable object never fails its list or watch.
 
 use kube::{
     Resource,
     core::{DynamicResourceScope, ObjectMeta},
 };
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// An object of kind `K`, or the error of one that cannot be decoded.
@@ -32,7 +32,7 @@ pub(crate) struct Undecodable {
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
-        forget_managers(&mut object);
+        keep_status_managers(&mut object);
         let error = match read(&object) {
             Ok(object) => return Ok(Self::Good(object)),
             Err(error) => error,
@@ -60,6 +60,26 @@ pub(crate) fn read<K: DeserializeOwned>(
 pub(crate) fn forget_managers(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("managedFields");
+    }
+}
+
+/// Reduces `managedFields` to the managers of fields of the status, and to these fields.
+pub(crate) fn keep_status_managers(object: &mut Value) {
+    let entries = match object.pointer_mut("/metadata/managedFields") {
+        Some(Value::Array(entries)) => std::mem::take(entries),
+        _ => return,
+    };
+    let kept: Vec<Value> = entries
+        .into_iter()
+        .filter_map(|mut entry| {
+            let fields = entry.get_mut("fieldsV1")?.get_mut("f:status")?.take();
+            Some(json!({ "manager": entry["manager"], "fieldsV1": { "f:status": fields } }))
+        })
+        .collect();
+    if kept.is_empty() {
+        forget_managers(object);
+    } else {
+        object["metadata"]["managedFields"] = Value::Array(kept);
     }
 }
 
@@ -107,7 +127,6 @@ impl<K: Resource<DynamicType = ()>> Resource for Decoded<K> {
 mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Service;
-    use serde_json::json;
 
     #[test]
     fn an_undecodable_object_has_the_path_of_the_error_and_its_metadata() {

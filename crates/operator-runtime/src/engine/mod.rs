@@ -18,6 +18,7 @@ pub(crate) mod reconciled;
 pub(crate) mod reconciliation;
 pub(crate) mod related;
 pub(crate) mod shared_cache;
+pub(crate) mod status_owners;
 pub(crate) mod tasks;
 pub(crate) mod watch;
 

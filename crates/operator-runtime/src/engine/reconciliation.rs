@@ -28,7 +28,7 @@ use crate::{
     context::{Context, ControllerContext, display_key, requests},
     controller_options::Reduction,
     engine::{
-        decode::{forget_managers, read},
+        decode::read,
         finalizer::{Step, next_step},
         identity::Identity,
         object_locks::ObjectLocks,
@@ -316,7 +316,7 @@ impl<R: Reconciler> Reconciliations<R> {
             .await
         {
             Ok(mut written) => {
-                forget_managers(&mut written);
+                self.controller_context.take_status_owners(&mut written);
                 let written = self.read(&written)?;
                 if written.meta().deletion_timestamp.is_some() && written.finalizers().is_empty() {
                     // The API server deletes it with its last finalizer, but the response looks like that of an update.

@@ -29,11 +29,12 @@ use tracing::warn;
 use crate::{
     controller_options::{ControllerOptions, Reduction, Selection},
     engine::{
-        cache::Cache,
+        cache::{Cache, Change},
         decode::Decoded,
         fan_out::{CHANNEL_CAPACITY, FanOut, Listeners},
         listener::Listener,
         related::Related,
+        status_owners::StatusOwners,
         watch::Source,
     },
     error::panic_message,
@@ -58,6 +59,7 @@ struct Inner<K: Resource<DynamicType = ()> + Clone + 'static> {
     reduction: Option<Reduction<K>>,
     namespaces: Vec<Option<String>>,
     store: Store<K>,
+    status_owners: StatusOwners,
     state: Mutex<State<K>>,
 }
 
@@ -106,6 +108,7 @@ impl SharedCaches {
             reduction: options.reduction.clone(),
             namespaces: namespaces.to_vec(),
             store: cache.store(),
+            status_owners: StatusOwners::of::<K>(),
             state: Mutex::new(State {
                 cache: Some(cache),
                 listeners: vec![],
@@ -129,6 +132,12 @@ where
 {
     pub fn store(&self) -> Store<K> {
         self.0.store.clone()
+    }
+
+    /// The owners of the status of its objects, for the controller with this field manager.
+    pub fn status_owners(&self, manager: &str) -> StatusOwners {
+        self.0.status_owners.add(manager);
+        self.0.status_owners.clone()
     }
 
     /// Adds a controller. Returns the objects that it must reconcile. `watch_errors` counts failed lists and watches.
@@ -182,6 +191,7 @@ where
             });
         let filler = Filler {
             cache,
+            status_owners: inner.status_owners.clone(),
             reduction: inner.reduction.clone(),
             listeners,
             passed_to,
@@ -193,6 +203,7 @@ where
 /// Fills a cache.
 struct Filler<K: Resource<DynamicType = ()> + Clone + 'static> {
     cache: Cache<K>,
+    status_owners: StatusOwners,
     reduction: Option<Reduction<K>>,
     listeners: Vec<Subscriber<K>>,
     /// For each watched namespace, the listeners to the metadata of the objects.
@@ -216,12 +227,26 @@ where
             Event::Apply(object) | Event::InitApply(object) => object.resource_version(),
             _ => None,
         };
+        if let Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) = &mut event
+        {
+            self.status_owners.take(object.meta_mut());
+        }
         let passed_to = &self.passed_to[index];
         let passed_on = (!passed_to.is_empty()).then(|| metadata(&event));
         if let Some(reduction) = &self.reduction {
             reduce(reduction, &mut event);
         }
         let change = self.cache.take(index, event);
+        match &change {
+            Change::Replaced(_, last) => self.status_owners.forget(last.meta()),
+            Change::Gone(gone) => {
+                for (_, last) in gone {
+                    last.iter()
+                        .for_each(|last| self.status_owners.forget(last.meta()));
+                }
+            }
+            _ => {}
+        }
         let cached = self.cache.store().len();
         let completed = self.cache.is_complete() && !was_complete;
         let mut triggered = Vec::with_capacity(self.listeners.len());

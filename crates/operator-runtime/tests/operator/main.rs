@@ -15,6 +15,7 @@ mod hooks;
 mod lifecycle;
 mod log_events;
 mod migration;
+mod ownership;
 mod priority;
 mod process;
 mod scope;

@@ -2,18 +2,25 @@
 
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
+use std::time::Duration;
 
-use crate::support::{Calls, Running, Widget, WidgetSpec, create, server, until_quiet, widgets};
+use crate::support::{
+    Calls, OPERATOR, Running, Widget, WidgetSpec, create, patch, server, until_quiet, widgets,
+    writes,
+};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
     client::Body,
 };
-use operator_runtime::{Action, Context, Controllers, Reconciler, Result, Settings, Setup};
+use operator_runtime::{
+    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup,
+};
 use operator_testing::Server;
 use serde_json::json;
+use tokio::time::sleep;
 
 /// Writes the size to the status; in two steps if the `way` is `steps`.
 struct Sizes;
@@ -145,4 +152,170 @@ async fn a_status_can_be_written_in_several_steps() {
     create(&server, "a", "steps").await;
     until_size(&server, 1).await;
     assert!(codes.lock().unwrap().iter().all(|code| *code == 200));
+}
+
+/// The managers that own the field at this path of the status, sorted.
+fn owners_of(widget: &Widget, pointer: &str) -> Vec<String> {
+    let entries = widget.metadata.managed_fields.iter().flatten();
+    let mut owners: Vec<_> = entries
+        .filter(|entry| {
+            let fields = entry.fields_v1.as_ref().unwrap();
+            fields.0.pointer(&format!("/f:status{pointer}")).is_some()
+        })
+        .map(|entry| entry.manager.clone().unwrap())
+        .collect();
+    owners.sort();
+    owners
+}
+
+const BACKUP: &str = "/f:conditions/k:{\"type\":\"Backup\"}";
+
+fn backup(message: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": { "name": "a" },
+        "status": { "conditions": [{
+            "type": "Backup", "status": "True", "reason": "Done", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }] },
+    })
+}
+
+async fn apply_backup(api: &Api<Widget>, object: &serde_json::Value) {
+    let parameters = PatchParams::apply("another");
+    let patch = Patch::Apply(object);
+    api.patch_status("a", &parameters, &patch).await.unwrap();
+}
+
+/// Passes the conditions that it read, or only its own one if the way is `alone`, and counts its calls.
+struct Ready {
+    calls: Arc<AtomicUsize>,
+    delay: Duration,
+}
+
+impl Reconciler for Ready {
+    type Resource = Widget;
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        sleep(self.delay).await;
+        let read = widget.status.clone().unwrap_or_default();
+        let is_alone = widget.spec.way.as_deref() == Some("alone");
+        let mut conditions = read.conditions.unwrap_or_default();
+        if is_alone {
+            conditions.retain(|condition| condition.type_ == "Ready");
+        }
+        Condition::new("Ready", true, "Sized", widget.spec.size.to_string())
+            .set_in(&mut conditions, widget.metadata.generation)?;
+        cx.update_status(&*widget, &json!({ "conditions": conditions }))
+            .await?;
+        Ok(Action::await_change())
+    }
+}
+
+fn ready_after(delay: Duration) -> (Controllers, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let setup = async move |_: Setup| {
+        Ok(Ready {
+            calls: counted.clone(),
+            delay,
+        })
+    };
+    (Controllers::new().add(setup, |watches| watches), calls)
+}
+
+#[tokio::test]
+async fn a_condition_of_another_is_not_taken_and_goes_when_the_other_withdraws_it() {
+    let server = server().await;
+    for way in ["ok", "alone"] {
+        let api: Api<Widget> = Api::default_namespaced(server.client());
+        create(&server, "a", way).await;
+        apply_backup(&api, &backup("")).await;
+        let (controllers, calls) = ready_after(Duration::ZERO);
+        let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+        server
+            .eventually("it is ready", async || {
+                let conditions = api.get("a").await.unwrap().status?.conditions?;
+                (conditions.len() == 2).then_some(())
+            })
+            .await;
+        let spec = json!({ "spec": { "size": 2 } });
+        patch(&server, "a", spec).await;
+        until_quiet(&server).await;
+        let widget = api.get("a").await.unwrap();
+        let ready = "/f:conditions/k:{\"type\":\"Ready\"}";
+        assert_eq!(owners_of(&widget, ready), [OPERATOR]);
+        assert_eq!(owners_of(&widget, BACKUP), ["another"], "{way}");
+
+        let before = (calls.load(Ordering::SeqCst), server.requests().len());
+        let note = json!({ "metadata": { "annotations": { "note": "1" } } });
+        patch(&server, "a", note).await;
+        until_quiet(&server).await;
+        assert!(calls.load(Ordering::SeqCst) > before.0);
+        let since = &server.requests()[before.1..];
+        let own = writes(since).into_iter().filter(|it| it.contains("status"));
+        assert_eq!(own.count(), 0, "{way}: there was nothing to write");
+
+        let mut without = backup("");
+        without["status"] = json!({});
+        apply_backup(&api, &without).await;
+        until_quiet(&server).await;
+        let conditions = api.get("a").await.unwrap().status.unwrap().conditions;
+        let types: Vec<_> = conditions.unwrap().into_iter().map(|it| it.type_).collect();
+        assert_eq!(types, ["Ready"], "{way}");
+        running.stop().await.unwrap();
+        api.delete("a", &DeleteParams::default()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_an_earlier_release_took_is_given_back_with_the_next_write() {
+    let server = server().await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    create(&server, "a", "ok").await;
+    apply_backup(&api, &backup("")).await;
+    let parameters = PatchParams::apply(OPERATOR).force();
+    let taken = Patch::Apply(backup(""));
+    api.patch_status("a", &parameters, &taken).await.unwrap();
+    let widget = api.get("a").await.unwrap();
+    assert_eq!(owners_of(&widget, BACKUP), ["another", OPERATOR]);
+
+    let (controllers, _) = ready_after(Duration::ZERO);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    server
+        .eventually("Backup has one owner", async || {
+            let widget = api.get("a").await.unwrap();
+            (owners_of(&widget, BACKUP) == ["another"]).then_some(())
+        })
+        .await;
+    let conditions = api.get("a").await.unwrap().status.unwrap().conditions;
+    assert_eq!(conditions.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_busy_writer_of_its_own_condition_does_not_keep_ours_out() {
+    let server = server().await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    let created = create(&server, "a", "ok").await;
+    let busy = {
+        let api = api.clone();
+        tokio::spawn(async move {
+            for number in 0.. {
+                apply_backup(&api, &backup(&number.to_string())).await;
+                sleep(Duration::from_millis(50)).await;
+            }
+        })
+    };
+    let (controllers, calls) = ready_after(Duration::from_millis(500));
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    server
+        .eventually("it is ready", async || {
+            let conditions = api.get("a").await.unwrap().status?.conditions?;
+            let ready = conditions.into_iter().find(|it| it.type_ == "Ready")?;
+            assert_eq!(ready.observed_generation, created.metadata.generation);
+            Some(())
+        })
+        .await;
+    busy.abort();
+    let calls = calls.load(Ordering::SeqCst);
+    assert!(calls <= 2, "it was reconciled {calls} times");
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    engine::{controller::Wiring, kind::GroupKind},
+    engine::{controller::Wiring, kind::GroupKind, status_owners::StatusOwners},
     settings::Settings,
 };
 use futures::FutureExt;
@@ -54,6 +54,7 @@ fn reconciliations(store: Store<ConfigMap>) -> Arc<Reconciliations<Counting>> {
         wiring.client,
         identity,
         vec![],
+        StatusOwners::of::<ConfigMap>(),
         &metrics,
         wiring.tasks,
     );

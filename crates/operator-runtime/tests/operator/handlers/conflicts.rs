@@ -164,7 +164,7 @@ async fn a_daemon_writes_the_status_also_after_writes_of_others() {
     running.stop().await.unwrap();
 }
 
-/// Sub-handlers that each write a part of the status. During the first call of the first one, another client changes the object.
+/// Sub-handlers that each write a part of the status. During the first call of the first one, another client writes its part.
 struct Parts {
     journal: Arc<Journal>,
     other: Client,
@@ -185,9 +185,9 @@ impl Parts {
                 self.journal.call(&call, "")?;
                 if name == "one" && call.attempt() == 1 {
                     let api: Api<Widget> = Api::default_namespaced(self.other.clone());
-                    let labels = Patch::Merge(json!({"metadata": {"labels": {"other": "wrote"}}}));
+                    let part = Patch::Merge(json!({"status": {"handlers": {"one": "begun"}}}));
                     let parameters = PatchParams::default();
-                    api.patch("a", &parameters, &labels).await?;
+                    api.patch_status("a", &parameters, &part).await?;
                 }
                 let mut status = call.object().status.clone().unwrap_or_default();
                 let parts = status.handlers.get_or_insert_default();
