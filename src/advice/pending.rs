@@ -32,7 +32,9 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
             }
             continue;
         };
-        if let Some(written) = user_code::controller(&text, &described.scaffold.interface.wanted) {
+        if let Some(written) =
+            user_code::controller(&text, &described.scaffold.interface.controller_trait)
+        {
             let file = File {
                 open,
                 operator: &operator,
@@ -164,7 +166,7 @@ impl File<'_> {
     fn cleanup(&self, controller: &ControllerImpl) -> Option<Report> {
         let method = match self.interface.cleanup {
             Cleanup::Required => return None,
-            Cleanup::Method(code) => self.interface.wanted.cleanup.zip(Some(code)),
+            Cleanup::Method(code) => self.interface.controller_trait.cleanup.zip(Some(code)),
             Cleanup::Finalizer => None,
         };
         let (label, path) = (self.label(), self.path);
@@ -266,7 +268,7 @@ impl File<'_> {
                 let watches: Vec<&str> = watches.iter().map(|it| it.entry.as_str()).collect();
                 let watches = watches.join(", ");
                 let Some(parents) = self.interface.parents else {
-                    let interface = self.interface.wanted.interface;
+                    let interface = self.interface.controller_trait.interface;
                     return Some(self.report(
                         format!("operator.toml has `watches` for {kind}, but a change of {watches} calls no function of `{interface}`"),
                         controller.header.clone(),

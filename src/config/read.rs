@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_verbs_and_unknown_keys_are_errors_that_name_them() {
+    fn mutating_verbs_and_unknown_keys_are_errors_that_name_them() {
         for (wrong, expected) in [
             (
                 r#"{ kind = "v1/Secret", verbs = ["update"] }"#,

@@ -169,7 +169,7 @@ impl<'a> ProjectContext<'a> {
         let scaffolds = scaffolds(&operator.controllers);
         let methods: Vec<String> = scaffolds
             .iter()
-            .map(|scaffold| format!("`{}`", scaffold.interface.wanted.method))
+            .map(|scaffold| format!("`{}`", scaffold.interface.controller_trait.method))
             .collect();
         Self {
             methods: methods.join(" or "),

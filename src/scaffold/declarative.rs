@@ -12,7 +12,7 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
     about: "A function for each kind that returns the desired children; the runtime creates, updates and deletes them",
     register: "add_declarative",
     interface: Interface {
-        wanted: ControllerTrait {
+        controller_trait: ControllerTrait {
             interface: "Declarative",
             method: "desired",
             arguments: ["&Self::Resource", "&operator_runtime::Observed"],

@@ -12,7 +12,7 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     about: "A provider for each kind, which manages things outside of the cluster; the runtime decides when to create, update and delete them",
     register: "add_external",
     interface: Interface {
-        wanted: ControllerTrait {
+        controller_trait: ControllerTrait {
             interface: "External",
             method: "observe",
             arguments: ["&Self::Resource", "&operator_runtime::Context"],

@@ -12,7 +12,7 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     about: "Functions for each kind that are called when an object is new, was changed or is being deleted; the runtime records what was handled",
     register: "add_handlers",
     interface: Interface {
-        wanted: ControllerTrait {
+        controller_trait: ControllerTrait {
             interface: "Handlers",
             method: "register",
             arguments: ["", ""],

@@ -60,7 +60,7 @@ pub struct Scaffold {
 
 /// A trait of `operator-runtime`, with the text that the commands print for its optional methods.
 pub struct Interface {
-    pub wanted: ControllerTrait,
+    pub controller_trait: ControllerTrait,
     pub cleanup: Cleanup,
     /// The code of `parents`, to be pasted into the controller of a kind of this scope. `None` if the trait has no such method.
     pub parents: Option<fn(Scope) -> String>,
@@ -88,7 +88,7 @@ pub struct Subject<'a> {
     /// Whether the controller has a `cleanup`.
     pub cleanup: bool,
     pub api: &'a Api,
-    /// The schema of the storage version.
+    /// The facts about the types of the storage version.
     pub facts: &'a KindFacts,
     /// An object of the kind.
     pub sample: Option<&'a Value>,
@@ -123,7 +123,7 @@ impl Scaffold {
     /// The trait that the text of a controller implements, and what is in its `impl` block.
     pub fn implemented(text: &str) -> Option<(&'static Interface, ControllerImpl)> {
         Self::all().find_map(|Self { interface, .. }| {
-            let controller = user_code::controller(text, &interface.wanted)?;
+            let controller = user_code::controller(text, &interface.controller_trait)?;
             Some((interface, controller))
         })
     }

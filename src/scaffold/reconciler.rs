@@ -11,7 +11,7 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
     about: "A reconcile function for each kind",
     register: "add",
     interface: Interface {
-        wanted: ControllerTrait {
+        controller_trait: ControllerTrait {
             interface: "Reconciler",
             method: "reconcile",
             arguments: [

@@ -64,7 +64,7 @@ impl OpenProject {
                 continue;
             };
             if scaffold == seeded
-                || user_code::controller(&code, &scaffold.interface.wanted).is_some()
+                || user_code::controller(&code, &scaffold.interface.controller_trait).is_some()
             {
                 continue;
             }
@@ -72,7 +72,7 @@ impl OpenProject {
                 kind: kind.kind.clone(),
                 scaffold: scaffold.name,
                 seeded: seeded.name,
-                interface: scaffold.interface.wanted.interface,
+                interface: scaffold.interface.controller_trait.interface,
                 controller,
             };
             let place = Place::of("kind").then(index).then("scaffold");

@@ -151,8 +151,8 @@ impl Health {
 
     /// The reason why this replica is not ready, if there is one.
     ///
-    /// If the operator has webhooks, they alone decide: to list the objects that fill the caches, the API server may need the conversion
-    /// webhook.
+    /// If the operator has webhooks, they alone decide until it stops: to list the objects that fill the caches, the API server may need
+    /// the conversion webhook.
     pub fn unready(&self) -> Option<String> {
         let state = lock(&self.state);
         match (state.role, state.webhooks) {

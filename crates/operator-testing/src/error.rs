@@ -87,7 +87,7 @@ pub enum Error {
     /// A CRD was not established.
     #[error("the CustomResourceDefinition {0} was not established in time")]
     NotEstablished(String),
-    /// The server rejected a request.
+    /// A request failed, or the server rejected it.
     #[error(transparent)]
     Kube(#[from] kube::Error),
     /// The current context of the kubeconfig cannot be used.

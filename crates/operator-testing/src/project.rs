@@ -1,4 +1,4 @@
-//! Checks of a project's own files: its CRDs and samples.
+//! Reads samples, conditions and schemas in tests, and checks a project's own files: its CRDs and samples.
 
 use std::path::Path;
 
@@ -247,7 +247,7 @@ spec:
     }
 
     #[test]
-    fn each_problem_of_a_sample_has_its_path() {
+    fn each_problem_of_a_sample_is_reported() {
         let of = |sample: &str| problems::<Garden>(CRD, sample);
         let garden = |rest: &str| {
             format!("{{apiVersion: example.com/v1, kind: Garden, metadata: {{name: a}}, {rest}}}")
@@ -285,7 +285,7 @@ spec:
 
     #[test]
     #[should_panic(expected = "the CRD is not YAML")]
-    fn an_invalid_crd_file_is_the_only_problem() {
+    fn a_crd_file_that_is_not_yaml_is_reported_as_such() {
         definition("kind: [a\nspec: {x: y", "Widget");
     }
 }

@@ -142,10 +142,10 @@ impl Record {
         lock(&self.requests).push(request);
     }
 
-    /// Creates the layer for the clients of a user; empty for the administrator.
+    /// Creates the layer for the clients of `user`, which is empty for the administrator.
     pub fn layer(&self, user: &str) -> RecordLayer {
         RecordLayer {
-            record: Some(self.clone()),
+            record: self.clone(),
             user: user.to_owned(),
         }
     }
@@ -154,7 +154,7 @@ impl Record {
 /// The layer that sets the user and records the requests.
 #[derive(Clone)]
 pub(crate) struct RecordLayer {
-    record: Option<Record>,
+    record: Record,
     user: String,
 }
 
@@ -206,9 +206,7 @@ where
         Box::pin(async move {
             let response = answer.await?;
             recorded.code = response.status().as_u16();
-            if let Some(record) = record {
-                record.push(recorded);
-            }
+            record.push(recorded);
             Ok(response)
         })
     }

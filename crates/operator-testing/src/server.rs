@@ -262,7 +262,7 @@ impl Server {
         });
     }
 
-    /// Collects the results of the operator's reconciliations, which [`eventually`](Self::eventually) prints if it fails.
+    /// Returns the collector of the operator's results of reconciliations, which [`eventually`](Self::eventually) prints if it fails.
     pub fn outcomes(&self) -> Outcomes {
         self.inner.outcomes.clone()
     }
@@ -271,7 +271,7 @@ impl Server {
         lock(&self.inner.ended)
     }
 
-    /// Takes the error with which an operator ended, because another operator replaces it.
+    /// Takes the reason why an operator ended, because another one replaces it.
     pub(crate) fn forget_end(&self) -> Option<String> {
         self.ended().take()
     }

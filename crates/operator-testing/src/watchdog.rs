@@ -1,7 +1,7 @@
 //! Terminates a test whose operator blocks the thread of the test's runtime. A timeout of that runtime could not do this, because it needs
 //! the thread.
 //!
-//! In: a running runtime. Out: nothing, or the end of the process, because the blocked thread cannot be stopped.
+//! It ends the whole process, because the blocked thread cannot be stopped.
 
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,7 +20,8 @@ const FAILED: i32 = 101;
 
 /// Watches the current runtime until it ends.
 pub(crate) fn watch() {
-    // Asked from another thread, because a paused clock jumps while all tasks wait, and stands still while one is always busy.
+    // A thread asks the runtime and measures the time, because a paused clock of the runtime jumps while all tasks wait, and stands still
+    // while one is always busy.
     let (ask, mut asked) = tokio::sync::mpsc::unbounded_channel::<()>();
     let (answer, answers) = channel();
     tokio::spawn(async move { while asked.recv().await.is_some() && answer.send(()).is_ok() {} });

@@ -42,7 +42,8 @@ pub struct Args {
     /// Use the current context of your kubeconfig, with your permissions, instead of a server in memory
     #[arg(long)]
     cluster: bool,
-    /// Let an operator that is deployed on the cluster pause as long as the session runs; it must know priorities
+    /// Let an operator that is deployed on the cluster pause as long as the session runs; only one that is built with operator-runtime
+    /// pauses
     #[arg(long, requires = "cluster")]
     take_over: bool,
     /// The URL at which the cluster can call the webhooks of the operator on this machine, such as that of a tunnel to port 9443

@@ -54,7 +54,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.config.check()?;
     let is_state_stale = open.follow_crds()?;
     let mut rendered = open.render(terminal)?;
-    open.check_code(&rendered.tree, is_state_stale)?;
+    open.refuse_stale_code(&rendered.tree, is_state_stale)?;
     rendered.diagnostics.extend(open.no_image());
     rendered.diagnostics.extend(local_runtime(&open.config));
     let plan = open.plan_for(rendered.tree, |path| {

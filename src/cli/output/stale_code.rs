@@ -17,8 +17,8 @@ use crate::{
 const MAX_LISTED: usize = 5;
 
 impl OpenProject {
-    /// Fails if `regenerate` would change the code, with the exit code that `regenerate` would have.
-    pub fn check_code(&self, tree: &Tree, is_state_stale: bool) -> Result<(), Failure> {
+    /// Fails if `regenerate` would change the code, with the exit code of `regenerate --check`.
+    pub fn refuse_stale_code(&self, tree: &Tree, is_state_stale: bool) -> Result<(), Failure> {
         let plan = self.code_plan(tree)?;
         let mut stale: Vec<String> = vec![];
         if is_state_stale {

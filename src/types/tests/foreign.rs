@@ -1,4 +1,4 @@
-//! Types of k8s-openapi in a module, and the diagnostics when names move.
+//! Types of k8s-openapi in a module, and what becomes of names that two types or two functions would have.
 
 use super::{definition, snapshot, widget};
 use crate::{

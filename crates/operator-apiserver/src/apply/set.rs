@@ -114,7 +114,7 @@ impl FieldSet {
         left
     }
 
-    /// Adds each declared field on the path to a member, because an object that exists only for its fields is removed with them.
+    /// Adds each parent of a member that is a field in the schema, because an object that exists only for its fields is removed with them.
     pub fn with_declared_parents(&self, node: Node<'_>) -> Self {
         let mut set = Self {
             members: self.members.clone(),

@@ -73,7 +73,7 @@ static BUILTIN: &[Strategy] = &[
     },
     lease::LEASE,
     Strategy::of(ENDPOINT_SLICES).with_generation(),
-    event::NEW_EVENT,
+    event::EVENTS_GROUP_EVENT,
     Strategy::of((FLOW_CONTROL, "flowschemas")).with_generation(),
     Strategy::of((FLOW_CONTROL, "prioritylevelconfigurations")).with_generation(),
     Strategy {

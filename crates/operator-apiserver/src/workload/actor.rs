@@ -108,7 +108,8 @@ impl Controllers<'_> {
         }
     }
 
-    /// Emits an event about an object. If it repeats an earlier warning, its count is increased.
+    /// Emits an event about an object, with the user agent of the controllers whichever component it names. If it repeats an earlier
+    /// warning, the count of that one is increased.
     pub(super) fn record_event(&mut self, component: &str, about: &Value, what: EventText<'_>) {
         let EventText(type_, reason, message) = what;
         let uid = &about["metadata"]["uid"];

@@ -130,7 +130,7 @@ impl Controllers<'_> {
     }
 }
 
-/// The conditions of a budget, with the one that reports whether disruptions are allowed.
+/// The conditions of a budget: only the one that reports whether disruptions are allowed.
 fn allowed(budget: &Value, status: &str, reason: &str, message: &str) -> Value {
     const TYPE: &str = "DisruptionAllowed";
     let known = condition(budget, TYPE).filter(|known| known["status"] == status);

@@ -80,7 +80,7 @@ impl Spoke {
         read
     }
 
-    /// Writes the values of all rules, the outermost first. Removes what was copied to places that rules are about.
+    /// Writes the values of all rules, the outermost first. Removes what the source had at paths that have another meaning on this side.
     fn write(
         &self,
         target: &mut Value,
@@ -202,9 +202,9 @@ impl Spoke {
                 .iter()
                 .flat_map(|rule| rule.paths.of(side.other()));
             let is_claimed = |path: &Path| path.bindings(place).is_some();
-            let is_other =
+            let is_claimed_there =
                 claims.any(is_claimed) || self.only.of(side.other()).iter().any(is_claimed);
-            return (!is_other).then(|| vec![place.to_vec()]);
+            return (!is_claimed_there).then(|| vec![place.to_vec()]);
         };
         let rule = rule?;
         let mut places: Vec<Vec<Step>> = rule

@@ -30,12 +30,12 @@ async fn metric(health: &str, name: &str) -> f64 {
         .unwrap()
 }
 
-/// A server that calls the webhooks of an operator at their address.
+/// An operator that serves webhooks on an address of this machine, and a server that calls them there.
 struct Serving {
     server: Server,
     handle: ShutdownHandle,
     task: JoinHandle<anyhow::Result<()>>,
-    /// The address of its health and metrics.
+    /// The address of the operator's health and metrics.
     health: String,
 }
 
@@ -104,13 +104,14 @@ impl Serving {
     }
 }
 
-fn review(body: Vec<u8>) -> Request<Body> {
+fn review<B>(body: B) -> Request<B> {
     let request = Request::post("/validate").header("content-type", "application/json");
-    request.body(Body::from(body)).unwrap()
+    request.body(body).unwrap()
 }
 
 async fn code(client: &kube::Client, body: Vec<u8>) -> u16 {
-    client.send(review(body)).await.unwrap().status().as_u16()
+    let request = review(Body::from(body));
+    client.send(request).await.unwrap().status().as_u16()
 }
 
 #[tokio::test]
@@ -168,7 +169,7 @@ async fn requests_in_flight_finish_and_silent_connections_do_not_delay_the_end()
     let slow = creation(json!({"way": "slow"})).to_string().into_bytes();
     let request = tokio::spawn({
         let client = client.clone();
-        async move { client.request::<Value>(review_of(slow)).await }
+        async move { client.request::<Value>(review(slow)).await }
     });
     sleep(Duration::from_millis(200)).await;
     let started = std::time::Instant::now();
@@ -178,9 +179,4 @@ async fn requests_in_flight_finish_and_silent_connections_do_not_delay_the_end()
     assert_eq!(response["response"]["allowed"], true);
     assert!(started.elapsed() < Duration::from_secs(2));
     assert!(TcpStream::connect(address).await.is_err());
-}
-
-fn review_of(body: Vec<u8>) -> Request<Vec<u8>> {
-    let request = Request::post("/validate").header("content-type", "application/json");
-    request.body(body).unwrap()
 }

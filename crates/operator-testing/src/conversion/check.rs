@@ -47,7 +47,7 @@ impl ConversionProof<'_> {
         };
         let back = self.settled(back, to, from, report);
         let route = format!("{} -> {} -> {}", from.name, to.name, from.name);
-        let help = "give the field a place there, with `renames` in operator.toml or an answer in the kind's conversion file, or declare it there as lossy or normalised";
+        let help = "give the field a place in the other version, with `renames` in operator.toml or an answer in the kind's conversion file, or declare it in that file as lossy or normalised";
         self.compare(from, object, &back, &route, "lost", help, report);
         if let Some(again) = self.convert(&back, to, report) {
             let again = self.settled(again, from, to, report);
@@ -64,8 +64,7 @@ impl ConversionProof<'_> {
             if let Some(arrived) = detour.and_then(|it| self.convert(&it, to, report)) {
                 let arrived = self.settled(arrived, third, to, report);
                 let route = format!("{} -> {} -> {}", from.name, third.name, to.name);
-                let help =
-                    "convert through the hub only, with functions that depend on nothing else";
+                let help = "convert through the hub only, with functions whose results depend only on their arguments";
                 self.compare(to, &settled, &arrived, &route, "detour", help, report);
             }
         }

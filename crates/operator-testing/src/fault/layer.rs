@@ -184,7 +184,8 @@ impl Faults {
         Decision::Fault(fault)
     }
 
-    /// Applies `yaml` just before the operator makes a request like `request`, after `number` earlier ones of that object.
+    /// Applies `yaml` just before the operator writes the object (or subresource) of `request`, with any verb, after `number` earlier
+    /// writes of it.
     pub fn edit_before(&self, number: usize, request: &Request, yaml: &str) {
         self.lock().edit = Some((number, request.clone(), yaml.to_owned()));
     }

@@ -20,7 +20,7 @@ use crate::{Request, Server};
 /// How many times the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;
 
-/// How long to wait for success on a real server after a fault.
+/// How long to wait on a real server for success after a fault, or for the garbage collector.
 const REAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The changes that a run makes, besides creating and deleting the sample.
@@ -115,7 +115,7 @@ impl Trial {
     /// Deletes the children of the samples of previous runs: on a server that several runs share, the garbage collector may be slow, or may
     /// not run. The owners are listed after the children, so an owner that the list lacks was deleted.
     async fn collect_garbage(&self, server: &Server) {
-        let controlled = server.objects().await;
+        let earlier = server.objects().await;
         let later = server.objects().await;
         if later.is_empty() {
             // the list has failed, so owners that it lacks may exist
@@ -138,10 +138,8 @@ impl Trial {
                     && uid(owner).is_none_or(|uid| !uids.contains(uid))
             })
         };
-        let remaining: Vec<Arc<Value>> = controlled
-            .into_values()
-            .filter(|it| is_leftover(it))
-            .collect();
+        let remaining: Vec<Arc<Value>> =
+            earlier.into_values().filter(|it| is_leftover(it)).collect();
         delete(server, &remaining).await;
     }
 
@@ -169,8 +167,8 @@ impl Trial {
                 Ok(())
             }
         };
-        // If a reconciliation gets a fault while the results are read, wait for its retry. On a real server, a retry may also come after
-        // the rest, which is shorter there than the backoff of a watch.
+        // If a reconciliation gets a fault while the results are read, wait for its retry. On a real server, a retry may also come when the
+        // operator already counts as settled, because `rest` is shorter there than the backoff of a watch.
         let succeed_at_rest = async |min_duration: Duration, phase: Phase| {
             let end = Instant::now() + REAL_TIMEOUT;
             loop {
@@ -266,10 +264,9 @@ async fn await_garbage_collection(server: &Server, before: &Objects) {
     }
 }
 
-/// Checks that no event of the operator reports a panic or a permanent error.
+/// Checks that no event of the operator reports a panic, a permanent error, or a child that it does not declare or cannot own.
 pub(super) async fn check_events(server: &Server, before: &Objects) -> Result<(), String> {
-    // not the reason for a child that another object controls: on a real server, it may be the child of a previous sample that is not
-    // collected
+    // without `ChildTaken`: on a real server, the child may be one of a previous sample that is not garbage-collected yet
     const REASONS: [&str; 4] = [
         "Panicked",
         "PermanentError",

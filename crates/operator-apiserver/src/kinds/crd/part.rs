@@ -207,7 +207,8 @@ fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks that a CRD in a [protected group] has an approval. An update may leave a missing one missing.
+/// Checks that a CRD in a [protected group] has an approval. An update that does not change the state of the approval is accepted, even if
+/// it is missing or invalid.
 ///
 /// [protected group]: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection
 pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

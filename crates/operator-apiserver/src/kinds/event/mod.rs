@@ -1,4 +1,4 @@
-//! Events, which have two versions with different fields.
+//! Events, which two groups serve with different fields: `v1` and `events.k8s.io/v1`.
 
 mod check;
 mod convert;
@@ -34,7 +34,7 @@ pub(crate) const EVENT: Strategy = Strategy {
     ..Strategy::of(EVENTS)
 };
 
-pub(crate) const NEW_EVENT: Strategy = Strategy {
+pub(crate) const EVENTS_GROUP_EVENT: Strategy = Strategy {
     validate: |live, object, causes| check::check(true, live, object, causes),
     creates_on_update: true,
     selectable_fields: Some(&[

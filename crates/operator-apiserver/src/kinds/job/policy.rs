@@ -15,9 +15,9 @@ use crate::model::{Cause, name};
 const MOST_RULES: usize = 20;
 const MOST_EXIT_CODES: usize = 255;
 const MOST_CONDITIONS: usize = 20;
-/// With more indexes than this, limits are stricter.
-const MANY: i64 = 100_000;
-const MOST_OF_MANY: i64 = 10_000;
+/// With more completions, limits are stricter. It is also the maximum of `maxFailedIndexes`.
+const COMPLETIONS_SOFT_LIMIT: i64 = 100_000;
+const LIMIT_FOR_HIGH_COMPLETIONS: i64 = 10_000;
 
 /// Checks the controller that a Job names.
 pub(crate) fn manager(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
@@ -40,7 +40,7 @@ pub(crate) fn manager(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks the limit of failed indexes, which only indexed Jobs have.
+/// Checks `maxFailedIndexes` of an indexed Job, and its `parallelism` if it has many completions and a `backoffLimitPerIndex`.
 pub(crate) fn failed_indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let field = format!("{path}.maxFailedIndexes");
     let (completions, failed) = (&spec["completions"], spec["maxFailedIndexes"].as_i64());
@@ -54,9 +54,11 @@ pub(crate) fn failed_indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) 
         limit(failed, count, "completions");
     }
     if let Some(failed) = failed {
-        limit(failed, MANY, "100000");
+        limit(failed, COMPLETIONS_SOFT_LIMIT, "100000");
     }
-    if number(spec, "completions") <= MANY || spec["backoffLimitPerIndex"].is_null() {
+    if number(spec, "completions") <= COMPLETIONS_SOFT_LIMIT
+        || spec["backoffLimitPerIndex"].is_null()
+    {
         return;
     }
     const MORE: &str =
@@ -68,7 +70,7 @@ pub(crate) fn failed_indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) 
     let why = format!("must be less than or equal to {MORE}");
     for name in ["parallelism", "maxFailedIndexes"] {
         let found = number(spec, name);
-        if found > MOST_OF_MANY {
+        if found > LIMIT_FOR_HIGH_COMPLETIONS {
             causes.push(invalid(format!("{path}.{name}"), found, &why));
         }
     }

@@ -307,7 +307,7 @@ impl World {
         *newest = version.max(*newest);
     }
 
-    /// A list returns at least the first `oldest` versions.
+    /// The state that a list returns is at least as new as version `oldest`.
     fn step(&mut self, children: &Children, step: &Step, oldest: usize) {
         match *step {
             Step::Write(name) => {

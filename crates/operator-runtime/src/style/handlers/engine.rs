@@ -43,7 +43,7 @@ use crate::{
 /// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/>).
 const ALL_ANNOTATIONS: usize = 256 << 10;
 
-/// The part of that which stays free for the progress, and for later annotations of others.
+/// How much of it stays free, for the progress and for later annotations of others.
 const RESERVE: usize = 16 << 10;
 
 /// How often it is checked whether the timers and daemons of an object have ended.
@@ -65,7 +65,7 @@ pub(super) struct Engine<H: Handlers> {
     options: ControllerOptions<H::Resource>,
 }
 
-/// An object whose handlers are called, and what has changed of it.
+/// An object whose handlers are called, and what has changed in it.
 struct Work<'a, H: Handlers> {
     engine: &'a Engine<H>,
     object: Arc<H::Resource>,
@@ -176,7 +176,7 @@ impl<H: Handlers> Engine<H> {
         read(&old).ok().map(Arc::from)
     }
 
-    /// Whether the object needs a record: a handler accepts it whose calls depend on what was handled before.
+    /// Whether the object needs a record: it is accepted by a handler whose calls depend on what was handled before.
     fn needs_record(&self, object: &H::Resource) -> bool {
         let mut handlers = self.registry.handlers.iter();
         let is_recorded = |on: &On<_>| match on {
@@ -399,7 +399,7 @@ enum Pass {
     Next(Option<Duration>),
 }
 
-/// Reports the records that cannot be read, so that their progress is lost.
+/// Reports the records that cannot be read, whose content is therefore lost.
 async fn warn_of_lost(problems: &[String], object: &impl Resource<DynamicType = ()>, cx: &Context) {
     for problem in problems {
         warn!("{problem}");
@@ -580,7 +580,10 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 let (result, _) = work.call(handler, &journal, call).await;
                 if let Err(error) = result {
                     cx.shared().handler_errors.count(&handler.id);
-                    warn!(handler = handler.id, "{error}; there is no other call");
+                    warn!(
+                        handler = handler.id,
+                        "{error}; the handler is not called again"
+                    );
                 }
             }
         }

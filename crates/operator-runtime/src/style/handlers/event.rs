@@ -230,7 +230,7 @@ async fn work<H: Handlers>(
                 .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
             if let Err(error) = result {
                 event.cx.shared().handler_errors.count(&handler.id);
-                span.in_scope(|| warn!("{error}; there is no other call for this event"));
+                span.in_scope(|| warn!("{error}; the handler is not called again for this event"));
             }
         }
     }

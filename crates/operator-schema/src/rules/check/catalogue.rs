@@ -1,6 +1,7 @@
 //! What the API server declares for rules: functions, their overloads, and the names of types.
 //!
-//! `catalogue.txt` is what `tests/control-plane/catalogue` prints.
+//! `catalogue.txt` is what `tests/control-plane/catalogue` prints. The first word of a line, a minor version of Kubernetes, is not used
+//! here.
 
 use super::types::Type;
 use std::collections::HashMap;
