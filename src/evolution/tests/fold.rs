@@ -109,6 +109,13 @@ fn an_object_is_converted_at_the_paths_of_the_differences() {
     let before = with_spec(&spec("old: {type: string}"));
     let after = with_spec(&spec("new: {type: integer, default: 3}"));
     let differences = differences(&before, &after);
+    for difference in &differences {
+        let api = match difference.side {
+            Side::Before => &before,
+            Side::After => &after,
+        };
+        assert_path(difference, api);
+    }
     let object = json!({"spec": {
         "old": "a",
         "items": [{"old": "b"}, {}],
