@@ -31,7 +31,7 @@ pub(crate) struct Strategy {
     pub validate: fn(Option<&Value>, &Value, &mut Vec<Cause>),
     pub validates_status: bool,
     pub warnings: fn(&Value) -> Vec<&'static str>,
-    /// Whether an update is also validated like a new object.
+    /// Whether an update also repeats the checks of the metadata of a new object.
     pub validates_updates_as_new: bool,
     /// Whether an update, of the object or of a subresource, compares the metadata with the previous one.
     pub compares_metadata: fn(Option<&str>) -> bool,
