@@ -152,7 +152,10 @@ pub(super) fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'
         .keys()
         .find(|path| match key(path) {
             Some(key) => key.iter().all(|(name, value)| item[name] == *value),
-            None => path.strip_prefix("v:") == Some(&item.to_string()),
+            None => {
+                let value = path.strip_prefix("v:").map(serde_json::from_str);
+                matches!(value, Some(Ok::<Value, _>(value)) if value == *item)
+            }
         })
         .map(String::as_str)
 }

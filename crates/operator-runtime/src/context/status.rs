@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use kube::{
     Resource, ResourceExt,
-    api::{GetParams, ObjectMeta, Patch, PatchParams},
+    api::{ObjectMeta, Patch, PatchParams},
     runtime::events::EventType,
 };
 use serde::{Deserialize, Serialize};
@@ -12,14 +12,11 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{
-    Context, drop_nulls,
-    ownership::union,
-    requests,
-    status_fields::{Items, Versions, to_send},
+    Context, drop_nulls, requests,
+    status_fields::{Items, Owners, Versions},
 };
 use crate::{
     Result,
-    engine::{decode::keep_status_managers, status_owners::of_others},
     error::{has_code, is_gone},
 };
 
@@ -34,8 +31,9 @@ impl Context {
     /// latest after a second. If it was deleted, nothing is written either. It is an error if the kind has no status subresource in this
     /// version.
     ///
-    /// The fields of `status` are sent, except for those that are as they were read and that another [field
-    /// manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) owns: they stay its own. A field that this
+    /// The fields of `status` are sent, except for those that are as in `object` and that another [field
+    /// manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) owns: they stay its own. If `object` is not the
+    /// reconciled one, this needs its `managedFields`, and a conflict is an error. A field that this
     /// operator owns and that `status` lacks, for example because it is `None`, is removed; fields that others own are kept. An item of a list
     /// with keys, such as a condition, is sent as a whole or not at all, and so is a list without keys. The apply is forced; that is safe
     /// because the version guarantees that no unseen change is overwritten.
@@ -69,39 +67,48 @@ impl Context {
         let mut wanted = serde_json::to_value(status)?;
         drop_nulls(&mut wanted);
         let is_owner = self.is_owner(object);
+        let given = serde_json::to_value(object)?;
         // What this reconciliation has written already is newer than what the reconciler was given; a daemon is given newer objects.
         let is_newest = |written: &Value| is_owner && !is_newer(object, written);
-        let read = match self.written().clone().filter(is_newest) {
-            Some(written) => written,
-            None => serde_json::to_value(object)?,
-        };
-        let mut read = self.stored(read, is_owner)?;
+        let read = self.written().clone().filter(is_newest);
+        let mut read = self.stored(read.unwrap_or_else(|| given.clone()), is_owner)?;
         if is_same(&wanted, &read.status) {
             return Ok(());
         }
+        let mut given = without_nulls(&given["status"]);
         let mut newest = Some(read.clone());
-        let mut refusal = None;
-        if read.others.is_none() || read.lacks_status() {
-            newest = self.newest(object, &read).await?;
-        }
-        if let Some(newest) = newest.as_ref().filter(|_| read.lacks_status()) {
-            read = newest.clone();
+        if read.needs_newest() {
+            newest = self.newest(&read).await?;
+            if let Some(newest) = &mut newest {
+                if read.status.is_null() {
+                    // only metadata are cached, or the status is dropped from the cache
+                    read.status = newest.status.clone();
+                    given = newest.status.clone();
+                } else if read.version == newest.version {
+                    // the typed status may lack fields of the stored one
+                    newest.status = read.status.clone();
+                }
+            }
         }
         for _ in 0..=REPETITIONS {
-            let Some(stored) = newest else { break };
-            if stored.has_nothing_to_write(&wanted) {
+            let Some(newest_read) = newest else { break };
+            if newest_read.has_nothing_to_write(&wanted, &given) {
                 return Ok(());
             }
             let versions = Versions {
+                given: &given,
                 read: &read.status,
-                newest: &stored.status,
+                newest: &newest_read.status,
             };
-            let Ok(sent) = to_send(&wanted, versions, stored.others.as_ref(), Items::Whole) else {
+            let owners = newest_read.owners.as_ref();
+            let owners = owners.cloned().unwrap_or_default();
+            let Ok(fields) = owners.to_send(&wanted, versions, Items::Whole) else {
                 break;
             };
-            let answer = self.apply_status(object, &stored.version, sent).await;
-            let is_conflict = |error: &kube::Error| has_code(error, &[409]);
-            match answer {
+            let is_ours_alone = owners.is_ours_alone();
+            let version = &newest_read.version;
+            let answer = self.apply_status(object, version, fields, is_ours_alone);
+            match answer.await {
                 Ok(written) => {
                     if is_owner {
                         self.record_written(written);
@@ -111,10 +118,9 @@ impl Context {
                     }
                     return Ok(());
                 }
-                Err(error) if is_conflict(&error) => {
+                Err(error) if is_owner && has_code(&error, &[409]) => {
                     debug!("status not written: {error}");
-                    refusal = Some(error);
-                    newest = self.newest(object, &read).await?;
+                    newest = self.newest(&read).await?;
                 }
                 Err(error) if is_gone(&error) => {
                     return match is_owner && self.exists().await? {
@@ -126,64 +132,43 @@ impl Context {
                 Err(error) => return Err(error.into()),
             }
         }
-        match refusal {
-            Some(refusal) if !is_owner => Err(refusal.into()),
-            _ => {
-                self.set_outdated(true);
-                Ok(())
-            }
-        }
+        self.set_outdated(true);
+        Ok(())
     }
 
-    /// The status of an object and who owns it. Only the answers to reads and the objects of a caller have `managedFields`.
-    fn stored(&self, mut object: Value, is_owner: bool) -> Result<Stored> {
+    /// The status of an object, and who owns it. The objects of a caller may have `managedFields`; without them, the owners are known only
+    /// of the reconciled object.
+    fn stored(&self, object: Value, is_owner: bool) -> Result<Stored> {
         let metadata = ObjectMeta::deserialize(&object["metadata"])?;
-        let manager = self.field_manager();
-        let others = match &metadata.managed_fields {
-            Some(owners) => Some(of_others(owners, manager)),
-            None if is_owner => self.controller.status_owners.others(&metadata, manager),
-            None => None,
+        let entries = match &metadata.managed_fields {
+            Some(entries) => Some(entries.clone()),
+            None if is_owner => self.controller.status_owners.of_object(&metadata),
+            None => Some(vec![]),
         };
-        let mut status = object["status"].take();
-        drop_nulls(&mut status);
         Ok(Stored {
             version: json!(metadata.resource_version),
-            uid: metadata.uid,
             generation: metadata.generation,
-            status,
-            others: others.map(|others| {
-                let none = json!({});
-                others.into_iter().reduce(union).unwrap_or(none)
-            }),
+            status: without_nulls(&object["status"]),
+            owners: entries.map(|entries| Owners::of(&entries, self.field_manager())),
         })
     }
 
-    /// The object in its newest version; `None` if it is another one, or its spec has changed since it was `read`.
-    async fn newest<K>(&self, object: &K, read: &Stored) -> Result<Option<Stored>>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let request = requests::<K>(object.namespace().as_deref())
-            .get(&object.name_any(), &GetParams::default())
-            .map_err(kube::Error::BuildRequest)?;
-        let mut newest = match self.controller.client.request::<Value>(request).await {
-            Ok(newest) => newest,
-            Err(error) if is_gone(&error) => return Ok(None),
-            Err(error) => return Err(error.into()),
+    /// The reconciled object in its newest version; `None` if it was deleted, or its spec has changed since it was `read`.
+    async fn newest(&self, read: &Stored) -> Result<Option<Stored>> {
+        let Some(newest) = self.read_owner().await? else {
+            return Ok(None);
         };
-        keep_status_managers(&mut newest);
-        let mut newest = self.stored(newest, false)?;
-        newest.others.get_or_insert_with(|| json!({}));
-        let is_same = newest.uid == read.uid && newest.generation == read.generation;
-        Ok(is_same.then_some(newest))
+        let newest = self.stored(newest, false)?;
+        Ok((newest.generation == read.generation).then_some(newest))
     }
 
-    /// Applies fields of the status to this version of the object.
+    /// Applies fields of the status to this version of the object. If there are none, all of ours are removed.
     async fn apply_status<K>(
         &self,
         object: &K,
         version: &Value,
         fields: Option<Value>,
+        is_ours_alone: bool,
     ) -> kube::Result<Value>
     where
         K: Resource<DynamicType = ()>,
@@ -192,7 +177,7 @@ impl Context {
         // A uid would not do: for the status of a custom object the API server does not look at it.
         let metadata = json!({ "name": name, "resourceVersion": version });
         let status = fields.unwrap_or_else(|| json!({}));
-        let is_removal = status == json!({});
+        let is_removal = is_ours_alone && status == json!({});
         let patch = json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
@@ -295,28 +280,38 @@ const REPETITIONS: usize = 5;
 #[derive(Clone, Debug)]
 struct Stored {
     version: Value,
-    uid: Option<String>,
     generation: Option<i64>,
     status: Value,
-    /// The fields of the status that others own, as in `fieldsV1`; `None` if they are not known.
-    others: Option<Value>,
+    /// `None` if they are not known.
+    owners: Option<Owners>,
 }
 
 impl Stored {
-    /// Whether others own fields of the status although it is absent: only metadata are cached, or the status is dropped from the cache.
-    fn lacks_status(&self) -> bool {
-        let has_others = |others: &Value| *others != json!({});
-        self.status.is_null() && self.others.as_ref().is_some_and(has_others)
+    /// Whether the owners are not known, or others own fields of the status although it is absent.
+    fn needs_newest(&self) -> bool {
+        let owners = self.owners.as_ref();
+        owners.is_none_or(|owners| self.status.is_null() && !owners.is_ours_alone())
     }
 
-    /// Whether this status differs from the wanted one only in what others own.
-    fn has_nothing_to_write(&self, wanted: &Value) -> bool {
-        let ours = |status| {
-            let versions = Versions::same(&self.status);
-            to_send(status, versions, self.others.as_ref(), Items::Parts).ok()
+    /// Whether this status differs from the wanted one only in what others own. `given` is the status that the caller was given.
+    fn has_nothing_to_write(&self, wanted: &Value, given: &Value) -> bool {
+        let owners = self.owners.clone().unwrap_or_default();
+        let ours = |status, given| {
+            let versions = Versions {
+                given,
+                read: &self.status,
+                newest: &self.status,
+            };
+            owners.to_send(status, versions, Items::Parts).ok()
         };
-        ours(wanted) == ours(&self.status)
+        ours(wanted, given) == ours(&self.status, &self.status)
     }
+}
+
+fn without_nulls(status: &Value) -> Value {
+    let mut status = status.clone();
+    drop_nulls(&mut status);
+    status
 }
 
 /// Whether two statuses are equal; an absent one is an empty one.

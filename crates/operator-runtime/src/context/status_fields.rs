@@ -1,13 +1,17 @@
 //! What of a status a controller sends: not the fields that others own and that it did not change.
 //!
-//! In: the wanted status, the one that was read and the newest one, and the fields of others, as in `fieldsV1`. Out: the fields to apply. A
-//! field of a [map] or an item of a list with keys has an owner of its own; an atomic list has one owner as a whole. No I/O.
+//! In: the wanted status, the one that was read and the newest one, and who owns which fields. Out: the fields to apply. A field of a
+//! [map] or an item of a list with keys has an owner of its own; an atomic list has one owner as a whole. No I/O.
 //!
 //! [map]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
 
-use super::record::{is_associative, item_path, key, part};
+use super::{
+    ownership::union,
+    record::{is_associative, item_path, key, part},
+};
 
 /// How much of an item of a list with keys is sent of which another owns a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,61 +26,137 @@ pub(super) enum Items {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changed;
 
-/// A status that was read, and the newest one, which are the same unless a write has failed.
+/// Three states of a status. The last two are the same unless a write was refused.
 #[derive(Clone, Copy)]
 pub(super) struct Versions<'a> {
+    /// The one that the caller was given, which may be older than what its last write returned.
+    pub given: &'a Value,
     pub read: &'a Value,
     pub newest: &'a Value,
 }
 
 impl<'a> Versions<'a> {
-    pub fn same(status: &'a Value) -> Self {
-        Self {
-            read: status,
-            newest: status,
-        }
-    }
-
     fn map(self, find: impl Fn(&'a Value) -> Option<&'a Value>) -> Self {
         let find = |value| find(value).unwrap_or(&Value::Null);
         Self {
+            given: find(self.given),
             read: find(self.read),
             newest: find(self.newest),
         }
     }
 }
 
-/// The part of `wanted` to send: without what is as it was read and what others own. `None` if that is nothing.
-///
-/// # Errors
-/// If another has changed since the read what is to be sent.
-pub(super) fn to_send(
+/// The fields of a status, as in `fieldsV1`, that a controller owns, and those that others own, by any operation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Owners {
+    own: Value,
+    others: Value,
+}
+
+impl Owners {
+    pub fn of(entries: &[ManagedFieldsEntry], manager: &str) -> Self {
+        let (own, others): (Vec<_>, Vec<_>) = entries
+            .iter()
+            .partition(|entry| entry.manager.as_deref() == Some(manager));
+        let merge = |entries: Vec<&ManagedFieldsEntry>| {
+            let fields = |entry: &ManagedFieldsEntry| {
+                let fields = &entry.fields_v1.as_ref()?.0;
+                fields.get("f:status").cloned()
+            };
+            let none = Value::Object(Map::new());
+            entries
+                .into_iter()
+                .filter_map(fields)
+                .reduce(union)
+                .unwrap_or(none)
+        };
+        Self {
+            own: merge(own),
+            others: merge(others),
+        }
+    }
+
+    /// Whether no other manager owns a field.
+    pub fn is_ours_alone(&self) -> bool {
+        self.others.as_object().is_none_or(Map::is_empty)
+    }
+
+    /// The part of `wanted` to send: without what is as the caller was given it or as it was read, and not ours alone. `None` if that is
+    /// nothing.
+    ///
+    /// # Errors
+    /// If another has changed since the read what is to be sent.
+    pub fn to_send(
+        &self,
+        wanted: &Value,
+        versions: Versions<'_>,
+        items: Items,
+    ) -> Result<Option<Value>, Changed> {
+        if self.is_ours_alone() {
+            return send_whole(wanted, versions);
+        }
+        let (own, others) = (Some(&self.own), Some(&self.others));
+        to_send(wanted, versions, (own, others), items)
+    }
+}
+
+fn send_whole(wanted: &Value, versions: Versions<'_>) -> Result<Option<Value>, Changed> {
+    if versions.read == versions.newest {
+        Ok(Some(wanted.clone()))
+    } else {
+        Err(Changed)
+    }
+}
+
+/// The same for a part of the status; `owners` are ours and those of others in it.
+fn to_send(
     wanted: &Value,
     versions: Versions<'_>,
-    others: Option<&Value>,
+    owners: (Option<&Value>, Option<&Value>),
     items: Items,
 ) -> Result<Option<Value>, Changed> {
-    let owned = others.and_then(Value::as_object);
-    let is_unchanged = wanted == versions.read;
-    match (owned, wanted) {
-        (Some(parts), _) if is_unchanged && (parts.is_empty() || is_empty(wanted)) => Ok(None),
-        (Some(parts), Value::Object(fields)) if !parts.is_empty() && !fields.is_empty() => {
+    let (own, others) = owners;
+    let is_unchanged = wanted == versions.given || wanted == versions.read;
+    // what nobody owns is a default, also of an item of another
+    if is_unchanged && own.is_none() {
+        return Ok(None);
+    }
+    if others.is_none() {
+        return send_whole(wanted, versions);
+    }
+    let of = |path: &str| (part(own, path), part(others, path));
+    // a list or map that was empty when it was set has no parts, even if it has some now
+    let (is_granular, is_keyed) = [own, others].into_iter().flatten().fold(
+        (false, false),
+        |(is_granular, is_keyed), owned| {
+            let has_parts = owned
+                .as_object()
+                .is_some_and(|it| it.keys().any(|it| it != "."));
+            (
+                is_granular || has_parts,
+                is_keyed || is_associative(Some(owned)),
+            )
+        },
+    );
+    match wanted {
+        Value::Object(fields) if is_granular => {
             let mut sent = Map::new();
             for (name, value) in fields {
                 let versions = versions.map(|status| status.get(name));
-                let others = part(others, &format!("f:{name}"));
-                if let Some(value) = to_send(value, versions, others, items)? {
+                let owners = of(&format!("f:{name}"));
+                if let Some(value) = to_send(value, versions, owners, items)? {
                     sent.insert(name.clone(), value);
                 }
             }
             Ok((!sent.is_empty()).then_some(Value::Object(sent)))
         }
-        (Some(_), Value::Array(list)) if is_associative(others) => {
+        Value::Array(list) if is_keyed => {
             let mut sent = vec![];
             for item in list {
-                let versions = versions.map(|status| same_item(status, item, others));
-                let others = item_path(others, item).and_then(|path| part(others, path));
-                match (to_send(item, versions, others, items)?, items) {
+                let versions = versions.map(|status| same_item(status, item, owners));
+                let part_of = |owned| item_path(owned, item).and_then(|path| part(owned, path));
+                let owners = (part_of(own), part_of(others));
+                match (to_send(item, versions, owners, items)?, items) {
                     (None, _) => {}
                     (Some(part), Items::Parts) => sent.push(part),
                     (Some(_), Items::Whole) if versions.read == versions.newest => {
@@ -87,27 +167,27 @@ pub(super) fn to_send(
             }
             Ok((!sent.is_empty()).then_some(Value::Array(sent)))
         }
-        _ if versions.read == versions.newest => Ok(Some(wanted.clone())),
-        _ => Err(Changed),
+        _ if is_unchanged => Ok(None),
+        _ => send_whole(wanted, versions),
     }
 }
 
 /// The item of a list in the status that has the key of `item`, or is equal if the items are their own keys.
-fn same_item<'a>(list: &'a Value, item: &Value, others: Option<&Value>) -> Option<&'a Value> {
-    let mut paths = others.and_then(Value::as_object)?.keys();
+fn same_item<'a>(
+    list: &'a Value,
+    item: &Value,
+    (own, others): (Option<&Value>, Option<&Value>),
+) -> Option<&'a Value> {
+    let mut paths = [own, others]
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .flat_map(Map::keys);
     let names = paths.find_map(|path| key(path));
     list.as_array()?.iter().find(|it| match &names {
         Some(names) => names.keys().all(|name| it[name] == item[name]),
         None => *it == item,
     })
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -127,23 +207,41 @@ mod tests {
         })
     }
 
-    fn others() -> Value {
-        json!({
+    fn owners(own: Value, others: Value) -> Owners {
+        Owners { own, others }
+    }
+
+    fn of_backup() -> Owners {
+        let own = json!({
+            "f:replicas": {},
+            "f:conditions": { "k:{\"type\":\"Ready\"}": { ".": {}, "f:type": {}, "f:status": {} } },
+        });
+        let others = json!({
             "f:host": {},
             "f:conditions": {
                 ".": {},
                 "k:{\"type\":\"Backup\"}": { ".": {}, "f:type": {}, "f:status": {} },
             },
-        })
+        });
+        owners(own, others)
+    }
+
+    fn same(status: &Value) -> Versions<'_> {
+        Versions {
+            given: status,
+            read: status,
+            newest: status,
+        }
     }
 
     fn sent(wanted: &Value, newest: &Value) -> Result<Option<Value>, Changed> {
         let read = read();
         let versions = Versions {
+            given: &read,
             read: &read,
             newest,
         };
-        to_send(wanted, versions, Some(&others()), Items::Whole)
+        of_backup().to_send(wanted, versions, Items::Whole)
     }
 
     #[test]
@@ -159,28 +257,65 @@ mod tests {
     #[test]
     fn without_managed_fields_all_is_sent() {
         let read = read();
-        let all = to_send(&read, Versions::same(&read), None, Items::Whole);
-        assert_eq!(all, Ok(Some(read)));
+        let none = owners(json!({}), json!({}));
+        assert_eq!(
+            none.to_send(&read, same(&read), Items::Whole),
+            Ok(Some(read.clone()))
+        );
+    }
+
+    #[test]
+    fn what_the_caller_was_given_is_not_its_change_although_it_is_older() {
+        let given = read();
+        let mut newest = read();
+        newest["conditions"][0] = condition("Backup", "False");
+        let versions = Versions {
+            given: &given,
+            ..same(&newest)
+        };
+        let sent = of_backup().to_send(&given, versions, Items::Whole);
+        let ours = json!({ "replicas": 1, "conditions": [condition("Ready", "False")] });
+        assert_eq!(sent, Ok(Some(ours)));
     }
 
     #[test]
     fn an_item_of_which_another_owns_a_part_is_sent_whole() {
-        let read = read();
+        let read = json!({ "conditions": [condition("Ready", "True")] });
+        let own =
+            json!({ "f:conditions": { "k:{\"type\":\"Ready\"}": { ".": {}, "f:type": {} } } });
         let others = json!({ "f:conditions": { "k:{\"type\":\"Ready\"}": { "f:status": {} } } });
-        let sent = to_send(&read, Versions::same(&read), Some(&others), Items::Whole);
+        let shared = owners(own, others);
+        let sent = |items| shared.to_send(&read, same(&read), items).unwrap();
+        assert_eq!(sent(Items::Whole), Some(read.clone()));
+        let part = json!({ "conditions": [{ "type": "Ready" }] });
+        assert_eq!(sent(Items::Parts), Some(part));
+    }
+
+    #[test]
+    fn an_item_of_another_is_left_to_it_with_the_defaults_that_nobody_owns() {
+        let read = json!({ "ports": [{ "port": 80, "protocol": "TCP" }], "size": 1 });
+        let path = r#"k:{"port":80,"protocol":"TCP"}"#;
+        let others = json!({ "f:ports": { path: { ".": {}, "f:port": {} } } });
+        let sent =
+            owners(json!({ "f:size": {} }), others).to_send(&read, same(&read), Items::Whole);
+        assert_eq!(sent, Ok(Some(json!({ "size": 1 }))));
+    }
+
+    #[test]
+    fn a_list_that_another_set_when_it_was_empty_keeps_our_items() {
+        let read = json!({ "conditions": [condition("Ready", "True")] });
+        let path = r#"k:{"type":"Ready"}"#;
+        let own = json!({ "f:conditions": { path: { ".": {}, "f:type": {}, "f:status": {} } } });
+        let shared = owners(own, json!({ "f:conditions": {} }));
+        let sent = shared.to_send(&read, same(&read), Items::Whole);
         assert_eq!(sent, Ok(Some(read.clone())));
-        let compared = to_send(&read, Versions::same(&read), Some(&others), Items::Parts);
-        let compared = compared.unwrap().unwrap();
-        assert_eq!(compared["conditions"][1], json!({ "type": "Ready" }));
     }
 
     #[test]
     fn an_atomic_list_is_sent_whole_if_it_is_changed() {
-        let others = json!({ "f:conditions": {} });
+        let of_list = owners(json!({}), json!({ "f:conditions": {} }));
         let read = json!({ "conditions": [condition("Backup", "True")] });
-        let send = |wanted: &Value| {
-            to_send(wanted, Versions::same(&read), Some(&others), Items::Whole).unwrap()
-        };
+        let send = |wanted: &Value| of_list.to_send(wanted, same(&read), Items::Whole).unwrap();
         assert_eq!(send(&read), None);
         let both =
             json!({ "conditions": [condition("Backup", "True"), condition("Ready", "True")] });
@@ -189,10 +324,20 @@ mod tests {
 
     #[test]
     fn values_that_are_their_own_keys_are_sent_without_those_of_others() {
-        let others = json!({ "f:zones": { ".": {}, "v:\"a\"": {} } });
-        let (read, wanted) = (json!({ "zones": ["a"] }), json!({ "zones": ["a", "b"] }));
-        let sent = to_send(&wanted, Versions::same(&read), Some(&others), Items::Whole);
-        assert_eq!(sent, Ok(Some(json!({ "zones": ["b"] }))));
+        let others = json!({ "f:zones": { ".": {}, r#"v:"a\u0026b""#: {} } });
+        let (read, wanted) = (
+            json!({ "zones": ["a&b"] }),
+            json!({ "zones": ["a&b", "c"] }),
+        );
+        let sent = owners(json!({}), others).to_send(&wanted, same(&read), Items::Whole);
+        assert_eq!(sent, Ok(Some(json!({ "zones": ["c"] }))));
+    }
+
+    #[test]
+    fn an_empty_status_sends_nothing() {
+        let read = json!({ "host": "a" });
+        let sent = of_backup().to_send(&json!({}), same(&read), Items::Parts);
+        assert_eq!(sent, Ok(None));
     }
 
     #[test]

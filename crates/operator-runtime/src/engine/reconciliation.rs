@@ -172,6 +172,9 @@ impl<R: Reconciler> Reconciliations<R> {
         if let Some(delay) = action.delay() {
             queue.add_after(key, delay);
         }
+        if !self.has(key, &object) {
+            self.controller_context.status_owners.forget(object.meta());
+        }
         if !self.exists(key) {
             // It was deleted meanwhile. The watch has called `forget` already, so what was recorded since is removed here.
             self.forget(key);

@@ -227,9 +227,15 @@ where
             Event::Apply(object) | Event::InitApply(object) => object.resource_version(),
             _ => None,
         };
-        if let Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) = &mut event
-        {
-            self.status_owners.take(object.meta_mut());
+        match &mut event {
+            Event::Apply(object) | Event::InitApply(object) => {
+                self.status_owners.take(object.meta_mut());
+            }
+            Event::Delete(object) => {
+                object.meta_mut().managed_fields = None;
+                self.status_owners.forget(object.meta());
+            }
+            Event::Init | Event::InitDone => {}
         }
         let passed_to = &self.passed_to[index];
         let passed_on = (!passed_to.is_empty()).then(|| metadata(&event));

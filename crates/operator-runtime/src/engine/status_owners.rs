@@ -1,6 +1,6 @@
-//! Which managers other than a controller own fields of the status of an object.
+//! Which managers own fields of the status of an object, if not only its controller does.
 //!
-//! In: `managedFields` of the objects of a watch, and of the answers to writes. Out: the fields of the status that others own. Cached objects
+//! In: `managedFields` of the objects of a watch, and of the answers to writes. Out: the parts of it that are about the status. Cached objects
 //! have no `managedFields`: the status of most of them has one writer, and an object with a part of the entries would lose the others if it
 //! was sent. No I/O.
 
@@ -11,7 +11,6 @@ use std::{
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{Resource, api::ObjectMeta};
-use serde_json::Value;
 
 use crate::lock::lock;
 
@@ -30,7 +29,7 @@ struct State {
 
 /// The owners in one version of an object.
 struct Recorded {
-    version: Option<String>,
+    version: Option<u128>,
     /// Entries of `managedFields` as JSON, which is smaller than their value.
     owners: Box<str>,
 }
@@ -50,20 +49,27 @@ impl StatusOwners {
         lock(&self.0).controllers.push(manager.to_owned());
     }
 
-    /// Records the owners in this version of an object, and removes them from its metadata.
+    /// Records the owners in this version of an object, and removes them from its metadata. An older version than the recorded one, as in a
+    /// late event, changes nothing.
     pub fn take(&self, metadata: &mut ObjectMeta) {
-        let mut owners = metadata.managed_fields.take().unwrap_or_default();
+        let owners = metadata.managed_fields.take().unwrap_or_default();
         let Some(uid) = &metadata.uid else { return };
         let mut state = lock(&self.0);
-        if let [only] = &*state.controllers {
-            owners.retain(|entry| entry.manager.as_ref() != Some(only));
+        let version = number(metadata);
+        if let Some(recorded) = state.objects.get(uid)
+            && recorded.version > version
+        {
+            return;
         }
+        let only = match &*state.controllers {
+            [only] => Some(only),
+            _ => None,
+        };
+        let is_shared = owners.iter().any(|entry| entry.manager.as_ref() != only);
         match serde_json::to_string(&owners) {
-            Ok(text) if !owners.is_empty() && !state.is_builtin => {
-                let recorded = Recorded {
-                    version: metadata.resource_version.clone(),
-                    owners: text.into(),
-                };
+            Ok(text) if is_shared && !state.is_builtin => {
+                let owners = text.into();
+                let recorded = Recorded { version, owners };
                 state.objects.insert(uid.clone(), recorded);
             }
             _ => {
@@ -79,28 +85,23 @@ impl StatusOwners {
         }
     }
 
-    /// The fields of the status, as in `fieldsV1`, of each manager other than `manager`; `None` if they are not known of this version.
-    pub fn others(&self, metadata: &ObjectMeta, manager: &str) -> Option<Vec<Value>> {
+    /// The owners in this version of an object, none if the only controller is the only one; `None` if they are not known.
+    pub fn of_object(&self, metadata: &ObjectMeta) -> Option<Vec<ManagedFieldsEntry>> {
         let state = lock(&self.0);
         if state.is_builtin {
             return None;
         }
         match state.objects.get(metadata.uid.as_ref()?) {
             None => Some(vec![]),
-            Some(known) if known.version == metadata.resource_version => {
-                let owners: Vec<_> = serde_json::from_str(&known.owners).ok()?;
-                Some(of_others(&owners, manager))
+            Some(known) if known.version == number(metadata) => {
+                serde_json::from_str(&known.owners).ok()
             }
             Some(_) => None,
         }
     }
 }
 
-/// The fields of the status, as in `fieldsV1`, of each manager other than `manager`, by any operation.
-pub(crate) fn of_others(owners: &[ManagedFieldsEntry], manager: &str) -> Vec<Value> {
-    owners
-        .iter()
-        .filter(|entry| entry.manager.as_deref() != Some(manager))
-        .filter_map(|entry| entry.fields_v1.as_ref()?.0.get("f:status").cloned())
-        .collect()
+/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers.
+fn number(metadata: &ObjectMeta) -> Option<u128> {
+    metadata.resource_version.as_ref()?.parse().ok()
 }
