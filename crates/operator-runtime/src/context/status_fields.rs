@@ -126,18 +126,14 @@ fn to_send(
     }
     let of = |path: &str| (part(own, path), part(others, path));
     // a list or map that was empty when it was set has no parts, even if it has some now
-    let (is_granular, is_keyed) = [own, others].into_iter().flatten().fold(
-        (false, false),
-        |(is_granular, is_keyed), owned| {
-            let has_parts = owned
-                .as_object()
-                .is_some_and(|it| it.keys().any(|it| it != "."));
-            (
-                is_granular || has_parts,
-                is_keyed || is_associative(Some(owned)),
-            )
-        },
-    );
+    let has_any = |test: fn(&Value) -> bool| [own, others].into_iter().flatten().any(test);
+    let has_parts = |owned: &Value| {
+        owned
+            .as_object()
+            .is_some_and(|it| it.keys().any(|it| it != "."))
+    };
+    let is_granular = has_any(has_parts);
+    let is_keyed = has_any(|owned| is_associative(Some(owned)));
     match wanted {
         Value::Object(fields) if is_granular => {
             let mut sent = Map::new();
