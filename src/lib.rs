@@ -4,7 +4,16 @@
 //! applies the plan. I/O is only in `disk` and `terminal`, and in `dev`, `image` and `uninstall`, which run, build and remove the generated
 //! operator. See `docs/ARCHITECTURE.md`.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_macros,
+        clippy::disallowed_methods,
+        clippy::iter_over_hash_type,
+        clippy::too_many_lines,
+        clippy::unwrap_used
+    )
+)]
 
 mod advice;
 pub mod cli;

@@ -45,9 +45,9 @@ fn sources(folder: &Path, texts: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, texts)
+            sources(&path, texts);
         } else {
-            texts.push(fs::read_to_string(path).unwrap())
+            texts.push(fs::read_to_string(path).unwrap());
         }
     }
 }

@@ -46,7 +46,7 @@ fn edited(older: &str, newer: &str, random: &mut Random) -> Edited {
         deleted: BTreeSet::new(),
         meets: false,
     };
-    for number in 0..1 + random.below(3) {
+    for number in 0..=random.below(3) {
         let changed: Vec<usize> = (0..lines.len())
             .filter(|at| !kept.contains(lines[*at].as_str()) && !lines[*at].contains("mine"))
             .collect();

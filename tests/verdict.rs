@@ -443,9 +443,9 @@ fn seed(crd: &mut Value, fault: &Fault) {
     }
     if let Some(fields) = place.as_object_mut() {
         if fault.value.is_null() && last != "size" {
-            drop(fields.shift_remove(last))
+            drop(fields.shift_remove(last));
         } else {
-            drop(fields.insert(last.clone(), fault.value.clone()))
+            drop(fields.insert(last.clone(), fault.value.clone()));
         }
     }
 }

@@ -150,10 +150,10 @@ pub fn root(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let mut schema = object(bytes, DEPTH)?;
     for name in ["spec", "status"] {
         if !one_in(bytes, 3)? {
-            schema["properties"][name] = if !one_in(bytes, 5)? {
-                object(bytes, DEPTH - 1)?
-            } else {
+            schema["properties"][name] = if one_in(bytes, 5)? {
                 node(bytes, DEPTH - 1)?
+            } else {
+                object(bytes, DEPTH - 1)?
             };
         }
     }
@@ -333,10 +333,10 @@ fn add_keywords(bytes: &mut Unstructured<'_>, schema: &mut Value, depth: usize) 
 fn rules(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let mut rules = vec![];
     for _ in 0..bytes.int_in_range(1..=2)? {
-        let rule = if !one_in(bytes, 10)? {
-            (*bytes.choose(&RULES)?).to_owned()
-        } else {
+        let rule = if one_in(bytes, 10)? {
             String::arbitrary(bytes)?
+        } else {
+            (*bytes.choose(&RULES)?).to_owned()
         };
         let mut rule = json!({"rule": rule});
         match bytes.int_in_range(0..=4)? {
@@ -411,18 +411,18 @@ fn words(bytes: &mut Unstructured<'_>) -> Result<Value> {
 }
 
 fn name(bytes: &mut Unstructured<'_>) -> Result<String> {
-    Ok(if !one_in(bytes, 20)? {
-        (*bytes.choose(&NAMES)?).to_owned()
-    } else {
+    Ok(if one_in(bytes, 20)? {
         String::arbitrary(bytes)?
+    } else {
+        (*bytes.choose(&NAMES)?).to_owned()
     })
 }
 
 fn string(bytes: &mut Unstructured<'_>) -> Result<String> {
-    Ok(if !one_in(bytes, 6)? {
-        (*bytes.choose(&WORDS)?).to_owned()
-    } else {
+    Ok(if one_in(bytes, 6)? {
         String::arbitrary(bytes)?
+    } else {
+        (*bytes.choose(&WORDS)?).to_owned()
     })
 }
 

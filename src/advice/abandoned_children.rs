@@ -25,9 +25,9 @@ impl OpenProject {
                     continue;
                 };
                 if scaffold.prunes {
-                    reports.extend(no_longer_owned(kind, before))
+                    reports.extend(no_longer_owned(kind, before));
                 } else {
-                    reports.extend(no_longer_pruned(kind, former, scaffold, before))
+                    reports.extend(no_longer_pruned(kind, former, scaffold, before));
                 }
             }
         }

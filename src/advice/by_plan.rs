@@ -46,7 +46,7 @@ impl OpenProject {
             match about {
                 Subject::Kind(KindId(index)) => of_kinds[index].push(diagnostic),
                 Subject::Operator => {
-                    of_operator.push(Report::of(&self.config.name, diagnostic, None))
+                    of_operator.push(Report::of(&self.config.name, diagnostic, None));
                 }
             }
         }

@@ -60,7 +60,7 @@ fn report(kind: &Converted, kept: &KeptField, paths: &[&Path], listing: Listing)
         Listing::Short => paths.len().min(MAX_LISTED),
         Listing::Complete => paths.len(),
     };
-    let names: Vec<String> = paths[..shown].iter().map(|path| path.to_string()).collect();
+    let names: Vec<String> = paths[..shown].iter().map(ToString::to_string).collect();
     let more = match paths.len() - shown {
         0 => String::new(),
         more => format!(" (and {more} more)"),

@@ -130,7 +130,7 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
                             "{stored} of {} is now the storage version, and this uses {}",
                             kind.kind, evolved.stored
                         ),
-                    )
+                    );
                 }
                 _ => {}
             }

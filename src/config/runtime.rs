@@ -176,12 +176,11 @@ pub fn installed_from(record: &str, program: &str, version: &str) -> Option<Runt
         .installs
         .iter()
         .filter(|(_, it)| it.bins.iter().any(|bin| bin == program))
-        .filter_map(|(id, _)| {
+        .find_map(|(id, _)| {
             let (package, source) = id.split_once(" (")?;
             let is_this = package.split_once(' ') == Some((env!("CARGO_PKG_NAME"), version));
             is_this.then(|| source.trim_end_matches(')'))
-        })
-        .next()?;
+        })?;
     if CRATES_IO.contains(&id) {
         return Some(Runtime::Version(version.into()));
     }

@@ -328,15 +328,13 @@ fn candidates<'a>(spoke: &[(&'a str, &Schema)], hub: &[(&'a str, &Schema)]) -> V
         for (after, of_hub) in hub {
             let is_alike = is_alike(of_spoke, of_hub);
             let likeness = likeness(before, after);
-            let may_be_one = match is_alike {
-                true => {
-                    likeness > 0.5
-                        || count(of_spoke) >= 2
-                        || is_only_pair([of_spoke, of_hub], spoke, hub)
-                }
-                // such as `timeout` and `timeoutSeconds`
-                false => likeness > 0.5 || is_related(before, after),
-            };
+            let may_be_one = likeness > 0.5
+                || if is_alike {
+                    count(of_spoke) >= 2 || is_only_pair([of_spoke, of_hub], spoke, hub)
+                } else {
+                    // such as `timeout` and `timeoutSeconds`
+                    is_related(before, after)
+                };
             if may_be_one {
                 pairs.push((is_alike, likeness, [before, after]));
             }

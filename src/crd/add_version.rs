@@ -199,9 +199,10 @@ fn indent(line: &str) -> usize {
 /// A name as a YAML scalar, with quotes if it is not like `v1`: YAML 1.1 reads a name such as `on` as a boolean.
 fn scalar(name: &str) -> String {
     let is_usual = name.starts_with('v') && name[1..].starts_with(|it: char| it.is_ascii_digit());
-    match is_usual {
-        true => name.to_owned(),
-        false => format!("{name:?}"),
+    if is_usual {
+        name.to_owned()
+    } else {
+        format!("{name:?}")
     }
 }
 

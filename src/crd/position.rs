@@ -157,10 +157,9 @@ impl Positions {
                 Children::Items(items) => {
                     merged.extend(items.iter().rev().map(|&item| self.children(text, item)));
                 }
-                Children::Entries(more) => {
-                    for (key, entry) in more {
-                        entries.entry(key).or_insert(entry);
-                    }
+                Children::Entries(mut more) => {
+                    more.extend(entries);
+                    entries = more;
                 }
             }
         }

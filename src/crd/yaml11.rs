@@ -155,7 +155,7 @@ pub fn without_blanks(text: &str) -> String {
             out += line.trim_end_matches([' ', '\t']);
             out += &part[line.len()..];
         } else {
-            out += part
+            out += part;
         }
     }
     out

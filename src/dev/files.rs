@@ -150,9 +150,9 @@ impl Files {
                 EventKind::Any | EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
             );
             if may_be_new && path.is_dir() {
-                self.appeared(path)
+                self.appeared(path);
             } else {
-                self.changed_at(path)
+                self.changed_at(path);
             }
         }
     }

@@ -70,6 +70,10 @@ impl HotLoops {
             !times.is_empty()
         });
         let (mut objects, mut requests) = (vec![], vec![]);
+        #[cfg_attr(
+            not(test),
+            expect(clippy::iter_over_hash_type, reason = "sorted below")
+        )]
         for (key, times) in &self.recent {
             let first = times.front().filter(|_| times.len() >= MANY);
             let Some(seconds) = first.map(|first| now.duration_since(*first).as_secs_f64()) else {

@@ -79,15 +79,14 @@ impl Report {
                 .fold(false)
                 .annotation(mark);
             let path = location.path.as_str();
-            group = match excerpt.is_cut {
+            group = if excerpt.is_cut {
                 // the renderer counts columns within the excerpt
-                true => {
-                    let origin = Origin::path(path).line(location.line);
-                    group
-                        .element(origin.char_column(location.column))
-                        .element(snippet)
-                }
-                false => group.element(snippet.path(path)),
+                let origin = Origin::path(path).line(location.line);
+                group
+                    .element(origin.char_column(location.column))
+                    .element(snippet)
+            } else {
+                group.element(snippet.path(path))
             };
             if !location.pointer.is_empty() {
                 let at = Level::NOTE

@@ -148,6 +148,6 @@ impl Explain for DiskError {
 /// The error for bytes that are not UTF-8, with the line of the first such byte.
 pub fn not_utf8(path: String, error: &FromUtf8Error) -> DiskError {
     let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-    let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line = valid.split(|&byte| byte == b'\n').count();
     DiskError::Text(path, line)
 }

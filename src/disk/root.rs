@@ -250,7 +250,7 @@ impl Root {
         let metadata = self.dir()?.symlink_metadata(folder)?;
         let created = metadata
             .created()
-            .map(|it| it.into_std())
+            .map(cap_std::time::SystemTime::into_std)
             .map(|it| it.duration_since(UNIX_EPOCH));
         match created {
             Ok(Ok(created)) => Ok(created.as_nanos().to_string()),

@@ -300,10 +300,13 @@ impl Walk<'_> {
     /// Compares `allOf`, `anyOf`, `oneOf` and `not` by their branches, in any order.
     fn unions(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let not = |schema: &Schema| schema.not.iter().map(|it| (**it).clone()).collect();
-        let any_of = |schema: &Schema| match shape::is_only_int_or_string(schema) {
+        let any_of = |schema: &Schema| {
             // it counts as a type, which is compared elsewhere
-            true => vec![],
-            false => schema.any_of.clone(),
+            if shape::is_only_int_or_string(schema) {
+                vec![]
+            } else {
+                schema.any_of.clone()
+            }
         };
         for (keyword, was, is) in [
             ("allOf", before.all_of.clone(), after.all_of.clone()),

@@ -284,7 +284,7 @@ impl Differences {
         let pointer = at("subresources/scale");
         match (&before.scale, &after.scale) {
             (None, Some(_)) => {
-                self.push(Change::ScaleAdded, &pointer, "the scale subresource is new")
+                self.push(Change::ScaleAdded, &pointer, "the scale subresource is new");
             }
             (Some(_), None) => self.push_removed(
                 Change::ScaleRemoved,
@@ -318,9 +318,9 @@ impl Differences {
         };
         let pointer = at("additionalPrinterColumns");
         if after.printer_columns.is_empty() {
-            self.push_removed(Change::ColumnsChanged, &pointer, message)
+            self.push_removed(Change::ColumnsChanged, &pointer, message);
         } else {
-            self.push(Change::ColumnsChanged, &pointer, message)
+            self.push(Change::ColumnsChanged, &pointer, message);
         }
     }
 }

@@ -303,9 +303,9 @@ fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     let mut last = None;
     for name in before.properties.keys() {
         if after.properties.contains_key(name) {
-            last = Some(name)
+            last = Some(name);
         } else {
-            gone.entry(last).or_default().push(name)
+            gone.entry(last).or_default().push(name);
         }
     }
     let mut names = gone.remove(&None).unwrap_or_default();

@@ -21,9 +21,12 @@ impl Explain for CreatedError {
 
 impl Created {
     /// The time that the environment sets.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the environment has the time of the sources"
+    #[cfg_attr(
+        not(test),
+        expect(
+            clippy::disallowed_methods,
+            reason = "the environment has the time of the sources"
+        )
     )]
     pub fn of_environment() -> Result<Self, CreatedError> {
         let variable = std::env::var_os("SOURCE_DATE_EPOCH");

@@ -106,7 +106,7 @@ pub fn write(
             write_file(parent, path, &bytes).map_err(failed)
         }
         Format::OciLayout => {
-            let files = layout::layout(image, name);
+            let files = layout(image, name);
             write_folder(parent, path, files).map_err(failed)
         }
     }

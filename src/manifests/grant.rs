@@ -49,7 +49,7 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
             (true, _) => (watched.clone(), watched.clone(), watched.clone()),
             (false, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
             (false, _) => {
-                let children = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
+                let children: BTreeSet<_> = watched.iter().cloned().chain([own]).collect();
                 (cluster, children.into_iter().collect(), vec![events])
             }
         };

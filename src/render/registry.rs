@@ -78,9 +78,10 @@ const ALL: &str = "/// All controllers, to register with an `Operator`.\n";
 
 /// The documentation of `all`, if it adds something to the controllers.
 fn documentation(operator: &Operator<'_>) -> String {
-    let mut lines = vec![match operator.has_webhooks() {
-        true => "/// All controllers and webhooks, to register with an `Operator`.",
-        false => ALL.trim_end(),
+    let mut lines = vec![if operator.has_webhooks() {
+        "/// All controllers and webhooks, to register with an `Operator`."
+    } else {
+        ALL.trim_end()
     }];
     let more = [
         (

@@ -421,8 +421,7 @@ fn replicas_path(version: &Version) -> Vec<&str> {
     let path = version
         .scale
         .as_ref()
-        .map(|scale| scale.spec_replicas_path.as_str())
-        .unwrap_or(".spec.replicas");
+        .map_or(".spec.replicas", |scale| scale.spec_replicas_path.as_str());
     path.trim_start_matches('.').split('.').collect()
 }
 

@@ -163,9 +163,7 @@ impl Access {
                 (false, Wrapped::Option) => ".as_ref()",
                 (false, Wrapped::Nested) => ".as_ref().and_then(Option::as_ref)",
             };
-            if !optional {
-                text += &format!(".{ident}{borrow}");
-            } else {
+            if optional {
                 let parent = &self.steps[index - 1].0;
                 let (method, borrowed) = match wrapped {
                     Wrapped::Bare if index < last => ("map", "&"),
@@ -173,6 +171,8 @@ impl Access {
                     Wrapped::Option | Wrapped::Nested => ("and_then", ""),
                 };
                 text += &format!(".{method}(|{parent}| {borrowed}{parent}.{ident}{borrow})");
+            } else {
+                text += &format!(".{ident}{borrow}");
             }
             optional |= *wrapped != Wrapped::Bare;
         }

@@ -347,9 +347,8 @@ impl Comparison<'_> {
         (keyword, wanted): (String, Value),
         attributes: &mut NodeAttributes,
     ) {
-        let inner = match &field.type_ {
-            Type::Vec(inner) | Type::Map(inner) => inner,
-            _ => return attributes.extend(vec![(keyword, wanted)]),
+        let (Type::Vec(inner) | Type::Map(inner)) = &field.type_ else {
+            return attributes.extend(vec![(keyword, wanted)]);
         };
         let derived = derived.get(&keyword).unwrap_or(&Value::Null);
         if inner.any(&|part| matches!(part, Type::Named(_))) {

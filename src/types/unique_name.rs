@@ -115,6 +115,10 @@ where
     }
     let mut taken: HashSet<N> = reserved.clone();
     let mut losers = Vec::new();
+    #[cfg_attr(
+        not(test),
+        expect(clippy::iter_over_hash_type, reason = "sorted below")
+    )]
     for (name, mut group) in holders {
         if group.len() > 1 {
             group.sort_by_cached_key(|&at| rank(&wires[at], &name));

@@ -163,7 +163,7 @@ impl Cluster {
                 return Ok(objects);
             }
             let token = form_urlencoded::byte_serialize(token.as_bytes());
-            query = format!("limit={PAGE}&continue={}", String::from_iter(token));
+            query = format!("limit={PAGE}&continue={}", token.collect::<String>());
         }
     }
 

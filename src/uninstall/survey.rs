@@ -158,8 +158,7 @@ fn installed_in(object: &Value) -> Option<&str> {
     ];
     pointers
         .iter()
-        .filter_map(|pointer| object.pointer(pointer)?.as_str())
-        .next()
+        .find_map(|pointer| object.pointer(pointer)?.as_str())
 }
 
 /// The objects to look for, in the order of deletion.

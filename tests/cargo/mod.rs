@@ -1,4 +1,5 @@
 //! Runs cargo in the projects that tests create.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -18,18 +19,19 @@ pub fn command() -> Command {
 }
 
 /// A profile of this workspace that projects do not have. Without it, the dependency would be compiled again.
-#[allow(dead_code, reason = "not each test that calls cargo makes a project")]
 const PROFILE: &str = "\n[profile.dev.package.granit-parser]\nopt-level = 1\n";
 
 /// Does what `tests/cargo/share` does, without a shell: the project is built with the dependencies of this workspace, which are already
 /// compiled.
-#[allow(dead_code, reason = "not each test that calls cargo makes a project")]
 pub fn share(project: &Path) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest = project.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).unwrap();
     let (before, after) = text.split_once("[dependencies]\n").unwrap();
-    let features = repository.join("tests/cargo/workspace-features");
+    let features = repository
+        .join("tests/cargo/workspace-features")
+        .display()
+        .to_string();
     let text = format!(
         "{before}[dependencies]\nworkspace-features = {{ path = {features:?} }}\n{after}{PROFILE}"
     );

@@ -262,7 +262,7 @@ fn changed() -> TempDir {
     );
     edit(&p.join("operator.toml"), |text| {
         let at = text.find("kind = \"Gadget\"").unwrap();
-        let gadget = text[at..].replacen("\n", "\nscaffold = \"reconciler\"\nowns = []\n", 1);
+        let gadget = text[at..].replacen('\n', "\nscaffold = \"reconciler\"\nowns = []\n", 1);
         text[..at].to_owned() + &gadget
     });
     edit(&p.join(CRD), |text| {

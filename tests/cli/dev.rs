@@ -170,8 +170,7 @@ fn runs(process: &str) -> bool {
     fs::read_to_string(format!("/proc/{process}/status"))
         .unwrap_or_default()
         .lines()
-        .filter_map(|line| line.strip_prefix("State:"))
-        .next()
+        .find_map(|line| line.strip_prefix("State:"))
         .is_some_and(|state| !state.trim().starts_with('Z'))
 }
 

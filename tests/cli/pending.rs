@@ -264,7 +264,7 @@ fn a_controller_of_another_kind_is_reported_until_one_of_them_changes() {
         edit(&p.join("operator.toml"), |text| {
             assert!(text.contains(from), "{text}");
             text.replace(from, to)
-        })
+        });
     };
     set("kind = \"v1/Pod\"", "kind = \"apps/v1/Deployment\"");
     let message = "operator.toml has `kind = \"apps/v1/Deployment\"`, but the controller watcher reconciles v1/Pod";

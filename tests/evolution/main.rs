@@ -112,9 +112,9 @@ fn the_verdicts_on_real_histories_are_correct() {
             steps += 1;
             let found = differences(before, after);
             if found.iter().any(Difference::is_breaking) {
-                breaking += 1
+                breaking += 1;
             } else {
-                calm += 1
+                calm += 1;
             }
             for was in before.versions.iter().filter(|version| version.served) {
                 let Some(is) = after.version(&was.name).filter(|version| version.served) else {

@@ -361,7 +361,7 @@ fn assert_as_new(folder: &Path, p: &Path, revision: &Path) {
 fn named(output: &str) -> BTreeSet<(String, u64)> {
     let output: Value = serde_json::from_str(output).unwrap();
     let diagnostics = output["diagnostics"].as_array().unwrap().iter();
-    let outdated = ["is no longer served", "is stored now"];
+    let outdated = ["is no longer served", "is now the storage version"];
     let is_outdated = |diagnostic: &Value| {
         let message = diagnostic["message"].as_str().unwrap();
         outdated.iter().any(|part| message.contains(part))

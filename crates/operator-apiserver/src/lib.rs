@@ -22,8 +22,12 @@
 //! answers.
 
 #![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::unwrap_used))]
 // The functions of a kind or of a type are in one file, also those that only the server calls: updates, failures of requests, stored forms.
-#![cfg_attr(not(feature = "server"), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    not(feature = "server"),
+    allow(dead_code, unused_imports, reason = "the server uses them")
+)]
 
 #[cfg(feature = "server")]
 mod access;

@@ -80,7 +80,7 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&Echo::crd())?);
         return Ok(());
     }
-    let controllers = Controllers::new().add(setup, |c| c.owns::<ConfigMap>());
+    let controllers = Controllers::new().add(setup, operator_runtime::Watches::owns::<ConfigMap>);
     Operator::connect("echo", args.settings)
         .await?
         .register(controllers)

@@ -105,7 +105,7 @@ impl Subjects {
     async fn update(self: Arc<Self>, update: Update<Subject>) -> Result<()> {
         self.log(
             &update,
-            json!({"diff": update.changes().iter().map(|it| it.as_str()).collect::<Vec<_>>()}),
+            json!({"diff": update.changes().iter().map(operator_runtime::handlers::Path::as_str).collect::<Vec<_>>()}),
         )
         .await
     }

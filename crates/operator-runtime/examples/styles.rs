@@ -167,9 +167,9 @@ async fn operate(style: &str, kubeconfig: &str) -> anyhow::Result<()> {
     let setup = async |_: Setup| Ok(Widgets);
     let controllers = match style {
         "declarative" => {
-            Controllers::new().add_declarative(setup, |watches| watches.owns::<Deployment>())
+            Controllers::new().add_declarative(setup, operator_runtime::Watches::owns::<Deployment>)
         }
-        _ => Controllers::new().add(setup, |watches| watches.owns::<Deployment>()),
+        _ => Controllers::new().add(setup, operator_runtime::Watches::owns::<Deployment>),
     };
     let operator = Operator::new("styles", Settings::for_tests(), Client::try_from(config)?);
     operator.register(controllers).run().await

@@ -323,7 +323,7 @@ pub enum Fatal {
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// `--http-address`, `--metrics-address` or `--webhook-address`.
-        address: std::net::SocketAddr,
+        address: SocketAddr,
         /// The reason.
         source: std::io::Error,
     },

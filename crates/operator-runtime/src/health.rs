@@ -56,7 +56,7 @@ impl State {
 
 /// The state of the webhooks of this replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "webhook"), allow(dead_code, reason = "there are none"))]
+#[cfg_attr(not(feature = "webhook"), expect(dead_code, reason = "there are none"))]
 pub(crate) enum Webhooks {
     Starting,
     Served,

@@ -10,7 +10,10 @@ use crate::{
 };
 
 /// Sets up logging, unless the program has already done so. Fails if the filter is invalid.
-#[cfg_attr(not(feature = "otel"), expect(unused_variables))]
+#[cfg_attr(
+    not(feature = "otel"),
+    expect(unused_variables, reason = "the name is for traces")
+)]
 pub(crate) fn init(operator: &str, settings: &Settings) -> Result<(), Fatal> {
     let invalid = |error: tracing_subscriber::filter::ParseError| Fatal::LogFilter {
         filter: settings.log.clone(),

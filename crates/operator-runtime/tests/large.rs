@@ -73,7 +73,7 @@ impl Reconciler for Armadas {
 
 fn controllers() -> Controllers {
     let setup = async |_: Setup| Ok(Armadas);
-    Controllers::new().add(setup, |c| c.owns::<ConfigMap>())
+    Controllers::new().add(setup, operator_runtime::Watches::owns::<ConfigMap>)
 }
 
 const SAMPLE: &str = "

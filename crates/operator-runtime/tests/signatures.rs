@@ -70,12 +70,13 @@ fn masked(message: &str) -> String {
         if let Some((arrow, place)) = place {
             let file = place.rsplit('/').next().unwrap_or(place);
             is_elsewhere = file.len() != place.len();
-            match is_elsewhere {
-                true => kept.push(format!(
+            if is_elsewhere {
+                kept.push(format!(
                     "{arrow} {}",
                     file.split(':').next().unwrap_or(file)
-                )),
-                false => kept.push(line.trim_start().to_owned()),
+                ));
+            } else {
+                kept.push(line.trim_start().to_owned());
             }
             continue;
         }

@@ -162,6 +162,7 @@ async fn collector() -> (String, Arc<Mutex<Vec<Bytes>>>) {
     (address, bodies)
 }
 
+#[expect(unsafe_code, reason = "the exporter of traces reads the environment")]
 #[tokio::test]
 async fn a_collector_gets_a_span_for_each_reconciliation_and_its_requests() {
     // Always in memory, even if the environment names another server: its requests are served over HTTP.

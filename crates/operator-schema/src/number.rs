@@ -12,7 +12,8 @@ use serde_json::Value;
 pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Vec<Violation>) {
     let range = Range::of(schema);
     violations.extend(range.excludes("Checked", value, path));
-    let bound = |bound: &Option<serde_json::Number>| bound.as_ref().and_then(|it| it.as_f64());
+    let bound =
+        |bound: &Option<serde_json::Number>| bound.as_ref().and_then(serde_json::Number::as_f64);
 
     if let Some(factor) = bound(&schema.multiple_of) {
         let out = range.excludes("MultipleOf", Num::Float(factor), path);

@@ -21,10 +21,10 @@ pub fn escape(key: &str) -> Cow<'_, str> {
 /// assert_eq!(operator_schema::pointer::unescape("a~1b~0c"), "a/b~c");
 /// ```
 pub fn unescape(token: &str) -> Cow<'_, str> {
-    match token.contains('~') {
-        // in this order, as `~01` is `~1` and not a slash
-        true => token.replace("~1", "/").replace("~0", "~").into(),
-        false => token.into(),
+    if token.contains('~') {
+        token.replace("~1", "/").replace("~0", "~").into()
+    } else {
+        token.into()
     }
 }
 

@@ -43,10 +43,10 @@ impl Server {
         F: FnMut() -> A,
         A: Future<Output = Option<T>>,
     {
-        let (patience, pause) = match self.is_real() {
-            // A real garbage collector looks for new kinds every 30 seconds.
-            true => (Duration::from_secs(60), Duration::from_millis(100)),
-            false => (Duration::from_secs(10), Duration::from_millis(10)),
+        let (patience, pause) = if self.is_real() {
+            (Duration::from_secs(60), Duration::from_millis(100))
+        } else {
+            (Duration::from_secs(10), Duration::from_millis(10))
         };
         let deadline = tokio::time::Instant::now() + patience;
         loop {

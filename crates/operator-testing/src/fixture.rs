@@ -120,7 +120,7 @@ pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, crds: impl AsRef<Path
         );
         match violations(&crds, object) {
             Ok(violations) => {
-                wrong.extend(violations.into_iter().map(|it| format!("{place}: {it}")))
+                wrong.extend(violations.into_iter().map(|it| format!("{place}: {it}")));
             }
             Err(why) => wrong.push(format!("{place}: {why}")),
         }

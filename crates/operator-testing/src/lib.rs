@@ -47,6 +47,7 @@
 //! - `exec`, `log`, `binding`, `ephemeralcontainers` and SelfSubjectRulesReviews are answered with `501`.
 
 #![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::unwrap_used))]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -100,7 +100,7 @@ impl Server {
         ] {
             let list = self.read(&format!("{ADMISSION}/{kind}")).await;
             let items = list["items"].as_array().into_iter().flatten();
-            let webhooks = items.flat_map(|it| it["webhooks"].as_array()).flatten();
+            let webhooks = items.filter_map(|it| it["webhooks"].as_array()).flatten();
             all.extend(webhooks.cloned());
         }
         all

@@ -31,7 +31,7 @@ async fn server() -> Server {
     server
 }
 
-const WIDGETS: &str = r#"
+const WIDGETS: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.forms.example.com}
@@ -59,14 +59,14 @@ spec:
                 size: {x-kubernetes-int-or-string: true}
                 replicas: {type: integer}
                 template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
-"#;
+";
 
-const WIDGET: &str = r#"
+const WIDGET: &str = r"
 apiVersion: forms.example.com/v1
 kind: Widget
 metadata: {name: one}
 spec: {color: red, size: 3, replicas: 2}
-"#;
+";
 
 fn widgets(server: &Server) -> String {
     format!(

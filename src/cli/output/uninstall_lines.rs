@@ -375,7 +375,7 @@ fn unconverted(kind: &SurveyedKind) -> Report {
 
 fn listed(objects: &[&Stored]) -> String {
     let shown = objects.iter().take(MAX_LISTED);
-    let mut lines: Vec<String> = shown.map(|stored| stored.to_string()).collect();
+    let mut lines: Vec<String> = shown.map(ToString::to_string).collect();
     if objects.len() > MAX_LISTED {
         lines.push(format!("and {} more", objects.len() - MAX_LISTED));
     }

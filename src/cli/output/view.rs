@@ -204,7 +204,7 @@ impl View {
                 }
             }),
             (false, false) if self.writes() => {
-                terminal.status(&format!("{}\nnext: {}", outcome.summary, outcome.next()))
+                terminal.status(&format!("{}\nnext: {}", outcome.summary, outcome.next()));
             }
             (false, false) => terminal.status("nothing was written"),
         }

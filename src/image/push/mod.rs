@@ -75,7 +75,7 @@ async fn upload(
     for platform in &image.platforms {
         for blob in platform.blobs() {
             if registry.has_blob(blob).await? {
-                pushed.existing += 1
+                pushed.existing += 1;
             } else {
                 registry.upload_blob(blob).await?;
                 pushed.uploaded += 1;

@@ -89,9 +89,9 @@ pub fn words(name: &str) -> String {
             text.push(' ');
         }
         if begins {
-            text.extend(character.to_uppercase())
+            text.extend(character.to_uppercase());
         } else {
-            text.push(character)
+            text.push(character);
         }
     }
     text

@@ -52,7 +52,7 @@ impl Versions<'_> {
         for question in questions {
             let base = ident(question);
             let is_used = |ident: &str| answers.iter().any(|answer| answer.ident == ident);
-            let ident = (1..)
+            let ident = (1..=usize::MAX)
                 .map(|number| match number {
                     1 => base.clone(),
                     number => format!("{base}_{number}"),
@@ -262,7 +262,7 @@ fn functions([a, b, c, d]: [&str; 4]) -> String {
 /// The name of an answer, from the paths of its question.
 fn ident(question: &Question) -> String {
     let of = |path: &Path| {
-        let names: Vec<String> = path.names().map(|name| name.to_snake_case()).collect();
+        let names: Vec<String> = path.names().map(ToSnakeCase::to_snake_case).collect();
         word(&names.join("_"))
     };
     match question {

@@ -216,7 +216,7 @@ fn strings(names: &[&str]) -> Value {
     let properties = names
         .iter()
         .map(|name| ((*name).to_owned(), json!({"type": "string"})));
-    json!({"type": "object", "properties": Map::from_iter(properties)})
+    json!({"type": "object", "properties": properties.collect::<Map<_, _>>()})
 }
 
 fn toleration() -> Value {
@@ -254,7 +254,7 @@ fn a_schema_that_the_type_would_not_preserve_gets_its_own_type() {
                     .as_object_mut()
                     .unwrap()
                     .remove("effect"),
-            )
+            );
         },
     ] {
         assert_eq!(changed(change), None);

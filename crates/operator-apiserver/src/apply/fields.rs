@@ -24,7 +24,8 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<PathElement>, set: &mut Fi
             for (name, field) in fields {
                 path.push(PathElement::field(name));
                 walk(field, node.field(name), path, set);
-                let empty = field.is_null() || field.as_object().is_some_and(|f| f.is_empty());
+                let empty =
+                    field.is_null() || field.as_object().is_some_and(serde_json::Map::is_empty);
                 if empty || !node.declares(name) {
                     set.insert(path);
                 }

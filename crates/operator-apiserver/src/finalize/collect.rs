@@ -74,11 +74,11 @@ fn release(state: &mut State, key: &Key, object: &Value) {
             });
         }
         edit(state, key, Actor::Controllers, |object| {
-            remove_finalizer(object, ORPHAN)
+            remove_finalizer(object, ORPHAN);
         });
     } else if !dependents.iter().any(|it| blocks(&state.store, it, object)) {
         edit(state, key, Actor::Controllers, |object| {
-            remove_finalizer(object, FOREGROUND)
+            remove_finalizer(object, FOREGROUND);
         });
     }
 }
@@ -93,7 +93,7 @@ fn follow_owners(state: &mut State, key: &Key, object: &Value) {
         if states.iter().any(|state| *state != OwnerState::Alive) {
             let mut states = states.into_iter();
             edit(state, key, Actor::Controllers, |object| {
-                remove_owners(object, |_| states.next() != Some(OwnerState::Alive))
+                remove_owners(object, |_| states.next() != Some(OwnerState::Alive));
             });
         }
         return;

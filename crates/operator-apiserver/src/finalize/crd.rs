@@ -99,7 +99,7 @@ fn accept_names(state: &mut State) {
             .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
             .for_each(|(_, other)| in_use.add(other));
         edit(state, &key, Actor::ApiServer, |object| {
-            accept(object, &in_use)
+            accept(object, &in_use);
         });
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn unprotect(state: &mut State, key: &Key) {
     };
     if !is_used {
         edit(state, key, Actor::Controllers, |object| {
-            remove_finalizer(object, finalizer)
+            remove_finalizer(object, finalizer);
         });
     }
 }

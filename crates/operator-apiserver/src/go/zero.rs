@@ -49,7 +49,7 @@ fn fill(owner: &str, schema: &Schema, value: &mut Value) {
     let owner = reference(schema).unwrap_or(owner);
     match value {
         Value::Object(fields) if !target.properties.is_empty() => {
-            fill_fields(owner, target, fields)
+            fill_fields(owner, target, fields);
         }
         Value::Object(fields) => {
             if let Some(operator_schema::SchemaOrBool::Schema(element)) =

@@ -37,7 +37,10 @@ mod role;
 pub(crate) mod rule;
 pub(crate) mod service;
 // The parts that read some fields need a feature.
-#[cfg_attr(not(all(feature = "faces", feature = "workloads")), allow(dead_code))]
+#[cfg_attr(
+    not(all(feature = "faces", feature = "workloads")),
+    expect(dead_code, reason = "faces and workloads use them")
+)]
 pub(crate) mod strategy;
 pub(crate) mod table;
 mod value;

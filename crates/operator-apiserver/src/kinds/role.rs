@@ -107,7 +107,7 @@ fn check_binding(
     only("roleRef.kind", &role["kind"], known, causes);
     let name = text(role, "name");
     if name.is_empty() {
-        causes.push(Cause::required("roleRef.name", ""))
+        causes.push(Cause::required("roleRef.name", ""));
     } else {
         let wrong = name::bad_path_segment(name);
         refuse("roleRef.name", name, wrong, causes);

@@ -110,7 +110,7 @@ fn check_policies(path: &str, webhook: &Value, is_mutating: bool, causes: &mut V
             let why = format!("must specify one of {}", allowed.join(", "));
             causes.push(Cause::required(place, &why));
         } else {
-            only(&place, &webhook[field], &allowed, causes)
+            only(&place, &webhook[field], &allowed, causes);
         }
     }
     let seconds = webhook["timeoutSeconds"].as_i64().unwrap_or_default();

@@ -118,7 +118,7 @@ pub(crate) fn page(state: &State, request: &Request<'_>, reading: Reading) -> Re
             continue;
         }
         if limit > 0 && items.len() == limit {
-            remaining += 1
+            remaining += 1;
         } else {
             items.push(item);
             last = Some(key);

@@ -48,8 +48,7 @@ impl<'a> Range<'a> {
 
     fn weight(&self) -> f32 {
         self.param("q")
-            .map(|q| q.parse().unwrap_or_default())
-            .unwrap_or(1.0)
+            .map_or(1.0, |q| q.parse().unwrap_or_default())
     }
 
     /// Compares ranges: first by weight, then ranges without a wildcard before others.

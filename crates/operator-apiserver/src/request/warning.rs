@@ -12,7 +12,7 @@ const CUT: usize = 256;
 
 /// The values of the headers `Warning` for these texts.
 pub(crate) fn headers(texts: &[String]) -> Vec<String> {
-    let whole = shown(texts, |text| text.into());
+    let whole = shown(texts, Into::into);
     let sum = |shown: &[Cow<'_, str>]| shown.iter().map(|text| text.chars().count()).sum::<usize>();
     let shown = if sum(&whole) > LIMIT {
         let mut cut = shown(texts, |text| text.chars().take(CUT).collect());

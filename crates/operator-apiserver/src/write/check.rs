@@ -197,7 +197,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
         .or_else(|_| body::yaml(body))
         .unwrap_or_default();
     let labels = sent["metadata"]["labels"].as_object();
-    let is_bare = labels.is_none_or(|labels| labels.is_empty());
+    let is_bare = labels.is_none_or(serde_json::Map::is_empty);
     if is_bare && job["metadata"]["labels"].is_object() {
         job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"].clone();
     }

@@ -98,12 +98,12 @@ pub(crate) fn updated(
     let writer = writer(conversions, request, Operation::Update);
     let (bare_live, bare) = (without_managers(&live), without_managers(&object));
     // Fields without a manager have none until the first apply.
-    let managers = match before.0.is_empty() {
-        true => before,
-        // An object that does not conform to the schemas of its versions is no longer tracked.
-        false => writer
+    let managers = if before.0.is_empty() {
+        before
+    } else {
+        writer
             .update(&bare_live, &bare, &before)
-            .unwrap_or_default(),
+            .unwrap_or_default()
     };
     let draft = Draft {
         object,

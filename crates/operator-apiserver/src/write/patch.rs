@@ -7,7 +7,7 @@ use super::rule::check_given_version;
 use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, DroppedFields, body};
-use crate::go::{self, json_type, sorted};
+use crate::go::{json_type, sorted};
 use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Kind, Result, group_version};
@@ -49,7 +49,7 @@ pub(crate) fn patched(request: &Request<'_>, live: &Value) -> Result<(Value, Dro
     if content_type != STRATEGIC
         && let Some(wrong) = body::kind_error(&object)
     {
-        let shown = go::sorted(&object).to_string();
+        let shown = sorted(&object).to_string();
         let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
         return Err(Failure::invalid_patch(&shown, &wrong));
     }
@@ -75,7 +75,7 @@ fn unversioned(request: &Request<'_>, object: &Value, patch: &Value) -> Failure 
     let found = object["kind"].as_str().unwrap_or_default();
     if !found.is_empty() && found != kind {
         return Failure::invalid_patch(
-            &go::sorted(object).to_string(),
+            &sorted(object).to_string(),
             &format!(
                 "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
             ),
@@ -114,7 +114,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     let found = |field: &str| object[field].as_str().unwrap_or_default();
     let version = found("apiVersion");
     if kind.custom.is_some() && found("kind").is_empty() {
-        let shown = go::sorted(object).to_string();
+        let shown = sorted(object).to_string();
         let wrong = format!("Object 'Kind' is missing in '{shown}'");
         return Err(Failure::invalid_patch(&shown, &wrong));
     }
@@ -133,7 +133,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
     match decode::kind_mismatch(kind, object) {
         Some(mismatch) => {
-            let shown = go::sorted(object).to_string();
+            let shown = sorted(object).to_string();
             Err(Failure::invalid_patch(&shown, &mismatch.why))
         }
         None => decode::identify(kind, object),

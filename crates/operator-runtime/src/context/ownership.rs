@@ -243,7 +243,7 @@ mod tests {
             ("new value", |d| d["spec"]["replicas"] = json!(3)),
             ("new field", |d| d["spec"]["paused"] = json!(true)),
             ("new label", |d| {
-                d["metadata"]["labels"]["tier"] = json!("x")
+                d["metadata"]["labels"]["tier"] = json!("x");
             }),
             ("dropped field", |d| {
                 d["spec"].as_object_mut().unwrap().remove("replicas");

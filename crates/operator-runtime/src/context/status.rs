@@ -123,11 +123,11 @@ impl Context {
                     newest = self.newest(&read).await?;
                 }
                 Err(error) if is_gone(&error) => {
-                    return match is_owner && self.exists().await? {
-                        // what is not there is the subresource
-                        true => Err(error.into()),
-                        false => Ok(()),
-                    };
+                    // an object without the subresource is there
+                    if is_owner && self.exists().await? {
+                        return Err(error.into());
+                    }
+                    return Ok(());
                 }
                 Err(error) => return Err(error.into()),
             }

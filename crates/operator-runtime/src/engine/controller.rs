@@ -271,7 +271,7 @@ async fn work<R: Reconciler>(
             () = sleep(LIST_TIMEOUT) => controller_context.begin(),
             () = stop.cancelled() => controller_context.stop_waiting(),
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     // kube's controller waits for a complete cache before it reconciles, even during its shutdown. Without one, nothing is in flight.
     let empty = async {

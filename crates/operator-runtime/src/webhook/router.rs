@@ -240,8 +240,7 @@ async fn guarded<T>(
 fn limit(query: &str) -> Duration {
     let limit = query
         .split('&')
-        .filter_map(|it| it.strip_prefix("timeout="))
-        .next()
+        .find_map(|it| it.strip_prefix("timeout="))
         .and_then(duration)
         .unwrap_or(MAX_TIMEOUT);
     limit.min(MAX_TIMEOUT)

@@ -188,7 +188,7 @@ fn report_expiry(certificates: &Certificates, metrics: &Metrics, background: &mu
         loop {
             gauge.set(expiry.borrow_and_update().unwrap_or_default());
             if expiry.changed().await.is_err() {
-                pending().await
+                pending::<()>().await;
             }
         }
     });

@@ -109,7 +109,7 @@ impl Leaf {
             (Step::Item(index), None) => drop(parent.as_array_mut().unwrap().remove(*index)),
             (Step::Field(name) | Step::Key(name), Some(value)) => parent[name] = value,
             (Step::Field(name) | Step::Key(name), None) => {
-                drop(parent.as_object_mut().unwrap().remove(name))
+                drop(parent.as_object_mut().unwrap().remove(name));
             }
         }
     }
@@ -130,8 +130,10 @@ impl Leaf {
             .iter()
             .filter(|(place, _)| is_at(place))
             .max_by_key(|(place, _)| place.len())
-            .map(|(_, targets)| targets.clone())
-            .unwrap_or_else(|| panic!("no place for {path} in {places:?}"));
+            .map_or_else(
+                || panic!("no place for {path} in {places:?}"),
+                |(_, targets)| targets.clone(),
+            );
         targets.iter().map(|target| self.bound(target)).collect()
     }
 

@@ -162,7 +162,7 @@ impl Pair {
 
     /// Records where values are in both versions; a version without them has no places.
     fn place(&mut self, spoke: &[&str], hub: &[&str]) {
-        let owned = |places: &[&str]| places.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        let owned = |places: &[&str]| places.iter().map(ToString::to_string).collect::<Vec<_>>();
         for place in spoke {
             self.to_hub.insert(place.to_string(), owned(hub));
         }

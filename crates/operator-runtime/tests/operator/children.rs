@@ -78,7 +78,7 @@ async fn running(server: &Server) -> (Running, Gate) {
     let gate = Gate::new("/serviceaccounts", true);
     let accounts = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
-        |c| c.owns::<ServiceAccount>(),
+        Watches::owns::<ServiceAccount>,
     );
     let running = Running::start(gate.client(server), Settings::for_tests(), accounts).await;
     create(server, "first", "ok").await;
@@ -189,8 +189,8 @@ async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
 
 #[tokio::test]
 async fn the_content_of_config_maps_is_cached_if_requested() {
-    assert_ne!(config_maps_read(|c| c.owns::<ConfigMap>()).await, 0);
-    let cached = config_maps_read(|c| c.owns_with_content::<ConfigMap>()).await;
+    assert_ne!(config_maps_read(Watches::owns::<ConfigMap>).await, 0);
+    let cached = config_maps_read(Watches::owns_with_content::<ConfigMap>).await;
     assert_eq!(cached, 0);
 }
 
@@ -200,7 +200,7 @@ async fn a_name_in_use_is_refused_without_a_write() {
     let gate = Gate::new("/serviceaccounts", false);
     let owned = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
-        |c| c.owns::<ServiceAccount>(),
+        Watches::owns::<ServiceAccount>,
     );
     let _running = Running::start(gate.client(&server), Settings::for_tests(), owned).await;
 
@@ -310,7 +310,8 @@ async fn a_write_without_a_response_is_not_taken_for_a_failed_one() {
         }
     });
     let client = Client::new(lossy, server.client().default_namespace());
-    let quotas = Controllers::new().add(async |_: Setup| Ok(Quotas), |c| c.owns::<ResourceQuota>());
+    let quotas =
+        Controllers::new().add(async |_: Setup| Ok(Quotas), Watches::owns::<ResourceQuota>);
     let _running = Running::start(client, Settings::for_tests(), quotas).await;
     let api: Api<ResourceQuota> = Api::default_namespaced(server.client());
     let has = async |cpu: &str| {

@@ -346,7 +346,7 @@ async fn an_object_that_another_creates_concurrently_is_not_changed() {
 #[tokio::test]
 async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
     let server = server().await;
-    support::create(&server, "worse", "ok").await;
+    create(&server, "worse", "ok").await;
     support::patch_raw(&server, "worse", json!({ "spec": { "size": "large" } })).await;
     let calls = Arc::new(Calls::default());
     let running = Running::start(

@@ -51,7 +51,7 @@ async fn an_object_takes_two_writes_or_three_with_a_finalizer_and_none_once_sett
         made.retain(|write| write != "create widgets/");
         assert_eq!(made, expected);
         running.stop().await.unwrap();
-        kube::Api::<Widget>::default_namespaced(server.client())
+        Api::<Widget>::default_namespaced(server.client())
             .delete(name, &DeleteParams::default())
             .await
             .unwrap();

@@ -98,8 +98,10 @@ async fn one_several_or_all_namespaces_are_watched() {
 async fn children_outside_the_listed_namespaces_trigger_a_cluster_scoped_owner() {
     let server = server().await;
     let fleets = Fleets(Arc::default());
-    let controllers =
-        Controllers::new().add(async move |_: Setup| Ok(fleets), |c| c.owns::<ConfigMap>());
+    let controllers = Controllers::new().add(
+        async move |_: Setup| Ok(fleets),
+        operator_runtime::Watches::owns::<ConfigMap>,
+    );
     let mut settings = Settings::for_tests();
     settings.namespaces = vec!["elsewhere".into()];
     let _running = Running::start(server.client(), settings, controllers).await;

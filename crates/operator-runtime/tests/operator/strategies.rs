@@ -464,11 +464,7 @@ impl Declarative for Maps {
 
 #[tokio::test]
 async fn the_only_entry_of_a_map_is_restored() {
-    for strategy in [
-        UpdateStrategy::Apply,
-        UpdateStrategy::Replace,
-        UpdateStrategy::Recreate,
-    ] {
+    for strategy in [Apply, Replace, Recreate] {
         let server = server().await;
         let controllers = Controllers::new().add_declarative(
             async |_: Setup| Ok(Maps),

@@ -177,7 +177,7 @@ pub fn child(widget: &Widget, cx: &Context) -> ConfigMap {
 pub fn widgets<const CLEANUP: bool>(calls: &Arc<Calls>) -> Controllers {
     let calls = calls.clone();
     let setup = async move |_: Setup| Ok(Widgets::<CLEANUP>(calls));
-    Controllers::new().add(setup, |c| c.owns::<ConfigMap>())
+    Controllers::new().add(setup, operator_runtime::Watches::owns::<ConfigMap>)
 }
 
 /// A server that knows the kinds.

@@ -104,7 +104,7 @@ impl Mutate for Pods {
 pub struct Sizes;
 
 impl Convert for Sizes {
-    fn crd(&self) -> &str {
+    fn crd(&self) -> &'static str {
         "widgets.test.example.com"
     }
 

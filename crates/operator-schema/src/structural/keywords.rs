@@ -242,7 +242,8 @@ impl Problems {
                 self.contradiction(keyword, "is more than the maximum, so no value is valid");
             }
         }
-        let bound = |it: &Option<serde_json::Number>| it.as_ref().and_then(|it| it.as_f64());
+        let bound =
+            |it: &Option<serde_json::Number>| it.as_ref().and_then(serde_json::Number::as_f64);
         if let Some((min, max)) = bound(&schema.minimum).zip(bound(&schema.maximum)) {
             let exclusive = schema.exclusive_minimum || schema.exclusive_maximum;
             if min > max || (min == max && exclusive) {

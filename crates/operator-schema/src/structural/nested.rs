@@ -15,7 +15,7 @@ impl Problems {
             if !(any_of && step.starts_with("/anyOf/")) {
                 let names_types = all_of && step == "/allOf/0";
                 self.within(&step, |it| {
-                    it.branch(branch, Some(schema), context, names_types)
+                    it.branch(branch, Some(schema), context, names_types);
                 });
             }
         }
@@ -41,14 +41,14 @@ impl Problems {
             let field_structure = structure.and_then(|it| it.properties.get(name));
             let missing = structure.is_some() && field_structure.is_none();
             self.within_property(name, |it| {
-                it.restricted(field, field_structure, missing, context)
+                it.restricted(field, field_structure, missing, context);
             });
         }
         if let Some(items) = &schema.items {
             let item_structure = structure.and_then(|it| it.items.as_deref());
             let missing = structure.is_some() && item_structure.is_none();
             self.within("/items", |it| {
-                it.restricted(items, item_structure, missing, context)
+                it.restricted(items, item_structure, missing, context);
             });
         }
         if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {

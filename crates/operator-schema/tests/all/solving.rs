@@ -454,7 +454,7 @@ fn atom(dice: &mut Dice, part: &Part<'_>, others: &[Part<'_>]) -> Option<String>
         }
         "integer" => {
             let number = value
-                .and_then(|it| it.as_i64())
+                .and_then(Value::as_i64)
                 .filter(|it| it.abs() < 1_000_000)
                 .unwrap_or(10);
             let other = number + dice.below(11) as i64 - 5;

@@ -116,7 +116,7 @@ impl ConversionProof<'_> {
     }
 
     /// Compares two objects of a version, except for declared fields and metadata, which `check_metadata` compares.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of the message")]
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the message")]
     fn compare(
         &self,
         version: &Version,

@@ -109,7 +109,8 @@ fn remove(steps: &[Step], value: &mut Value) {
     }
     // an item of a list stays, as null, so that the list keeps its length
     if let (Step::Name(name), Value::Object(fields)) = (step, value) {
-        let is_empty = |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.is_empty());
+        let is_empty =
+            |it: &Value| it.is_null() || it.as_object().is_some_and(serde_json::Map::is_empty);
         if fields.get(name).is_some_and(is_empty) {
             fields.remove(name);
         }

@@ -18,7 +18,7 @@ pub async fn answer<B>(
     output: &Output,
 ) -> Result<Response<Body>, Infallible>
 where
-    B: http_body_util::BodyExt + Send + 'static,
+    B: BodyExt + Send + 'static,
     B::Data: Send,
     B::Error: std::fmt::Display + Send,
 {

@@ -342,9 +342,9 @@ impl Session {
             Instruction::Changed(paths) => {
                 for path in paths.iter().filter(|path| self.is_applied(path)) {
                     if self.project.crds.contains(path) {
-                        self.apply_crd(path, &self.conversions().await).await
+                        self.apply_crd(path, &self.conversions().await).await;
                     } else {
-                        self.apply(path, &self.root.join(path)).await
+                        self.apply(path, &self.root.join(path)).await;
                     }
                 }
                 // a new kind can be watched once its CRD is there

@@ -47,7 +47,7 @@ impl Trial {
     /// Panics with the unused permissions; also if [`assert_converges`](Self::assert_converges) would panic without faults.
     pub fn assert_permissions_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| {
-            self.check_permissions(written, operator)
+            self.check_permissions(written, operator);
         });
     }
 

@@ -80,7 +80,7 @@ impl Trial {
             }
             let faults = Faults::new(options.schedule.clone(), &self.user, &server);
             let start = || {
-                server.run(operator.start(server.faulty_client(&self.user, &faults), &server))
+                server.run(operator.start(server.faulty_client(&self.user, &faults), &server));
             };
             start();
             let run_scenario = self.run_scenario(&server, &faults, &options, operator.reports);

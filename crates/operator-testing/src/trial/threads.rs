@@ -25,7 +25,7 @@ pub(super) fn failures<S: Sync>(
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
-            .map(|worker| worker.join())
+            .map(std::thread::ScopedJoinHandle::join)
             .flat_map(|failures| failures.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });

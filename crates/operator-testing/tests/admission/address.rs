@@ -57,7 +57,7 @@ async fn the_certificate_must_be_one_of_the_bundle() {
 }
 
 /// A configuration that names a Service, with the certificate of the listener.
-fn of_service(server: &WebhookServer, path: &str, name: &str) -> serde_json::Value {
+fn of_service(server: &WebhookServer, path: &str, name: &str) -> Value {
     let text = configuration(
         "Validating",
         path,

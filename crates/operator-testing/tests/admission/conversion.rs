@@ -81,7 +81,7 @@ type Alter = fn(&mut Value);
 /// A server with the kind and its webhook.
 struct Converting {
     webhook_server: WebhookServer,
-    client: kube::Client,
+    client: Client,
     /// Changes the answers.
     change: Change,
     /// The requests of the reviews.

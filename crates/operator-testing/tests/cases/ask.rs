@@ -108,9 +108,10 @@ impl Answer {
             differences("asked: ", found, expected, &mut wrong);
         }
         differences("", &self.body, &expected.body, &mut wrong);
-        match wrong.is_empty() {
-            true => Ok(()),
-            false => Err(wrong.join("\n  ")),
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.join("\n  "))
         }
     }
 }
@@ -126,10 +127,10 @@ fn differences(path: &str, actual: &Value, expected: &Value, wrong: &mut Vec<Str
                 match (actual.get(name), expected.get(name)) {
                     (Some(actual), Some(expected)) => differences(&path, actual, expected, wrong),
                     (Some(actual), None) => {
-                        wrong.push(format!("{path} is {actual}, recorded nothing"))
+                        wrong.push(format!("{path} is {actual}, recorded nothing"));
                     }
                     (None, Some(expected)) => {
-                        wrong.push(format!("{path} is absent, recorded {expected}"))
+                        wrong.push(format!("{path} is absent, recorded {expected}"));
                     }
                     (None, None) => {}
                 }

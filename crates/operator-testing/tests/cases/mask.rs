@@ -194,9 +194,12 @@ impl Masks {
         ]
         .iter()
         .any(|words| text.contains(words));
-        let shown = |masks: &Self, text: &str| match is_about_versions {
-            true => masks.without_numbers(text),
-            false => text.to_owned(),
+        let shown = |masks: &Self, text: &str| {
+            if is_about_versions {
+                masks.without_numbers(text)
+            } else {
+                text.to_owned()
+            }
         };
         text = without_address(self.without_stamps(text));
         let mut hidden = String::new();

@@ -110,9 +110,10 @@ impl Scenario {
         let conditions = answer["when"].as_object().into_iter().flatten();
         let mut conditions =
             conditions.map(|(pointer, value)| review.pointer(pointer) == Some(value));
-        match conditions.all(|is_met| is_met) {
-            true => answer,
-            false => json!({}),
+        if conditions.all(|is_met| is_met) {
+            answer
+        } else {
+            json!({})
         }
     }
 }

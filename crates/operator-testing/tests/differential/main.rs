@@ -7,7 +7,6 @@
 #[path = "../cases/ask.rs"]
 mod ask;
 #[path = "../cases/case.rs"]
-#[allow(dead_code, reason = "random requests have no webhooks")]
 mod case;
 mod duel;
 mod generate;

@@ -73,7 +73,7 @@ fn a_large_kind_is_read_and_stored_on_the_stack_of_a_test() {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     let test = thread.spawn(move || {
         assert_is_valid::<Armada>(CRD, SAMPLE);
-        runtime.block_on(stored())
+        runtime.block_on(stored());
     });
     test.unwrap().join().unwrap();
 }

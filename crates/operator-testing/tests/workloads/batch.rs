@@ -270,7 +270,7 @@ async fn a_cron_job_waits_for_its_time_after_an_earlier_pod_event() {
     install(&server, cron_job(json!({}))).await;
     let until = TIME - Timestamp::now().as_nanosecond() % TIME;
     let until = Duration::from_nanos(u64::try_from(until + TIME).unwrap());
-    sleep(until - DELAY - DELAY / 8).await;
+    sleep(until.checked_sub(DELAY).unwrap() - DELAY / 8).await;
     let before = jobs(&server).await.len();
     install(&server, deployment(1)).await;
     // the pod is ready an eighth of a delay before the CronJob's next time

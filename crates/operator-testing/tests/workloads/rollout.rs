@@ -7,7 +7,7 @@ async fn a_deployment_becomes_ready_after_the_delay() {
     let server = server();
     install(&server, deployment(3)).await;
     assert_eq!(counts(&server).await, "0/3/3");
-    sleep(DELAY - Duration::from_millis(10)).await;
+    sleep(DELAY.checked_sub(Duration::from_millis(10)).unwrap()).await;
     assert_eq!(counts(&server).await, "0/3/3");
     sleep(Duration::from_millis(20)).await;
     assert_eq!(counts(&server).await, "3/3/3");

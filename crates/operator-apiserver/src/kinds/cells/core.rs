@@ -241,7 +241,7 @@ pub(crate) fn claim(object: &Value) -> Vec<Value> {
 
 /// The row of an Event of `events.k8s.io`, which is that of its older form.
 pub(crate) fn new_event(object: &Value) -> Vec<Value> {
-    event(&event::old_form(object.clone()))
+    event(&event::convert::old_form(object.clone()))
 }
 
 pub(crate) fn event(object: &Value) -> Vec<Value> {

@@ -373,9 +373,9 @@ fn place(field: &str, pointer: &str) -> String {
     for part in pointer.split('/').skip(1) {
         let part = pointer::unescape(part);
         if in_map || part.parse::<usize>().is_ok() {
-            place += &format!("[{part}]")
+            place += &format!("[{part}]");
         } else {
-            place += &format!(".{part}")
+            place += &format!(".{part}");
         }
         in_map = !in_map && part == "properties";
     }

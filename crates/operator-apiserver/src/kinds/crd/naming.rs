@@ -57,7 +57,7 @@ pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
             .collect();
         match conflicts.as_slice() {
             [] if wanted[field].is_null() => {
-                drop(accepted.as_object_mut().map(|a| a.shift_remove(field)))
+                drop(accepted.as_object_mut().map(|a| a.shift_remove(field)));
             }
             [] => accepted[field] = wanted[field].clone(),
             [one] => conflict = Some((reason, one.clone())),

@@ -1,10 +1,7 @@
 //! Events, which two groups serve with different fields: `v1` and `events.k8s.io/v1`.
 
 mod check;
-mod convert;
-
-#[cfg(feature = "faces")]
-pub(crate) use self::convert::old_form;
+pub(crate) mod convert;
 
 use crate::kinds::resource::EVENTS;
 use crate::kinds::strategy::{Dependents, Strategy};

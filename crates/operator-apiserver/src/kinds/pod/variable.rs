@@ -55,9 +55,9 @@ pub(crate) fn from_object(source: &Value, path: &str, at: usize, causes: &mut Ve
             format!("{path}[{at}].{kind}.name"),
         );
         if name.is_empty() {
-            causes.push(Cause::required(field, ""))
+            causes.push(Cause::required(field, ""));
         } else {
-            refuse(&field, name, name::bad_subdomain(name), causes)
+            refuse(&field, name, name::bad_subdomain(name), causes);
         }
     }
     let why = match given.count() {
@@ -80,9 +80,9 @@ fn reference(kind: &str, found: &Value, path: &str, causes: &mut Vec<Cause>) {
             refuse(&format!("{path}.name"), name, wrong, causes);
             let (key, field) = (text(found, "key"), format!("{path}.key"));
             if key.is_empty() {
-                causes.push(Cause::required(field, ""))
+                causes.push(Cause::required(field, ""));
             } else {
-                refuse(&field, key, name::bad_config_key(key), causes)
+                refuse(&field, key, name::bad_config_key(key), causes);
             }
         }
         _ => {}

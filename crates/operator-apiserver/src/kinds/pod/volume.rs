@@ -90,7 +90,7 @@ fn needs(source: &Value, path: &str, needed: &[&str], causes: &mut Vec<Cause>) {
         causes.push(invalid(format!("{path}.path"), found, why));
     }
     mode(source, path, "defaultMode", causes);
-    if !matches!(needed, ["secretName"] | ["name"]) {
+    if !matches!(needed, ["secretName" | "name"]) {
         return;
     }
     for (at, item) in list(source, "items").iter().enumerate() {

@@ -98,11 +98,11 @@ fn check_service(place: &str, service: &Value, causes: &mut Vec<Cause>) {
     let inner = inner.strip_suffix('/').unwrap_or(inner);
     for (at, step) in inner.split('/').enumerate() {
         if step.is_empty() {
-            refuse(format!("segment[{at}] may not be empty"))
+            refuse(format!("segment[{at}] may not be empty"));
         } else {
             bad_subdomain(step)
                 .into_iter()
-                .for_each(|why| refuse(format!("segment[{at}]: {why}")))
+                .for_each(|why| refuse(format!("segment[{at}]: {why}")));
         }
     }
 }

@@ -93,9 +93,9 @@ pub(crate) fn refuse(field: &str, found: &str, wrong: Vec<String>, causes: &mut 
 /// Checks a required value that must be one of a few.
 pub(crate) fn one_of(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) {
     if is_empty(found) {
-        causes.push(Cause::required(field, ""))
+        causes.push(Cause::required(field, ""));
     } else {
-        only(field, found, allowed, causes)
+        only(field, found, allowed, causes);
     }
 }
 
@@ -170,9 +170,9 @@ pub(crate) fn label(field: &str, found: &str, causes: &mut Vec<Cause>) {
 /// Checks a required name that must be a DNS label.
 pub(crate) fn named(field: &str, found: &str, causes: &mut Vec<Cause>) {
     if found.is_empty() {
-        causes.push(Cause::required(field, ""))
+        causes.push(Cause::required(field, ""));
     } else {
-        label(field, found, causes)
+        label(field, found, causes);
     }
 }
 

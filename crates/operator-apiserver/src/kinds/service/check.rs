@@ -115,9 +115,9 @@ fn external_name(spec: &Value, causes: &mut Vec<Cause>) {
     let (found, field) = (text(spec, "externalName"), "spec.externalName");
     let name = found.strip_suffix('.').unwrap_or(found);
     if name.is_empty() {
-        causes.push(Cause::required(field, ""))
+        causes.push(Cause::required(field, ""));
     } else {
-        refuse(field, name, name::bad_subdomain(name), causes)
+        refuse(field, name, name::bad_subdomain(name), causes);
     }
 }
 
@@ -250,7 +250,7 @@ fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
         return;
     };
     if spec["type"] == "LoadBalancer" {
-        refuse(field, found, name::bad_label_key(found), causes)
+        refuse(field, found, name::bad_label_key(found), causes);
     } else {
         let why = "may only be used when `type` is 'LoadBalancer'";
         causes.push(Cause::forbidden(field, why));

@@ -95,17 +95,15 @@ pub(crate) fn delete_shown(
     let mut shown = stored::present(&state.conversions, kind, &live)?;
     let Deleted { object, is_gone } = delete_one(state, kind, key, options)?;
     let is_converted = state.conversions.converter(kind).is_some();
-    let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
-        // A deletion changes only metadata. Of the metadata, a conversion changes only labels and annotations.
-        true => {
-            let own = shown["metadata"].take();
-            shown["metadata"] = object["metadata"].clone();
-            for field in ["labels", "annotations"] {
-                metadata::set(&mut shown, field, own[field].clone());
-            }
-            shown
+    let object = if is_converted && object["apiVersion"] != shown["apiVersion"] {
+        let own = shown["metadata"].take();
+        shown["metadata"] = object["metadata"].clone();
+        for field in ["labels", "annotations"] {
+            metadata::set(&mut shown, field, own[field].clone());
         }
-        false => stored::present(&state.conversions, kind, &object)?,
+        shown
+    } else {
+        stored::present(&state.conversions, kind, &object)?
     };
     Ok(Deleted { object, is_gone })
 }
@@ -158,12 +156,10 @@ pub(crate) fn delete_one(
         if own.has_grace_period {
             shorten(&mut object, options.grace);
         }
+    } else if own.terminate.is_some() {
+        metadata::set(&mut object, "deletionTimestamp", metadata::now());
     } else {
-        if own.terminate.is_some() {
-            metadata::set(&mut object, "deletionTimestamp", metadata::now())
-        } else {
-            mark(&mut object, grace)
-        }
+        mark(&mut object, grace);
     }
     if object != *live && !options.dry_run {
         let marked = match state.conversions.converter(kind) {

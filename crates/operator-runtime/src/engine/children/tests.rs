@@ -243,13 +243,10 @@ impl World {
     fn write(&mut self, name: usize) -> Value {
         self.version += 1;
         let mut state = self.state();
-        let uid = state
-            .get(&name)
-            .map(|object| {
-                let uid = object["metadata"]["uid"].as_str().unwrap();
-                uid.parse().unwrap()
-            })
-            .unwrap_or(self.version);
+        let uid = state.get(&name).map_or(self.version, |object| {
+            let uid = object["metadata"]["uid"].as_str().unwrap();
+            uid.parse().unwrap()
+        });
         let written = object(NAMES[name], uid, self.version, "Parent");
         state.insert(name, written.clone());
         let event = Event::Apply(related(&written));

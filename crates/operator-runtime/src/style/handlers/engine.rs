@@ -91,8 +91,7 @@ impl<H: Handlers> Engine<H> {
             .map_err(|problem| anyhow::anyhow!("the handlers of {kind} cannot work: {problem}"))?;
         if handlers.options().reduction.is_some() {
             return Err(anyhow::anyhow!(
-                "the options of the handlers of {} reduce the objects\nhelp: remove `reduce`, because what is not in the cache cannot be compared",
-                kind
+                "the options of the handlers of {kind} reduce the objects\nhelp: remove `reduce`, because what is not in the cache cannot be compared"
             )
             .into());
         }
@@ -379,7 +378,8 @@ impl<H: Handlers> Work<'_, H> {
         if let Some(written) = written {
             let is_deleted = |it: &H::Resource| it.meta().deletion_timestamp.is_some();
             let was_deleted = is_deleted(&self.object);
-            let newest: Box<H::Resource> = read(&written).map_err(|error| error.into_inner())?;
+            let newest: Box<H::Resource> =
+                read(&written).map_err(serde_path_to_error::Error::into_inner)?;
             self.object = Arc::from(newest);
             return Ok(was_deleted || !is_deleted(&self.object));
         }

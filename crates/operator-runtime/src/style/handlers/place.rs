@@ -186,7 +186,7 @@ impl Place {
         // the API server has dropped the field if the schema lacks it
         let mut has_field = written["status"][&field.name].is_object();
         if has_field && !field.is_proven.load(Relaxed) {
-            let typed: Box<K> = read(&written).map_err(|error| error.into_inner())?;
+            let typed: Box<K> = read(&written).map_err(serde_path_to_error::Error::into_inner)?;
             has_field = status_field(&*typed, &field.name)?.is_object();
             field.is_proven.store(has_field, Relaxed);
         }

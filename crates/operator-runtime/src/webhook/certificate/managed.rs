@@ -235,7 +235,7 @@ impl Managed {
         for reason in reasons {
             match reason {
                 Reason::Damaged(_) => {
-                    warn!(secret, "repaired the certificates of webhooks: {reason}")
+                    warn!(secret, "repaired the certificates of webhooks: {reason}");
                 }
                 reason => info!(secret, "wrote the certificates of webhooks: {reason}"),
             }

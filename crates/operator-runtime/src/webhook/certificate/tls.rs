@@ -95,6 +95,8 @@ impl ResolvesServerCert for Tls {
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let expiry = *self.expiry.borrow();
-        f.debug_struct("Tls").field("expiry", &expiry).finish()
+        f.debug_struct("Tls")
+            .field("expiry", &expiry)
+            .finish_non_exhaustive()
     }
 }

@@ -47,10 +47,10 @@ impl Certificate {
         });
         let (subject, not_before, not_after) = fields.map_err(|_| Unreadable::Certificate)?;
         Ok(Self {
+            der,
             subject,
             not_before,
             not_after,
-            der,
         })
     }
 

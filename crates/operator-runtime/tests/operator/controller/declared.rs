@@ -67,8 +67,8 @@ async fn a_declarative_controller_has_options() {
     let accounts = Accounts::default();
     let seen = accounts.0.clone();
     let setup = async move |_: Setup| Ok(accounts);
-    let controllers =
-        Controllers::new().add_declarative(setup, |watches| watches.owns::<ServiceAccount>());
+    let controllers = Controllers::new()
+        .add_declarative(setup, operator_runtime::Watches::owns::<ServiceAccount>);
     let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     create(&server, "a", "ok").await;
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -134,7 +134,7 @@ async fn an_unchanged_child_of_a_named_controller_is_neither_read_nor_written() 
         .add_named(
             "accounts",
             async |_: Setup| Ok(Named),
-            |watches| watches.owns::<ServiceAccount>(),
+            operator_runtime::Watches::owns::<ServiceAccount>,
         );
     let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     create(&server, "a", "ok").await;

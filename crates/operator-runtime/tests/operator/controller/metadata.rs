@@ -66,7 +66,7 @@ async fn a_controller_of_metadata_has_children_events_and_a_finalizer() {
     let controllers = Controllers::new().add_named(
         "metadata",
         async move |_: Setup| Ok(metadata),
-        |watches| watches.owns::<ConfigMap>(),
+        operator_runtime::Watches::owns::<ConfigMap>,
     );
     let _running = Running::start(client, Settings::for_tests(), controllers).await;
 

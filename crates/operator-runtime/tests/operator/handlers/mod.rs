@@ -114,7 +114,11 @@ impl All {
     }
 
     async fn update(self: Arc<Self>, update: Update<Widget>) -> Result<()> {
-        let changes: Vec<&str> = update.changes().iter().map(|it| it.as_str()).collect();
+        let changes: Vec<&str> = update
+            .changes()
+            .iter()
+            .map(operator_runtime::handlers::Path::as_str)
+            .collect();
         let old = update.old().map(|old| old.spec.size);
         self.0
             .call(&update, &format!(" old {old:?} {}", changes.join(" ")))

@@ -205,7 +205,7 @@ async fn an_object_whose_handler_has_failed_counts_as_failing_until_it_is_handle
     let parameters = PatchParams::default();
     let api = widgets(&server);
     api.patch_status("a", &parameters, &status).await.unwrap();
-    crate::support::until_quiet(&server).await;
+    until_quiet(&server).await;
     failing(1.0).await;
     patch(&server, "a", json!({"spec": {"size": 2}})).await;
     settled(&server, "a").await;

@@ -146,7 +146,10 @@ async fn run(
         exit: exit.clone(),
     };
     let controllers = Controllers::new()
-        .add(async |_: Setup| Ok(widgets), |it| it.owns::<ConfigMap>())
+        .add(
+            async |_: Setup| Ok(widgets),
+            operator_runtime::Watches::owns::<ConfigMap>,
+        )
         .webhooks(webhooks());
     let operator = Operator::new("shop", settings, client)
         .register(controllers)

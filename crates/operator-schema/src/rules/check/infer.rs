@@ -149,7 +149,7 @@ impl<'s> Inference<'s> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
-            other => {
+            other @ Type::Named(..) => {
                 self.report(format!("a value of type '{other}' has no field '{name}'"));
                 Type::Dyn
             }

@@ -25,7 +25,7 @@ pub(super) const TIMESTAMP: &str = "google.protobuf.Timestamp";
 pub(super) const DURATION: &str = "google.protobuf.Duration";
 const OPTIONAL: &str = "optional_type";
 
-impl<'s> Type<'s> {
+impl Type<'_> {
     pub(super) fn simple(name: &'static str) -> Self {
         Type::Named(name, Arc::new([]))
     }

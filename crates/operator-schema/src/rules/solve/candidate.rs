@@ -100,7 +100,7 @@ impl Shape {
                         "startsWith" => shape.prefixes.push(text.to_string()),
                         "endsWith" => shape.suffixes.push(text.to_string()),
                         "contains" | "indexOf" | "lastIndexOf" => {
-                            shape.parts.push(text.to_string())
+                            shape.parts.push(text.to_string());
                         }
                         "matches" | "find" | "findAll" => shape.patterns.push(text.to_string()),
                         "split" => shape.separators.push(text.to_string()),

@@ -103,7 +103,7 @@ fn presence<'e>(
 }
 
 /// Plans for a variable that stands for an expression.
-fn bound<'e>(scene: &Scene<'_>, name: &str, truth: bool, scope: In<'_, 'e>) -> Option<Vec<Plan>> {
+fn bound(scene: &Scene<'_>, name: &str, truth: bool, scope: In<'_, '_>) -> Option<Vec<Plan>> {
     let nth = scope.iter().rposition(|(it, _)| *it == name)?;
     match &scope[nth].1 {
         Binding::Expression(expression, depth) => Some(demand(

@@ -108,7 +108,7 @@ struct Goal<'a, 'e> {
     hints: Hints,
 }
 
-impl<'e> Goal<'_, 'e> {
+impl Goal<'_, '_> {
     /// How far the expression is from the wanted truth; 0 if it has it.
     fn gap(&self, scene: &Scene<'_>) -> f64 {
         const FAILED: f64 = 1e12;

@@ -64,13 +64,13 @@ pub(super) fn full(schema: &Schema, minimal: &Value) -> Value {
                     }
                 }
                 if let Some(SchemaOrBool::Schema(_)) = &schema.additional_properties
-                    && value.as_object().is_some_and(|it| it.is_empty())
+                    && value.as_object().is_some_and(serde_json::Map::is_empty)
                 {
                     add(value, Edit::Make("/example".to_owned()));
                 }
             }
             Value::Array(items) if items.is_empty() => {
-                add(value, Edit::Append(String::new(), None))
+                add(value, Edit::Append(String::new(), None));
             }
             _ => {}
         }

@@ -293,7 +293,7 @@ async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option
 fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            collect(value, &format!("{path}/{}", pointer::escape(key)), pointers)
+            collect(value, &format!("{path}/{}", pointer::escape(key)), pointers);
         }),
         Value::Array(items) => items
             .iter()

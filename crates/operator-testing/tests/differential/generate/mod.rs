@@ -206,9 +206,9 @@ impl Generator<'_> {
     /// A write between two pages.
     fn act_once(&mut self, kind: &Kind) {
         if self.random.bool() {
-            self.create(kind)
+            self.create(kind);
         } else {
-            self.merge(kind)
+            self.merge(kind);
         }
     }
 
@@ -379,7 +379,7 @@ impl Generator<'_> {
                     json!({"preconditions": {"uid": "${uid}", "resourceVersion": "${version}"}});
             }
             4 => {
-                step["send"] = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "other"}})
+                step["send"] = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "other"}});
             }
             _ => {}
         }

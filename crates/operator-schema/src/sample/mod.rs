@@ -118,7 +118,7 @@ struct ValueContext<'p> {
 pub(crate) type Facets<'a> = Vec<&'a Schema>;
 
 impl Sampler {
-    fn value<'a>(&mut self, facets: Facets<'a>, context: &ValueContext<'_>) -> Value {
+    fn value(&mut self, facets: Facets<'_>, context: &ValueContext<'_>) -> Value {
         if self.budget == 0 {
             return Value::Null;
         }

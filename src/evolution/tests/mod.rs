@@ -315,7 +315,7 @@ fn what_another_storage_version_prunes_is_lost_unless_a_webhook_converts() {
 
 #[test]
 fn the_documentation_matches_the_table() {
-    let page = include_str!("../../docs/evolution.md");
+    let page = include_str!("../../../docs/evolution.md");
     let mut rows = String::new();
     for change in Change::ALL {
         let impact = change.impact();

@@ -78,9 +78,8 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let types: IndexMap<String, Known> =
-        serde_json::from_str(include_str!("kubernetes/types.json")).expect("a test wrote it");
-    let since =
-        serde_json::from_str(include_str!("kubernetes/since.json")).expect("a test reads it");
+        serde_json::from_str(include_str!("types.json")).expect("a test wrote it");
+    let since = serde_json::from_str(include_str!("since.json")).expect("a test reads it");
     let mut with_field: HashMap<String, Vec<usize>> = HashMap::new();
     let mut names: Vec<BTreeSet<String>> = types
         .keys()
@@ -251,9 +250,8 @@ impl Table {
                         .is_some_and(|items| self.reads(inner, items))
             }
             Expression::Map(inner) => {
-                let values = match &schema.additional_properties {
-                    Some(SchemaOrBool::Schema(values)) => values,
-                    _ => return false,
+                let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties else {
+                    return false;
                 };
                 type_ == Some("object")
                     && schema.properties.is_empty()

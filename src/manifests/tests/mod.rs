@@ -45,7 +45,7 @@ fn object(operator: &Operator<'_>, role: &Role) -> Option<Value> {
 #[test]
 fn a_read_grants_its_verbs() {
     let reads = "reads = [{ kind = \"v1/Secret\", verbs = [\"get\"] }]";
-    let grants = super::grant::grants(&operator(&format!("{MEMCACHED}{reads}")));
+    let grants = grant::grants(&operator(&format!("{MEMCACHED}{reads}")));
     let verbs = grants.values().flatten().find_map(|rule| {
         let is_meant = rule.resources.as_ref()?.contains(&"secrets".to_owned());
         is_meant.then_some(rule.verbs.clone())
@@ -179,7 +179,7 @@ fn settings_point_to_their_values() {
 /// Compares a text with the snapshot of this name in `tests/snapshots/`.
 fn snapshot(name: &str, text: &str) {
     insta::with_settings!({
-        snapshot_path => "../../tests/snapshots/manifests",
+        snapshot_path => "../../../tests/snapshots/manifests",
         prepend_module_to_snapshot => false,
         omit_expression => true,
     }, { insta::assert_snapshot!(name, text) });
@@ -433,7 +433,7 @@ fn replicas_have_a_budget_and_prefer_different_nodes() {
 
 #[test]
 fn the_api_server_accepts_all_settings() {
-    let all = deployed(include_str!("../config/deployment/all-settings.toml"));
+    let all = deployed(include_str!("../../config/deployment/all-settings.toml"));
     let objects = manifests(&all).objects;
     for object in &objects {
         assert_eq!(

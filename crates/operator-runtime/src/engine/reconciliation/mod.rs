@@ -364,7 +364,8 @@ impl<R: Reconciler> Reconciliations<R> {
 
     /// Decodes the response to a write, and reduces the object as the cache does.
     fn read(&self, written: &Value) -> serde_json::Result<Arc<R::Resource>> {
-        let mut object: Box<R::Resource> = read(written).map_err(|error| error.into_inner())?;
+        let mut object: Box<R::Resource> =
+            read(written).map_err(serde_path_to_error::Error::into_inner)?;
         if let Some(reduction) = &self.reduction {
             reduction.apply(&mut object);
         }

@@ -38,9 +38,9 @@ impl Doc {
             comment.push('\n');
         };
         if self.is_comment() {
-            self.description.split('\n').for_each(put)
+            self.description.split('\n').for_each(put);
         } else {
-            self.lines().iter().for_each(|line| put(line))
+            self.lines().iter().for_each(|line| put(line));
         }
         comment
     }

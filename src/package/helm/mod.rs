@@ -230,7 +230,7 @@ fn deployment(operator: &Operator<'_>, value: &mut Value, marks: &Placeholders) 
     container["resources"] = marks.name(Replacement::Block("resources")).into();
     // the first field is on the line with the dash of the list, so it must not be one that may be absent
     if let Some(fields) = container.as_object_mut() {
-        let mut ordered = serde_json::Map::new();
+        let mut ordered = Map::new();
         ordered.extend(fields.remove_entry("name"));
         ordered.append(fields);
         *fields = ordered;
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn each_key_of_the_deployment_changes_the_objects_and_the_values() {
-        let all = include_str!("../config/deployment/all-settings.toml");
+        let all = include_str!("../../config/deployment/all-settings.toml");
         let all: Map<String, Value> = toml_edit::de::from_str(all).unwrap();
         let of = |settings: Map<String, Value>| {
             let mut operator = operator("");
@@ -328,12 +328,12 @@ mod tests {
         let templates = files.iter().filter(|(path, ..)| is_template(path));
         let templates: String = templates.map(|(.., text)| text.as_str()).collect();
         let schema: Value = serde_json::from_str(&values::schema(&operator, true)).unwrap();
-        let page = include_str!("../../docs/helm.md");
+        let page = include_str!("../../../docs/helm.md");
         for name in schema["properties"].as_object().unwrap().keys() {
             let is_used = templates.contains(&format!(".Values.{name}"));
             assert!(
                 is_used || name == "global",
-                "src/package/helm.rs: no template has the value `{name}`"
+                "src/package/helm/: no template has the value `{name}`"
             );
             let is_listed = ["`", "."]
                 .iter()

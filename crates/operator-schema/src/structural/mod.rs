@@ -220,7 +220,7 @@ impl Problems {
                     Some("inside additionalProperties applying to object metadata".into());
             }
             self.within("/additionalProperties", |problems| {
-                problems.structure(field, &inner)
+                problems.structure(field, &inner);
             });
         }
         if let Some(items) = &schema.items {

@@ -245,14 +245,15 @@ fn unknown(value: &Value, known: &Value) -> Option<String> {
                 }
             })
         }),
-        (Value::Array(items), Value::Array(known)) => items
-            .iter()
-            .zip(known)
-            .enumerate()
-            .filter_map(|(index, (item, known))| {
-                Some(format!("[{index}].{}", unknown(item, known)?))
-            })
-            .next(),
+        (Value::Array(items), Value::Array(known)) => {
+            items
+                .iter()
+                .zip(known)
+                .enumerate()
+                .find_map(|(index, (item, known))| {
+                    Some(format!("[{index}].{}", unknown(item, known)?))
+                })
+        }
         _ => None,
     }
 }

@@ -139,9 +139,9 @@ fn visible(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     for character in text.chars() {
         if is_interpreted(character) {
-            shown.extend(character.escape_unicode())
+            shown.extend(character.escape_unicode());
         } else {
-            shown.push(character)
+            shown.push(character);
         }
     }
     shown.into()

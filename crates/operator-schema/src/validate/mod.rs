@@ -50,7 +50,10 @@ pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
 pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
     update_violations(schema, old, new)
         .into_iter()
-        .filter(|it| it.path.trim_start_matches('.').starts_with("status"))
+        .filter(|it| {
+            let rest = it.path.trim_start_matches('.').strip_prefix("status");
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
         // the messages, but not the paths, start at the status
         .map(|violation| Violation {
             detail: violation

@@ -181,7 +181,7 @@ impl Planner<'_> {
             (None, _) => self.write(path, Action::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
-                self.write(path, Action::Update, theirs.clone(), owner)
+                self.write(path, Action::Update, theirs.clone(), owner);
             }
             (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
                 Ok(text) if text == ours => {}

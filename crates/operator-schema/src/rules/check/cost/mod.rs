@@ -125,8 +125,7 @@ impl<'e, 's> Estimate<'e, 's> {
     fn variable(&mut self, expression: &'e IdedExpr, name: &'e str) -> u64 {
         let path = self
             .local(name)
-            .map(|it| it.path.clone())
-            .unwrap_or_else(|| Path::default().then(name));
+            .map_or_else(|| Path::default().then(name), |it| it.path.clone());
         self.paths.insert(ptr::from_ref(expression), path);
         1
     }
