@@ -52,6 +52,8 @@ variants! {
     NeedsAnUndeclaredRight = "needs-an-undeclared-right",
     DeclaresAnUnneededRight = "declares-an-unneeded-right",
     StaleCache = "stale-cache",
+    TakesForeignStatus = "takes-foreign-status",
+    DropsForeignStatus = "drops-foreign-status",
 
     // correct, if unusual
     NoChildren = "no-children",

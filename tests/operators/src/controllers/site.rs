@@ -47,6 +47,8 @@ impl Reconciler for SiteReconciler {
             Variant::RetriesWithoutDelay => broken::retries_without_delay(&site, cx).await,
             Variant::NeedsAnUndeclaredRight => broken::needs_an_undeclared_right(&site, cx).await,
             Variant::DeclaresAnUnneededRight => broken::declares_an_unneeded_right(&site, cx).await,
+            Variant::TakesForeignStatus => broken::takes_foreign_status(&site, cx).await,
+            Variant::DropsForeignStatus => broken::drops_foreign_status(&site, cx).await,
             Variant::NeverReady => unusual::never_ready(&site, cx).await,
             Variant::TwoStatusWrites => unusual::two_status_writes(&site, cx).await,
             Variant::ChildByClient => unusual::child_by_client(&site, cx).await,

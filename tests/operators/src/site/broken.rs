@@ -12,7 +12,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{
-    Api, ResourceExt,
+    Api, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
 use operator_runtime::{Action, Changed, Condition, Context, Error, ObjectRef, Result};
@@ -129,13 +129,13 @@ pub async fn writes_whole_object(site: &Site, cx: &Context) -> Result<Action> {
             .insert(note.into(), site.spec.host.clone());
         whole.metadata.resource_version = None;
         whole.metadata.managed_fields = None;
-        let api = Api::<Site>::namespaced(cx.client(), &site.namespace().unwrap_or_default());
-        api.patch(
-            &site.name_any(),
-            &PatchParams::default(),
-            &Patch::Merge(&whole),
-        )
-        .await?;
+        sites(site, cx)
+            .patch(
+                &site.name_any(),
+                &PatchParams::default(),
+                &Patch::Merge(&whole),
+            )
+            .await?;
     }
     steps::reconcile(site, cx).await
 }
@@ -198,13 +198,13 @@ pub async fn ignores_the_deletion(site: &Site, cx: &Context) -> Result<Action> {
         let finalizers = [site.finalizers(), &[hold]].concat();
         let version = site.resource_version();
         let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
-        let api = Api::<Site>::namespaced(cx.client(), &site.namespace().unwrap_or_default());
-        api.patch(
-            &site.name_any(),
-            &PatchParams::default(),
-            &Patch::Merge(&patch),
-        )
-        .await?;
+        sites(site, cx)
+            .patch(
+                &site.name_any(),
+                &PatchParams::default(),
+                &Patch::Merge(&patch),
+            )
+            .await?;
         return Ok(Action::await_change());
     }
     steps::reconcile(site, cx).await
@@ -272,4 +272,34 @@ pub async fn declares_an_unneeded_right(site: &Site, cx: &Context) -> Result<Act
     cx.update_status(site, &steps::conditioned(site, ready)?)
         .await?;
     Ok(Action::await_change())
+}
+
+/// Applies its whole status by force, with what others wrote.
+pub async fn takes_foreign_status(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let status = steps::status(site, &done)?;
+    if site.status.as_ref() != Some(&status) {
+        let body = json!({"apiVersion": Site::api_version(&()), "kind": Site::kind(&()), "status": status});
+        let parameters = PatchParams::apply("operators-of-sites").force();
+        sites(site, cx)
+            .patch_status(&site.name_any(), &parameters, &Patch::Apply(body))
+            .await?;
+    }
+    done?;
+    Ok(Action::await_change())
+}
+
+/// Removes a field of the status that it does not know.
+pub async fn drops_foreign_status(site: &Site, cx: &Context) -> Result<Action> {
+    if site.status.as_ref().is_some_and(|it| it.url.is_some()) {
+        let patch = Patch::Merge(json!({"status": {"url": null}}));
+        sites(site, cx)
+            .patch_status(&site.name_any(), &PatchParams::default(), &patch)
+            .await?;
+    }
+    steps::reconcile(site, cx).await
+}
+
+fn sites(site: &Site, cx: &Context) -> Api<Site> {
+    Api::namespaced(cx.client(), &site.namespace().unwrap_or_default())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::stage::Stage;
 use super::super::success::Phase;
 use super::super::{Operator, Sample, Trial};
+use super::planted::Planted;
 use super::scene::{Scene, differences, version};
 use super::{resource, yaml};
 use crate::Request;
@@ -92,8 +93,16 @@ impl Trial {
             let scene = scene().await;
             scene.install(scene.sample_text()).await;
             scene.rest("the sample was created").await?;
+            let planted = Planted::new(&scene).await;
             scene.install(&edited).await;
             scene.rest("its spec was changed").await?;
+            if let Some(planted) = planted {
+                planted.check(&scene).await?;
+                planted.withdraw(&scene).await;
+                scene
+                    .rest("another controller withdrew its part of the status")
+                    .await?;
+            }
             let is_deleted = self.delete_waiting(&scene).await?;
             compare(&scene.state().await, "after its spec was changed")?;
             // recreated children are newer than a status that did not have to change

@@ -3,6 +3,7 @@
 
 mod change;
 mod panics;
+mod planted;
 mod scene;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ impl Trial {
     /// - after the object is deleted, no object that the operator created remains, except for resources in [`keeps`](Self::keeps);
     /// - after a change of the spec, the result is the same as if the object had been created with that spec. Fields that the schema makes
     ///   immutable, for example by the CEL rule `self == oldSelf`, are not changed;
+    /// - what another controller wrote into the status, a condition and a field, stays, and stays its own;
     /// - an edit of the spec just before the operator writes the object is not lost;
     /// - the operator writes a generation to `status.observedGeneration` only after it has finished the work for it, or while a condition
     ///   is not `True`;

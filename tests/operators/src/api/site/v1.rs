@@ -76,6 +76,10 @@ pub struct SiteStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
+    /// Where it is served, which another controller says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+
     /// The conditions of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend(
