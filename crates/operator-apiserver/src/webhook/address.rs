@@ -2,13 +2,21 @@
 
 use std::error::Error;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use http::uri::Scheme;
 use http::{Request, Response, Uri};
-use kube::config::{Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext};
-use kube::{Client, Config};
+use http_body_util::{BodyExt, Full};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
 use serde_json::Value;
 
+use super::ca_bundle::CaBundle;
 use super::client::Target;
 use crate::store::endpoint::{Endpoint, Endpoints};
 
@@ -17,40 +25,37 @@ use crate::store::endpoint::{Endpoint, Endpoints};
 pub(crate) fn target(url: Option<Uri>, config: &Value, endpoints: &Endpoints) -> Option<Target> {
     let url = url?;
     let endpoint = endpoints.find(&url).or_else(|| {
+        let authority = match endpoints.address(&url) {
+            Some(address) => address.to_string(),
+            None if is_local(&url) => url.authority()?.to_string(),
+            None => return None,
+        };
         let bundle = config["caBundle"].as_str().unwrap_or_default();
-        match endpoints.address(&url) {
-            Some(address) => Some(endpoint(address.to_string(), url.host(), bundle)),
-            None if is_local(&url) => {
-                let authority = url.authority().map(ToString::to_string);
-                Some(endpoint(authority.unwrap_or_default(), None, bundle))
-            }
-            None => None,
-        }
+        Some(endpoint(authority, host(&url), bundle))
     });
     Some((url, endpoint?))
 }
 
-fn is_local(url: &Uri) -> bool {
+/// The host, without the brackets of an IPv6 address.
+fn host(url: &Uri) -> &str {
     let host = url.host().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+fn is_local(url: &Uri) -> bool {
+    let host = host(url);
     let is_loopback = |address: IpAddr| address.is_loopback();
     url.scheme_str() == Some("https")
         && (host == "localhost" || host.parse().is_ok_and(is_loopback))
 }
 
-/// A service that sends requests to an address. Its certificate must be for the address, or for `name`, if there is one, and signed by a CA
-/// in `bundle`, which is in base64.
-fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
-    let cluster = Cluster {
-        server: Some(format!("https://{authority}")),
-        certificate_authority_data: Some(bundle.to_owned()),
-        tls_server_name: name.map(str::to_owned),
-        ..Cluster::default()
-    };
+/// A service that sends requests to an address, whose certificate must be for `name`, and trusted by `bundle`, which is in base64.
+fn endpoint(authority: String, name: &str, bundle: &str) -> Endpoint {
+    let (name, bundle) = (name.to_owned(), bundle.to_owned());
     Endpoint::new(tower::service_fn(move |request: Request<Bytes>| {
-        let (authority, cluster) = (authority.clone(), cluster.clone());
+        let (authority, name, bundle) = (authority.clone(), name.clone(), bundle.clone());
         async move {
-            let sent = send(cluster, request).await;
+            let sent = send(&authority, name, &bundle, request).await;
             sent.map_err(|error| {
                 if is_refused(&*error) {
                     format!("dial tcp {authority}: connect: connection refused")
@@ -64,39 +69,37 @@ fn endpoint(authority: String, name: Option<&str>, bundle: &str) -> Endpoint {
 
 /// Sends a request with a client of its own, because each webhook has its own certificates.
 async fn send(
-    cluster: Cluster,
+    authority: &str,
+    name: String,
+    bundle: &str,
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
-    const NAME: &str = "webhook";
-    let kubeconfig = Kubeconfig {
-        clusters: vec![NamedCluster {
-            name: NAME.into(),
-            cluster: Some(cluster),
-            ..NamedCluster::default()
-        }],
-        contexts: vec![NamedContext {
-            name: NAME.into(),
-            context: Some(Context {
-                cluster: NAME.into(),
-                ..Context::default()
-            }),
-            ..NamedContext::default()
-        }],
-        current_context: Some(NAME.into()),
-        ..Kubeconfig::default()
-    };
-    let mut config =
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    // the real server does not repeat a call that fails
-    config.default_retry = false;
-    let client = Client::try_from(config)?;
-    let (parts, body) = request.into_parts();
-    let path = parts.uri.path_and_query().map(ToString::to_string);
-    let mut request = Request::from_parts(parts, kube::client::Body::from(body));
-    *request.uri_mut() = path.unwrap_or_default().parse()?;
-    let response = client.send(request).await?;
-    let (parts, body) = response.into_parts();
-    Ok(Response::from_parts(parts, body.collect_bytes().await?))
+    // Without a choice, rustls panics in a program that is built with two providers.
+    let provider = ring::default_provider();
+    let trusted = CaBundle::read(bundle, provider.signature_verification_algorithms);
+    let tls = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(trusted))
+        .with_no_client_auth();
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_only()
+        .with_server_name_resolver(FixedServerNameResolver::new(ServerName::try_from(name)?))
+        .enable_http1()
+        .build();
+    let (mut parts, body) = request.into_parts();
+    let mut address = parts.uri.into_parts();
+    address.scheme = Some(Scheme::HTTPS);
+    address.authority = Some(authority.parse()?);
+    parts.uri = address.try_into()?;
+    let request = Request::from_parts(parts, Full::new(body));
+    let client = Client::builder(TokioExecutor::new()).build(connector);
+    let (parts, body) = client.request(request).await?.into_parts();
+    Ok(Response::from_parts(
+        parts,
+        body.collect().await?.to_bytes(),
+    ))
 }
 
 /// Whether nobody listens at the address.

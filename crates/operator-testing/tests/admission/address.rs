@@ -3,8 +3,11 @@
 use std::net::TcpListener;
 
 use operator_testing::Server;
+use rcgen::{BasicConstraints, CertificateParams, IsCa};
 use serde_json::json;
 
+use super::endpoint::signed_by_unknown;
+use super::listener::{params, self_signed};
 use super::*;
 
 async fn post(server: &WebhookServer) -> Answer {
@@ -54,6 +57,47 @@ async fn the_certificate_must_be_one_of_the_bundle() {
         "{}",
         failed.message()
     );
+}
+
+#[tokio::test]
+async fn the_bundle_may_be_the_certificate_itself() {
+    let mut ca = params();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let mut expired = params();
+    expired.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let foreign = CertificateParams::new(vec!["10.0.0.1".to_owned()]).unwrap();
+    for (certified, refusal) in [
+        (signed_by_unknown(params()), None),
+        (self_signed(ca), None),
+        (signed_by_unknown(expired), Some("expired")),
+        (signed_by_unknown(foreign), Some("valid for")),
+    ] {
+        let server = WebhookServer::presenting(certified).await;
+        server.install(WIDGETS).await;
+        let asked = answer(&server, |_, _| async { allow() });
+        install(
+            &server,
+            "Validating",
+            "judge",
+            &rule("CREATE", "widgets"),
+            "",
+        )
+        .await;
+        let answer = post(&server).await;
+        match refusal {
+            None => assert_eq!(
+                (answer.code, asked.paths().len()),
+                (201, 1),
+                "{}",
+                answer.message()
+            ),
+            Some(words) => assert!(
+                answer.message().contains(words),
+                "{words}: {}",
+                answer.message()
+            ),
+        }
+    }
 }
 
 /// A configuration that names a Service, with the certificate of the listener.

@@ -7,6 +7,8 @@ use futures::StreamExt;
 use kube::core::{DynamicObject, WatchEvent};
 use serde_json::{Value, json};
 
+use super::endpoint::signed_by_unknown;
+use super::listener::params;
 use super::*;
 
 const ADDRESSES: &str = "
@@ -654,7 +656,7 @@ async fn the_storage_version_changes() {
 
 #[tokio::test]
 async fn a_conversion_over_tls() {
-    let server = Converting::of(WebhookServer::over_tls().await).await;
+    let server = Converting::of(WebhookServer::presenting(signed_by_unknown(params())).await).await;
     server
         .create("v2", json!({"host": "a", "port": "80"}))
         .await;

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, Response};
 use operator_testing::Server;
+use rcgen::{CertificateParams, CertifiedKey, DnType, Issuer, KeyPair};
 use serde_json::Value;
 
 use crate::listener::Listener;
@@ -45,6 +46,14 @@ impl WebhookServer {
         Self {
             server: Server::in_memory(),
             listener: Some(Listener::start().await),
+        }
+    }
+
+    /// The server that the environment selects, which reaches the webhooks over TLS with this certificate.
+    pub async fn presenting(certified: CertifiedKey<KeyPair>) -> Self {
+        Self {
+            server: Server::start().await.unwrap(),
+            listener: Some(Listener::presenting(certified).await),
         }
     }
 
@@ -120,4 +129,15 @@ impl WebhookServer {
         }
         object
     }
+}
+
+/// A certificate of a CA that nobody knows, as envtest of controller-runtime makes it.
+pub fn signed_by_unknown(params: CertificateParams) -> CertifiedKey<KeyPair> {
+    let (signing_key, ca_key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut ca = CertificateParams::default();
+    ca.distinguished_name.push(DnType::CommonName, "unknown");
+    let cert = params
+        .signed_by(&signing_key, &Issuer::new(ca, ca_key))
+        .unwrap();
+    CertifiedKey { cert, signing_key }
 }

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use rcgen::{CertificateParams, CertifiedKey, KeyPair};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
@@ -30,15 +31,18 @@ pub struct Listener {
 
 impl Listener {
     pub async fn start() -> Self {
-        let hosts = ["127.0.0.1", "hooks.default.svc"].map(str::to_owned);
-        let generated = rcgen::generate_simple_self_signed(hosts).unwrap();
-        let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
+        Self::presenting(self_signed(params())).await
+    }
+
+    pub async fn presenting(certified: CertifiedKey<KeyPair>) -> Self {
+        let CertifiedKey { cert, signing_key } = certified;
+        let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
         let config =
             ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
                 .with_safe_default_protocol_versions()
                 .unwrap()
                 .with_no_client_auth()
-                .with_single_cert(vec![generated.cert.der().clone()], key.into())
+                .with_single_cert(vec![cert.der().clone()], key.into())
                 .unwrap();
         let tls = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -61,7 +65,7 @@ impl Listener {
         });
         Self {
             url,
-            certificate: pem::encode(&pem::Pem::new("CERTIFICATE", generated.cert.der().to_vec())),
+            certificate: pem::encode(&pem::Pem::new("CERTIFICATE", cert.der().to_vec())),
             service,
         }
     }
@@ -81,6 +85,17 @@ impl Listener {
         let service = BoxCloneSyncService::new(service);
         *self.service.lock().unwrap() = Some(service);
     }
+}
+
+/// A certificate for the hosts of a listener.
+pub fn params() -> CertificateParams {
+    CertificateParams::new(["127.0.0.1", "hooks.default.svc"].map(str::to_owned)).unwrap()
+}
+
+pub fn self_signed(params: CertificateParams) -> CertifiedKey<KeyPair> {
+    let signing_key = KeyPair::generate().unwrap();
+    let cert = params.self_signed(&signing_key).unwrap();
+    CertifiedKey { cert, signing_key }
 }
 
 async fn answer(
