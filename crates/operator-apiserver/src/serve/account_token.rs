@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::body::{body_kind, subresource_body};
 use crate::apply::{Managers, Operation};
+use crate::go::quoted;
 use crate::kinds::resource::{NODES, PODS, SECRETS, SERVICE_ACCOUNTS};
+use crate::model::json::list;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Key, Kind, Result, clock, group_version};
 use crate::read::Reply;
@@ -18,7 +20,7 @@ use crate::store::{State, Store, stored};
 use crate::write::tracking::{blank, writer_of};
 
 /// The issuer, which is also the audience of tokens for the API server.
-pub(super) const ISSUER: &str = "https://kubernetes.default.svc";
+const ISSUER: &str = "https://kubernetes.default.svc";
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 
@@ -115,10 +117,47 @@ pub(crate) fn issue_token(state: &State, of_account: &Request<'_>) -> Result<Rep
     Ok(Reply::created(answer))
 }
 
-/// The user of an issued token, as a TokenReview has it; `None` if the token has expired, or its account was deleted.
-pub(crate) fn owner_of_token(store: &Store, token: &str) -> Option<Value> {
+/// The status of a TokenReview: the user of an issued token, and its audiences among those of the review, which are the API server's if it
+/// names none.
+pub(super) fn review(store: &Store, spec: &Value) -> Value {
+    let refused = |error: String| json!({"user": {}, "error": error});
+    let invalid = "invalid bearer token";
+    let Some(claims) = claims(spec["token"].as_str().unwrap_or_default()) else {
+        return refused(invalid.to_owned());
+    };
+    let wanted = match list(spec, "audiences") {
+        [] => &[Value::from(ISSUER)],
+        wanted => wanted,
+    };
+    let own = list(&claims, "aud");
+    let audiences: Vec<&Value> = wanted.iter().filter(|it| own.contains(it)).collect();
+    if audiences.is_empty() {
+        let (own, wanted) = (quoted_list(own), quoted_list(wanted));
+        return refused(format!(
+            "[{invalid}, token audiences {own} is invalid for the target audiences {wanted}]"
+        ));
+    }
+    match owner(store, &claims) {
+        Some(user) => json!({"authenticated": true, "user": user, "audiences": audiences}),
+        None => refused(invalid.to_owned()),
+    }
+}
+
+fn quoted_list(items: &[Value]) -> String {
+    let quote = |item: &Value| quoted(item.as_str().unwrap_or_default());
+    format!(
+        "[{}]",
+        items.iter().map(quote).collect::<Vec<_>>().join(" ")
+    )
+}
+
+fn claims(token: &str) -> Option<Value> {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
-    let claims: Value = serde_json::from_slice(&claims).ok()?;
+    serde_json::from_slice(&claims).ok()
+}
+
+/// The user of a token; `None` if the token has expired, or its account was deleted.
+fn owner(store: &Store, claims: &Value) -> Option<Value> {
     if claims["exp"].as_i64()? <= clock::now().as_second() {
         return None;
     }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::account_token::{ISSUER, owner_of_token};
+use super::account_token;
 use crate::access::rbac::{self, Attempt};
 use crate::apply::{Managers, Operation};
 use crate::decode;
@@ -59,19 +59,12 @@ fn set_managers(request: &Request<'_>, review: &mut Value) {
 fn token_review(state: &State, request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
-    let token = review["spec"]["token"].as_str().unwrap_or_default();
-    if token.is_empty() {
+    if review["spec"]["token"].as_str().is_none_or(str::is_empty) {
         let text = "token is required for TokenReview in authentication";
         return Err(Failure::bad_request(text));
     }
-    let status = match owner_of_token(&state.store, token) {
-        Some(owner) => {
-            json!({"authenticated": true, "user": owner, "audiences": [ISSUER]})
-        }
-        None => json!({"user": {}, "error": "invalid bearer token"}),
-    };
     set_managers(request, &mut review);
-    review["status"] = status;
+    review["status"] = account_token::review(&state.store, &review["spec"]);
     Ok(Reply::created(review))
 }
 
