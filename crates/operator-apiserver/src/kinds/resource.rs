@@ -11,9 +11,15 @@ pub(crate) const AUTHORIZATION: &str = "authorization.k8s.io";
 /// The group of roles and their bindings.
 pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 
-pub(crate) const ADMISSION_POLICIES: Resource = (ADMISSION, "validatingadmissionpolicies");
-pub(crate) const ADMISSION_POLICY_BINDINGS: Resource =
-    (ADMISSION, "validatingadmissionpolicybindings");
+/// The kinds of admission policies, each with that of its bindings.
+pub(crate) const MUTATING_POLICIES: [Resource; 2] = [
+    (ADMISSION, "mutatingadmissionpolicies"),
+    (ADMISSION, "mutatingadmissionpolicybindings"),
+];
+pub(crate) const VALIDATING_POLICIES: [Resource; 2] = [
+    (ADMISSION, "validatingadmissionpolicies"),
+    (ADMISSION, "validatingadmissionpolicybindings"),
+];
 pub(crate) const ACCESS_REVIEWS: Resource = (AUTHORIZATION, "subjectaccessreviews");
 pub(crate) const CLUSTER_ROLES: Resource = (RBAC, "clusterroles");
 pub(crate) const CLUSTER_ROLE_BINDINGS: Resource = (RBAC, "clusterrolebindings");

@@ -3,8 +3,8 @@
 
 use super::job::{self, cron_job};
 use super::resource::{
-    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONTROLLER_REVISIONS,
-    DISRUPTION_BUDGETS, ENDPOINT_SLICES, ENDPOINTS, RUNTIME_CLASSES, SERVICE_ACCOUNTS,
+    CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, ENDPOINT_SLICES, ENDPOINTS, MUTATING_POLICIES,
+    RUNTIME_CLASSES, SERVICE_ACCOUNTS, VALIDATING_POLICIES,
 };
 use super::strategy::{Controller, Strategy};
 use super::value::{items, keep};
@@ -50,11 +50,11 @@ static BUILTIN: &[Strategy] = &[
         ..Strategy::of(SERVICE_ACCOUNTS)
     },
     service::SERVICE,
-    of_admission((ADMISSION, "mutatingadmissionpolicies")).with_generation(),
-    of_admission((ADMISSION, "mutatingadmissionpolicybindings")),
+    of_admission(MUTATING_POLICIES[0]).with_generation(),
+    of_admission(MUTATING_POLICIES[1]),
     webhook::MUTATING,
-    of_admission(ADMISSION_POLICIES).with_generation(),
-    of_admission(ADMISSION_POLICY_BINDINGS).with_generation(),
+    of_admission(VALIDATING_POLICIES[0]).with_generation(),
+    of_admission(VALIDATING_POLICIES[1]).with_generation(),
     webhook::VALIDATING,
     crd::CRD,
     Strategy {

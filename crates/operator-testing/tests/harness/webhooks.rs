@@ -25,12 +25,11 @@ metadata: {name: rule}
 spec:
   matchConstraints:
     resourceRules: [{operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: [secrets]}]
-  validations: [{expression: 'true'}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: rule}
-spec: {policyName: rule, validationActions: [Deny]}
+spec: {policyName: rule}
 ";
 
 const CONVERTED: &str = "
@@ -93,12 +92,14 @@ async fn an_unregistered_webhook_is_named() {
 
 #[tokio::test]
 async fn a_bound_admission_policy_is_named() {
-    let server = Server::in_memory();
-    server.install(POLICY).await.unwrap();
-    let secrets = "/api/v1/namespaces/default/secrets";
-    let (code, message) = ask(&server.client(), "POST", secrets, named("a")).await;
-    assert_eq!(code, 501);
-    assert!(message.contains("policy rule"), "{message}");
+    for policy in [POLICY, &POLICY.replace("Validating", "Mutating")] {
+        let server = Server::in_memory();
+        server.install(policy).await.unwrap();
+        let secrets = "/api/v1/namespaces/default/secrets";
+        let (code, message) = ask(&server.client(), "POST", secrets, named("a")).await;
+        assert_eq!(code, 501, "{policy}");
+        assert!(message.contains("policy rule"), "{message}");
+    }
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use super::equivalent::Equivalent;
 use super::hook::Hook;
 use super::rule::{fits, has};
 use crate::kinds::resource::{
-    ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, MUTATING_WEBHOOKS, NAMESPACES,
-    Resource, VALIDATING_WEBHOOKS,
+    ADMISSION, MUTATING_POLICIES, MUTATING_WEBHOOKS, NAMESPACES, Resource, VALIDATING_POLICIES,
+    VALIDATING_WEBHOOKS,
 };
 use crate::model::json::list;
 use crate::model::label::selects;
@@ -52,16 +52,20 @@ pub(crate) fn webhook_for(
     Ok(is_converted.then(|| format!("the conversion webhook of {name}")))
 }
 
-/// Rejects a request to which a ValidatingAdmissionPolicy applies, because this server does not evaluate policies.
+/// Rejects a request to which an admission policy applies, because this server does not evaluate policies.
 fn refuse_policies(
     store: &Store,
     registry: &Registry,
     request: &Request<'_>,
     operations: &[&str],
 ) -> Result<()> {
-    let bindings = store.of_kind(ADMISSION_POLICY_BINDINGS, "");
-    for (_, binding) in bindings {
-        let policies = store.of_kind(ADMISSION_POLICIES, "");
+    let bound = [MUTATING_POLICIES, VALIDATING_POLICIES].into_iter();
+    let bound = bound.flat_map(|[policies, bindings]| {
+        let bindings = store.of_kind(bindings, "");
+        bindings.map(move |(_, binding)| (policies, binding))
+    });
+    for (policies, binding) in bound {
+        let policies = store.of_kind(policies, "");
         let matching = policies
             .filter(|(key, _)| binding["spec"]["policyName"] == *key.name)
             .find(|(_, policy)| {
@@ -75,7 +79,7 @@ fn refuse_policies(
                 )
             });
         if let Some((_, policy)) = matching {
-            let what = format!("the validating admission policy {}", name(policy));
+            let what = format!("the admission policy {}", name(policy));
             return Err(Failure::not_implemented(what));
         }
     }
