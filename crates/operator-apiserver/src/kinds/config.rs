@@ -106,8 +106,7 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
             Err(wrong) => wrong,
         };
         let field = format!("data[{key}]");
-        let text = format!("Invalid value: \"<secret contents redacted>\": {wrong}");
-        causes.push(Cause::invalid(field, text));
+        causes.push(invalid(field, "\"<secret contents redacted>\"", wrong));
     }
 }
 

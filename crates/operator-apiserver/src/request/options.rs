@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use crate::go;
+use crate::kinds::rule::field::unsupported;
 use crate::kinds::rule::metadata;
 use crate::model::{Cause, Failure, Result};
 
@@ -35,18 +36,15 @@ fn writes(call: &Call) -> Vec<Cause> {
     causes.extend(dry_run(call));
     let validation = call.param("fieldValidation");
     if !matches!(validation, "" | "Ignore" | "Strict" | "Warn") {
-        let text = format!(
-            "Unsupported value: {validation:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-        );
-        causes.push(Cause::unsupported("fieldValidation", text));
+        let (found, allowed) = (format!("{validation:?}"), &["", "Ignore", "Strict", "Warn"]);
+        causes.push(unsupported("fieldValidation", found, allowed));
     }
     causes
 }
 
 fn dry_run(call: &Call) -> Option<Cause> {
     let wanted = call.query.get("dryRun").filter(|wanted| *wanted != "All")?;
-    let text = format!("Unsupported value: [{wanted:?}]: supported values: \"All\"");
-    Some(Cause::unsupported("dryRun", text))
+    Some(unsupported("dryRun", format!("[{wanted:?}]"), &["All"]))
 }
 
 fn check_list(call: &Call, is_watch: bool) -> Result<()> {
@@ -90,8 +88,12 @@ fn watches(call: &Call) -> Vec<Cause> {
         forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     }
     if matching != NOT_OLDER_THAN {
-        let text = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
-        causes.push(Cause::unsupported("resourceVersionMatch", text));
+        let found = format!("{matching:?}");
+        causes.push(unsupported(
+            "resourceVersionMatch",
+            found,
+            &[NOT_OLDER_THAN],
+        ));
     }
     if !call.param("continue").is_empty() {
         causes.push(Cause::forbidden(
@@ -118,10 +120,8 @@ fn lists(call: &Call) -> Vec<Cause> {
             forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
         }
         if !matches!(matching, "Exact" | NOT_OLDER_THAN) {
-            let text = format!(
-                "Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
-            );
-            causes.push(Cause::unsupported("resourceVersionMatch", text));
+            let (found, allowed) = (format!("{matching:?}"), &["Exact", NOT_OLDER_THAN, ""]);
+            causes.push(unsupported("resourceVersionMatch", found, allowed));
         }
     }
     if call.query.contains_key("sendInitialEvents") {

@@ -9,6 +9,7 @@ use super::part::{
     check_approval, check_columns, check_conversion, check_deprecation, check_scale,
     check_selectable,
 };
+use crate::kinds::rule::field::{invalid, refuse, unsupported};
 use crate::model::Cause;
 use crate::model::json::items;
 use crate::model::metadata::name;
@@ -37,21 +38,20 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     let spec = &object["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     let expected = format!("{plural}.{group}");
+    let misnamed = |field: &str, found: &str| {
+        let why = "must be spec.names.plural+\".\"+spec.group";
+        invalid(field, format!("{found:?}"), why)
+    };
     let fixed: Vec<Cause> = live.map_or_else(Vec::new, |live| renamed(live, spec));
     // the name is not reported if the group or the plural was changed, which is reported itself
     let is_elsewhere = fixed.iter().any(|cause| !cause.field.ends_with("kind"));
     if !name(object).is_empty() && name(object) != expected && !is_elsewhere {
-        let text = format!(
-            "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
-            name(object)
-        );
-        causes.push(Cause::invalid("metadata.name", text));
+        causes.push(misnamed("metadata.name", name(object)));
     }
     // the prefix of a generated name is validated like a name
     let prefix = text(&object["metadata"]["generateName"]);
     if !prefix.is_empty() && prefix != expected && live.is_none() {
-        let text = format!("Invalid value: {prefix:?}: must be spec.names.plural+\".\"+spec.group");
-        causes.push(Cause::invalid("metadata.generateName", text));
+        causes.push(misnamed("metadata.generateName", &prefix));
     }
     match group.as_str() {
         "" => causes.push(Cause::required("spec.group", "")),
@@ -62,7 +62,7 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
                     format!("Invalid value: {group:?}: should be a domain with at least one dot");
                 causes.push(Cause::invalid("spec.group", text));
             }
-            worded("spec.group", group, wrong, &mut causes);
+            refuse("spec.group", group, wrong, &mut causes);
         }
     }
     let scope = text(&spec["scope"]);
@@ -70,10 +70,8 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
         "Cluster" | "Namespaced" => {}
         "" => causes.push(Cause::required("spec.scope", "")),
         scope => {
-            let text = format!(
-                "Unsupported value: {scope:?}: supported values: \"Cluster\", \"Namespaced\""
-            );
-            causes.push(Cause::unsupported("spec.scope", text));
+            let allowed = &["Cluster", "Namespaced"];
+            causes.push(unsupported("spec.scope", format!("{scope:?}"), allowed));
         }
     }
     if live.is_some_and(|live| live["spec"]["scope"] != spec["scope"]) {
@@ -170,7 +168,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
     for (at, version) in versions.iter().enumerate() {
         let found = version["name"].as_str().unwrap_or_default();
         let field = format!("spec.versions[{at}].name");
-        worded(&field, found, bad_dns1035(found), causes);
+        refuse(&field, found, bad_dns1035(found), causes);
         let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
         let schema = &version["schema"]["openAPIV3Schema"];
         if schema.is_null() {
@@ -196,25 +194,19 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
     names.sort_by_key(ToString::to_string);
     names.dedup();
     if names.len() != versions.len() {
-        let text = format!(
-            "Invalid value: {}: must contain unique version names",
-            in_go(versions)
-        );
-        causes.push(Cause::invalid("spec.versions", text));
+        let why = "must contain unique version names";
+        causes.push(invalid("spec.versions", in_go(versions), why));
     }
     let stored = versions.iter().filter(|version| version["storage"] == true);
     if stored.count() != 1 {
-        let text = format!(
-            "Invalid value: {}: must have exactly one version marked as storage version",
-            in_go(versions)
-        );
-        causes.push(Cause::invalid("spec.versions", text));
+        let why = "must have exactly one version marked as storage version";
+        causes.push(invalid("spec.versions", in_go(versions), why));
     }
     let first = versions
         .first()
         .and_then(|version| version["name"].as_str());
     if let Some(first) = first.filter(|name| !name.is_empty()) {
-        worded("spec.version", first, bad_dns1035(first), causes);
+        refuse("spec.version", first, bad_dns1035(first), causes);
     }
     common
 }
@@ -264,7 +256,7 @@ fn check_names(names: &Value, causes: &mut Vec<Cause>) {
                 "kind" | "listKind" => found.to_lowercase(),
                 _ => found.to_owned(),
             };
-            worded(&place, found, bad_dns1035(&shown), causes);
+            refuse(&place, found, bad_dns1035(&shown), causes);
         }
     }
     for field in ["shortNames", "categories"] {
@@ -272,7 +264,7 @@ fn check_names(names: &Value, causes: &mut Vec<Cause>) {
         for (at, found) in found.enumerate() {
             let found = found.as_str().unwrap_or_default();
             let place = format!("spec.names.{field}[{at}]");
-            worded(&place, found, bad_dns1035(found), causes);
+            refuse(&place, found, bad_dns1035(found), causes);
         }
         if field == "shortNames"
             && names["kind"] == names["listKind"]
@@ -286,11 +278,8 @@ fn check_names(names: &Value, causes: &mut Vec<Cause>) {
 
 fn check_schema(schema: &Value, field: &str, causes: &mut Vec<Cause>) {
     if schema["type"].is_string() && schema["type"] != "object" {
-        let text = format!(
-            "Invalid value: {}: must be object at the root",
-            schema["type"]
-        );
-        causes.push(Cause::invalid(format!("{field}.type"), text));
+        let (field, why) = (format!("{field}.type"), "must be object at the root");
+        causes.push(invalid(field, &schema["type"], why));
         return;
     }
     match serde_json::from_value::<Schema>(schema.clone()) {
@@ -301,14 +290,6 @@ fn check_schema(schema: &Value, field: &str, causes: &mut Vec<Cause>) {
             causes.extend(rule_violations(&read, field));
         }
     }
-}
-
-/// Adds a cause for each violation of the rules for a name.
-fn worded(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
-    let wrong = wrong.into_iter();
-    causes.extend(
-        wrong.map(|wrong| Cause::invalid(field, format!("Invalid value: {found:?}: {wrong}"))),
-    );
 }
 
 /// Formats versions as Go does, without their parts.
@@ -346,10 +327,8 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
             let found = text.pointer(&problem.pointer);
             let known = problem.message.strip_prefix("must be one of ");
             if let (Some(Value::String(found)), Some(known)) = (found, known) {
-                let known = known.split(", ").map(|name| format!("{name:?}"));
-                let known = known.collect::<Vec<_>>().join(", ");
-                let text = format!("Unsupported value: {found:?}: supported values: {known}");
-                return Cause::unsupported(place, text);
+                let known: Vec<&str> = known.split(", ").collect();
+                return unsupported(&place, format!("{found:?}"), &known);
             }
             let is_absent = found.is_none_or(|found| *found == "");
             let (reason, word) = if is_absent {
@@ -396,10 +375,7 @@ fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
                     message: format!("Forbidden: {}", fault.message),
                     field: place,
                 },
-                _ => {
-                    let text = format!("Invalid value: {:?}: {}", fault.rule, fault.message);
-                    Cause::invalid(place, text)
-                }
+                _ => invalid(place, format!("{:?}", fault.rule), fault.message),
             }
         })
         .collect()

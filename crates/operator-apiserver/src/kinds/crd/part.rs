@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::kinds::rule::endpoint;
+use crate::kinds::rule::field::{invalid, refuse, unsupported};
 use crate::model::Cause;
 use crate::model::json::items;
 use crate::model::name::bad_dns1035;
@@ -83,8 +84,7 @@ pub(crate) fn check_columns(version: &Value, field: &str, causes: &mut Vec<Cause
         match text("type") {
             "" => causes.push(Cause::required(place("type"), &known)),
             type_ if !TYPES.contains(&type_) => {
-                let text = format!("Invalid value: {type_:?}: {known}");
-                causes.push(Cause::invalid(place("type"), text));
+                causes.push(invalid(place("type"), format!("{type_:?}"), known));
             }
             _ => {}
         }
@@ -123,8 +123,7 @@ pub(crate) fn check_selectable(version: &Value, field: &str, causes: &mut Vec<Ca
             continue;
         }
         let mut wrong = |why: &str| {
-            let text = format!("Invalid value: {path:?}: {why}");
-            causes.push(Cause::invalid(&*place, text));
+            causes.push(invalid(&*place, format!("{path:?}"), why));
         };
         let schema = &version["schema"]["openAPIV3Schema"];
         let parts = path.strip_prefix('.').map(|path| path.split('.'));
@@ -154,9 +153,8 @@ pub(crate) fn check_conversion(conversion: &Value, causes: &mut Vec<Cause>) {
     let has_versions = versions.is_some_and(|versions| !versions.is_empty());
     let strategy = conversion["strategy"].as_str().unwrap_or("None");
     if !["None", "Webhook"].contains(&strategy) {
-        let text =
-            format!("Unsupported value: {strategy:?}: supported values: \"None\", \"Webhook\"");
-        causes.push(Cause::unsupported(place("strategy"), text));
+        let (field, found) = (place("strategy"), format!("{strategy:?}"));
+        causes.push(unsupported(&field, found, &["None", "Webhook"]));
     }
     if strategy == "Webhook" {
         if config.is_null() {
@@ -191,14 +189,10 @@ fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     for (at, name) in names.iter().enumerate() {
         let field = format!("{place}[{at}]");
         if names[..at].contains(name) {
-            let text = format!("Invalid value: {name:?}: duplicate version");
-            causes.push(Cause::invalid(field, text));
+            causes.push(invalid(field, format!("{name:?}"), "duplicate version"));
             continue;
         }
-        for why in bad_dns1035(name) {
-            let text = format!("Invalid value: {name:?}: {why}");
-            causes.push(Cause::invalid(&*field, text));
-        }
+        refuse(&field, name, bad_dns1035(name), causes);
     }
     if !names.iter().any(|name| KNOWN.contains(name)) {
         let found = serde_json::json!(names);

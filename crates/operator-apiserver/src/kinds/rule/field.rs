@@ -110,8 +110,11 @@ pub(crate) fn only(field: &str, found: &Value, allowed: &[&str], causes: &mut Ve
 pub(crate) fn unsupported(field: &str, found: impl Display, allowed: &[&str]) -> Cause {
     let allowed = allowed.iter().map(|name| format!("{name:?}"));
     let allowed = allowed.collect::<Vec<_>>().join(", ");
-    let text = format!("Unsupported value: {found}: supported values: {allowed}");
-    Cause::unsupported(field, text)
+    Cause {
+        reason: "FieldValueNotSupported",
+        message: format!("Unsupported value: {found}: supported values: {allowed}"),
+        field: field.to_owned(),
+    }
 }
 
 /// Checks that numbers in an object are not negative.

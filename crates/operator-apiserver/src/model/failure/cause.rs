@@ -33,14 +33,6 @@ impl Cause {
         }
     }
 
-    pub fn unsupported(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            reason: "FieldValueNotSupported",
-            message: message.into(),
-            field: field.into(),
-        }
-    }
-
     pub fn required(field: impl Into<String>, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),

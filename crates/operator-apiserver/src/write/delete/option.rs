@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::rule::field::unsupported;
 use crate::kinds::strategy;
 use crate::kinds::strategy::Dependents;
 use crate::model::json::items;
 use crate::model::{Cause, Failure, Result};
 use crate::request::{Call, Request};
 use crate::{decode, go};
+
+/// The names of the policies, as messages list them.
+const POLICIES: [&str; 4] = ["Foreground", "Background", "Orphan", "nil"];
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -66,10 +70,7 @@ impl Options {
             "Foreground" => Some(Propagation::Foreground),
             "Orphan" => Some(Propagation::Orphan),
             other => {
-                let text = format!(
-                    "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-                );
-                let cause = Cause::unsupported("propagationPolicy", text);
+                let cause = unsupported("propagationPolicy", format!("{other:?}"), &POLICIES);
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
@@ -126,14 +127,12 @@ fn check_options(sent: &Value) -> Result<()> {
     let dry_run = &sent["dryRun"];
     let mut wanted = items(dry_run);
     if wanted.any(|it| it != "All") {
-        let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
-        let cause = Cause::unsupported("dryRun", text);
+        let cause = unsupported("dryRun", dry_run, &["All"]);
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
     }
     let policy = &sent["propagationPolicy"];
     if policy == "" {
-        let text = "Unsupported value: \"\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
-        let cause = Cause::unsupported("propagationPolicy", text);
+        let cause = unsupported("propagationPolicy", policy, &POLICIES);
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
     }
     if policy.is_string() && sent["orphanDependents"].is_boolean() {
