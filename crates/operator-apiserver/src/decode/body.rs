@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::round;
-use crate::go::{json_type, syntax_error};
+use crate::go::{json_type, no_value_of, syntax_error};
 use crate::model::{Failure, Kind, Result};
 
 /// Parses the options of a deletion.
@@ -67,15 +67,12 @@ fn is_too_deep(body: &[u8]) -> bool {
 }
 
 /// How Go prints the type into which it decodes the kind of a body.
-const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+pub(crate) const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// The error in the `apiVersion` and `kind` of a body, which are decoded first. Both may be absent.
 pub(crate) fn kind_error(value: &Value) -> Option<String> {
     let Some(fields) = value.as_object() else {
-        return Some(format!(
-            "json: cannot unmarshal {} into Go value of type {TYPE_META}",
-            json_type(value)
-        ));
+        return Some(no_value_of(TYPE_META, value));
     };
     let (name, found) = fields.iter().find(|(name, value)| {
         ["apiVersion", "kind"].contains(&name.as_str()) && !value.is_string() && !value.is_null()

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
-use crate::go::{Undecodable, json_type, zero};
+use crate::go::{Undecodable, no_value_of, zero};
 use crate::kinds::strategy;
 use crate::model::Kind;
 use crate::model::builtin::{OBJECT_META, builtin as built_in};
@@ -52,10 +52,8 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, U
         built_in().types.get(OBJECT_META),
     ) {
         if !metadata.is_object() && !metadata.is_null() {
-            return Err(Undecodable::new(format!(
-                "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-                json_type(metadata)
-            )));
+            let wrong = no_value_of("v1.ObjectMeta", metadata);
+            return Err(Undecodable::new(wrong));
         }
         normalize_builtin(metadata, type_, &Location::metadata(), &mut normalized)?;
     }

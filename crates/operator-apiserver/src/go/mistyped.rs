@@ -41,8 +41,7 @@ impl Undecodable {
             _ => None,
         };
         if let Some(own) = own {
-            let found = json_type(value);
-            let converted = format!("json: cannot unmarshal {found} into Go value of type {own}");
+            let converted = no_value_of(own, value);
             return Self { decoded, converted };
         }
         let (kind, type_) = kind_and_type(value);
@@ -65,6 +64,15 @@ impl Undecodable {
         Self { decoded, converted }
     }
 }
+
+/// The message of the JSON decoder for a value that is not of a Go type.
+pub(crate) fn no_value_of(type_: &str, found: &Value) -> String {
+    let found = json_type(found);
+    format!("json: cannot unmarshal {found} into Go value of type {type_}")
+}
+
+/// The Go type of an object of any kind.
+pub(crate) const ANY_OBJECT: &str = "map[string]interface {}";
 
 /// How the decoder names a value that does not fit an integer type: a number with its digits.
 pub(crate) fn described(value: &Value) -> String {

@@ -10,7 +10,8 @@ mod wire;
 pub(crate) mod zero;
 
 pub(crate) use self::mistyped::{
-    Undecodable, described, json_type, last_word, reference, time_precision, type_of,
+    ANY_OBJECT, Undecodable, described, json_type, last_word, no_value_of, reference,
+    time_precision, type_of,
 };
 pub(crate) use self::number::{parse_int, parse_uint};
 pub(crate) use self::syntax::{read_json, syntax_error};

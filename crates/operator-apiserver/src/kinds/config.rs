@@ -99,10 +99,7 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
         let found = STANDARD.decode(found).unwrap_or_default();
         let wrong = match read_json(&found) {
             Ok(Value::Object(_) | Value::Null) => continue,
-            Ok(other) => format!(
-                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                go::json_type(&other)
-            ),
+            Ok(other) => go::no_value_of(go::ANY_OBJECT, &other),
             Err(wrong) => wrong,
         };
         let field = format!("data[{key}]");

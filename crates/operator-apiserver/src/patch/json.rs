@@ -7,7 +7,7 @@ use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use operator_schema::pointer;
 use serde_json::Value;
 
-use crate::go::{self, json_type};
+use crate::go::{self, json_type, no_value_of};
 use crate::model::json::items;
 use crate::model::{Failure, Result};
 
@@ -22,9 +22,9 @@ pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
         return Ok(live.clone());
     }
     if !patch.is_array() {
+        let wrong = no_value_of("[]handlers.jsonPatchOp", &patch);
         return Err(Failure::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
-            json_type(&patch)
+            "error decoding patch: {wrong}"
         )));
     }
     let operations = patch.as_array().map_or(0, Vec::len);

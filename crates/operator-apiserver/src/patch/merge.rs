@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::go::json_type;
+use crate::go::{ANY_OBJECT, no_value_of};
 use crate::model::{Failure, Result};
 
 /// Applies a [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
@@ -11,9 +11,9 @@ pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {
         return Err(Failure::bad_request("Invalid JSON Patch"));
     }
     if !patch.is_object() {
+        let wrong = no_value_of(ANY_OBJECT, patch);
         return Err(Failure::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_type(patch)
+            "error decoding patch: {wrong}"
         )));
     }
     let mut object = live.clone();

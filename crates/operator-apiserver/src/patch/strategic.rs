@@ -7,7 +7,7 @@ use std::mem::discriminant;
 use serde_json::{Map, Value};
 
 use crate::apply::Node;
-use crate::go::{json_type, printed, type_of};
+use crate::go::{ANY_OBJECT, no_value_of, printed, type_of};
 use crate::model::{Failure, Result};
 
 const PATCH: &str = "$patch";
@@ -23,10 +23,7 @@ pub(crate) fn merge(live: &Value, patch: &mut Value, node: Node<'_>) -> Result<V
     match patch {
         Value::Object(patch) => merge_fields(live, patch, node).map(Value::Object),
         Value::Null => Ok(live.into()),
-        other => Err(Failure::bad_request(format!(
-            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_type(other)
-        ))),
+        other => Err(Failure::bad_request(no_value_of(ANY_OBJECT, other))),
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::go::{json_type, read_json};
+use crate::decode::body::TYPE_META;
+use crate::go::{no_value_of, read_json};
 use crate::model::group_version;
 use crate::store::endpoint::Endpoint;
 
@@ -54,14 +55,10 @@ pub(crate) async fn post(
 
 /// Decodes an object, which may be YAML.
 fn decoded(body: &[u8]) -> Result<Value, String> {
-    const TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let found = read_json(body).or_else(|error| serde_yaml::from_slice(body).map_err(|_| error));
     let wrong = match found {
         Ok(found @ (Value::Object(_) | Value::Null)) => return Ok(found),
-        Ok(other) => {
-            let found = json_type(&other);
-            format!("json: cannot unmarshal {found} into Go value of type {TYPE}")
-        }
+        Ok(other) => no_value_of(TYPE_META, &other),
         Err(error) => error,
     };
     Err(format!(

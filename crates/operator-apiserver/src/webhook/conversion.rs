@@ -122,10 +122,7 @@ fn undecodable(object: &Value) -> Option<String> {
             Some(format!("Object 'Kind' is missing in '{object}'"))
         }
         Value::Object(_) => None,
-        other => Some(format!(
-            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go::json_type(other)
-        )),
+        other => Some(go::no_value_of(go::ANY_OBJECT, other)),
     }
 }
 

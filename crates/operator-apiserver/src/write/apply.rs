@@ -16,7 +16,7 @@ use crate::apply::{
 };
 use crate::decode::DroppedFields;
 use crate::decode::body::yaml;
-use crate::go::json_type;
+use crate::go::{ANY_OBJECT, no_value_of};
 use crate::kinds::strategy;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Result, group_version};
@@ -160,11 +160,10 @@ pub(crate) fn check_manager(request: &Request<'_>) -> Result<()> {
 /// Checks that the applied object is of the kind.
 fn check_applied(request: &Request<'_>, applied: &Value) -> Result<()> {
     if !applied.is_object() && !applied.is_null() {
-        let text = format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_type(applied)
-        );
-        return Err(Failure::bad_request(text));
+        let wrong = no_value_of(ANY_OBJECT, applied);
+        return Err(Failure::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: {wrong}"
+        )));
     }
     let found = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (found("apiVersion"), found("kind"));

@@ -7,7 +7,7 @@ use super::rule::check_given_version;
 use super::{Prepared, apply, draft};
 use crate::apply::node;
 use crate::decode::{self, DroppedFields, body};
-use crate::go::{json_type, sorted};
+use crate::go::{no_value_of, sorted};
 use crate::model::json::entries;
 use crate::model::metadata::{self, name, text};
 use crate::model::{Cause, Failure, Kind, Result, group_version};
@@ -170,10 +170,8 @@ pub(super) fn patched_by_operations(
     let validation = request.call.param("fieldValidation");
     let unknown = match validation {
         "Ignore" if !patch.is_array() => {
-            return Err(Failure::bad_request(format!(
-                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                json_type(&patch)
-            )));
+            let wrong = no_value_of("jsonpatch.Patch", &patch);
+            return Err(Failure::bad_request(wrong));
         }
         "Ignore" => Vec::new(),
         _ => check_operations(&patch)?,

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
-use crate::go::{json_type, read_json};
+use crate::go::{json_type, no_value_of, read_json};
 use crate::kinds::resource::NAMESPACES;
 use crate::model::json::{entries, items};
 use crate::model::{Failure, Kind};
@@ -256,12 +256,7 @@ fn operations(response: &Value, patch: &[u8]) -> Result<Option<Value>, String> {
         Value::Null => return Ok(None),
         Value::Array(operations) if operations.is_empty() => return Ok(None),
         operations @ Value::Array(_) => operations,
-        other => {
-            let found = json_type(&other);
-            return Err(undecodable(format!(
-                "json: cannot unmarshal {found} into Go value of type jsonpatch.Patch"
-            )));
-        }
+        other => return Err(undecodable(no_value_of("jsonpatch.Patch", &other))),
     };
     match response["patchType"].as_str().unwrap_or_default() {
         "JSONPatch" => Ok(Some(operations)),
