@@ -68,6 +68,7 @@ pub const FULL: &[Step] = &[
     Run("otel"),
     Run("sources"),
     Run("release"),
+    Run("suites"),
     Run("corpus"),
     Run("replay"),
     Run("replay --replay-scaffold=all --replay-steps=5"),

@@ -164,6 +164,8 @@ pub const PROOFS: &[Proof] = &[
     proof("admission", 60, &[ServerIfReal], Test("admission", ""), "admission webhooks are called in the same way on both servers"),
     proof("controllers", 60, &[ServerIfReal], Test("controllers", ""), "the controllers of workloads write what the real ones write")
         .options(&["case", "update"]).controllers(WORKLOADS),
+    proof("suites", 600, &[Tool, Server, GO], Bash("tests/suites/run"),
+        "what kube and controller-runtime test on a real API server also passes in memory"),
     proof("rules", 60, &[Server, KUBECTL, PIP], Bash("crates/operator-schema/tests/rules/record"),
         "what a real API server answers to CEL rules is recorded"),
 
