@@ -25,6 +25,9 @@ use crate::error::{Fatal, client_message, has_code};
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LAST_DELAY: Duration = Duration::from_secs(5);
 
+/// Where a CRD has the address of its conversion webhook.
+const CONFIG: &str = "/spec/conversion/webhook/clientConfig";
+
 /// The CRDs that were passed to [`Controllers::ensure_crds`](crate::Controllers::ensure_crds).
 pub(crate) struct OwnCrds {
     /// The version of the program.
@@ -156,7 +159,11 @@ impl<'a> OwnCrd<'a> {
             }
             Decision::Apply => {
                 info!(crd = self.name, version = self.version, "updating the CRD");
-                let version = installed.metadata.resource_version.unwrap_or_default();
+                let mut version = installed.metadata.resource_version.unwrap_or_default();
+                if self.ends_conversion(&value) {
+                    let changed = self.end_conversion(api, &version).await?;
+                    version = changed.metadata.resource_version.unwrap_or_default();
+                }
                 Ok(self.apply(api, crd, &version).await?)
             }
             Decision::Refuse { version } => Err(Problem::Fatal(Fatal::StoredVersion {
@@ -167,15 +174,18 @@ impl<'a> OwnCrd<'a> {
     }
 
     /// The CRD with the `clientConfig` of its conversion webhook for this cluster, where the operator may run in another namespace than in
-    /// the project's manifests.
+    /// the project's manifests. If the operator no longer converts, the strategy `None` replaces its webhook.
     ///
     /// A URL in the installed CRD stays: the part of the operator that sets `caBundle` also decides between a URL and the Service, and the
     /// API server rejects a CRD with both. If the cluster does not call this process, the installed namespace of the Service stays too.
     fn with_client_config(&self, installed: &Value) -> Value {
-        const CONFIG: &str = "/spec/conversion/webhook/clientConfig";
         /// The annotation for which cert-manager sets `caBundle`: <https://cert-manager.io/docs/concepts/ca-injector/>
         const INJECT: &str = "/metadata/annotations/cert-manager.io~1inject-ca-from";
         let mut crd = self.crd.clone();
+        if self.ends_conversion(installed) {
+            crd["spec"]["conversion"] = json!({ "strategy": "None" });
+            return crd;
+        }
         let installed = installed.pointer(CONFIG).unwrap_or(&Value::Null);
         let Some(config) = crd.pointer_mut(CONFIG) else {
             return crd;
@@ -184,17 +194,59 @@ impl<'a> OwnCrd<'a> {
             *config = json!({ "url": installed["url"] });
             return crd;
         }
-        let name = format!("{}-webhook", self.operator);
-        let is_own = |config: &Value| config["service"]["name"] == *name;
-        let kept = is_own(installed).then(|| installed["service"]["namespace"].as_str());
-        let Some(namespace) = self.namespace.or(kept.flatten()).filter(|_| is_own(config)) else {
+        let kept = self
+            .is_own(installed)
+            .then(|| installed["service"]["namespace"].as_str());
+        let namespace = self.namespace.or(kept.flatten());
+        let Some(namespace) = namespace.filter(|_| self.is_own(config)) else {
             return crd;
         };
         config["service"]["namespace"] = namespace.into();
         if let Some(certificate) = crd.pointer_mut(INJECT) {
-            *certificate = format!("{namespace}/{name}").into();
+            *certificate = format!("{namespace}/{}", self.service()).into();
         }
         crd
+    }
+
+    /// Whether the installed CRD has the operator's conversion webhook, and ours has none.
+    fn ends_conversion(&self, installed: &Value) -> bool {
+        let installed = installed.pointer(CONFIG).unwrap_or(&Value::Null);
+        let is_own = self.is_own(installed) || installed["url"].is_string();
+        is_own && self.crd.pointer(CONFIG).is_none()
+    }
+
+    /// Whether a `clientConfig` has the Service of the operator.
+    fn is_own(&self, config: &Value) -> bool {
+        config["service"]["name"] == *self.service()
+    }
+
+    fn service(&self) -> String {
+        format!("{}-webhook", self.operator)
+    }
+
+    /// Removes the conversion webhook from exactly this version of the CRD. Its versions change in the same request, so that the API server
+    /// never serves the previous ones without a conversion, and so does what decides about later changes.
+    ///
+    /// An apply alone is refused: it removes only what an apply has set, and `caBundle` was set by a patch of a replica, or by cert-manager.
+    async fn end_conversion(
+        &self,
+        api: &Api<DynamicObject>,
+        version: &str,
+    ) -> kube::Result<DynamicObject> {
+        let annotations = json!({ decision::annotation(self.operator): self.version });
+        let patch = json!({
+            "metadata": { "resourceVersion": version, "annotations": annotations },
+            "spec": {
+                "conversion": { "strategy": "None", "webhook": null },
+                "versions": self.crd["spec"]["versions"],
+            },
+        });
+        let parameters = PatchParams {
+            field_manager: Some(self.operator.to_owned()),
+            ..PatchParams::default()
+        };
+        api.patch(&self.name, &parameters, &Patch::Merge(patch))
+            .await
     }
 
     /// Applies the CRD to exactly this version of it.

@@ -17,10 +17,10 @@ use operator_testing::Server;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-const NAME: &str = "widgets.test.example.com";
+pub const NAME: &str = "widgets.test.example.com";
 
 /// The CRD of the Widgets, with these further fields of the root.
-fn crd(fields: &[&str]) -> Value {
+pub fn crd(fields: &[&str]) -> Value {
     let mut properties = json!({
         "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
         "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
@@ -42,7 +42,7 @@ fn crd(fields: &[&str]) -> Value {
     })
 }
 
-fn controllers(version: &str, crd: &Value) -> Controllers {
+pub fn controllers(version: &str, crd: &Value) -> Controllers {
     let crds = json!([crd]).to_string();
     widgets::<false>(&Arc::new(Calls::default())).ensure_crds(version, &crds)
 }
@@ -53,7 +53,7 @@ async fn start(server: &Server, version: &str, crd: &Value) -> Running {
 }
 
 /// Runs the operator until it is ready, and stops it.
-async fn run(server: &Server, version: &str, crd: &Value) {
+pub async fn run(server: &Server, version: &str, crd: &Value) {
     let running = start(server, version, crd).await;
     until_ready(server, &running).await;
     running.stop().await.unwrap();
@@ -67,17 +67,17 @@ async fn until_ready(server: &Server, running: &Running) {
         .await;
 }
 
-async fn install(server: &Server, crd: &Value) {
+pub async fn install(server: &Server, crd: &Value) {
     server.install(&crd.to_string()).await.unwrap();
 }
 
-async fn installed(server: &Server) -> Value {
+pub async fn installed(server: &Server) -> Value {
     let api: Api<Crd> = Api::all(server.client());
     serde_json::to_value(api.get(NAME).await.unwrap()).unwrap()
 }
 
 /// The names of the installed CRD's fields, without those that [`crd`] always adds.
-async fn fields(server: &Server) -> Vec<String> {
+pub async fn fields(server: &Server) -> Vec<String> {
     let crd = installed(server).await;
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     let names = schema["properties"].as_object().unwrap().keys().cloned();
@@ -159,7 +159,7 @@ async fn a_crd_that_another_has_extended_is_left() {
 }
 
 /// A CRD with a conversion webhook that has this `clientConfig`.
-fn converted(fields: &[&str], config: &Value) -> Value {
+pub fn converted(fields: &[&str], config: &Value) -> Value {
     let mut crd = crd(fields);
     crd["spec"]["conversion"] = json!({
         "strategy": "Webhook",

@@ -12,6 +12,7 @@ mod external;
 mod failures;
 mod handlers;
 mod hooks;
+mod last_conversion;
 mod lifecycle;
 mod log_events;
 mod migration;
