@@ -6,7 +6,7 @@ use crate::{
     conversion::Path,
     diagnostic::{Code, Failure, Report, Severity},
     plan::Plan,
-    render::{Converted, KeptField},
+    render::{Converted, KeptField, versions_path},
     workspace::open::OpenProject,
 };
 
@@ -27,7 +27,7 @@ pub fn by_plan<'a>(
     plan: &Plan,
 ) -> (Vec<&'a Converted>, Vec<&'a Converted>) {
     let is_changed = |kind: &&Converted| {
-        let path = kind.versions_path();
+        let path = versions_path(&kind.module);
         plan.changes.iter().any(|change| change.path == path)
     };
     converted.iter().partition(is_changed)

@@ -27,7 +27,7 @@ pub fn reports(
     converted: &[Converted],
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
-    for kind in converted {
+    for kind in converted.iter().filter(|kind| !kind.spokes.is_empty()) {
         let Some(text) = answers_text(open, plan, kind)? else {
             if !missing_file::exists(open, &kind.path)? {
                 let (subject, path) = (kind.full_name.clone(), &kind.path);

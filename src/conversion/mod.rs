@@ -20,18 +20,13 @@ pub fn is_equal(a: &Version, b: &Version) -> bool {
     form::bare(&a.schema) == form::bare(&b.schema)
 }
 
-/// The versions that are converted to and from the hub: all others, if the schema of any of them differs from the schema of the hub.
-pub fn spokes<'a>(api: &'a Api, hub: &str) -> Vec<&'a Version> {
-    let Some(hub) = api.version(hub) else {
-        return vec![];
-    };
+/// The versions that are converted to and from the hub: all others. `None` if nothing has to be converted, because all schemas are equal and
+/// no CRD with a conversion webhook has been installed.
+pub fn spokes<'a>(api: &'a Api, hub: &Version, was_converted: bool) -> Option<Vec<&'a Version>> {
     let others = api.versions.iter().filter(|it| it.name != hub.name);
     let others: Vec<&Version> = others.collect();
-    if others.iter().any(|it| !is_equal(it, hub)) {
-        others
-    } else {
-        vec![]
-    }
+    let is_needed = was_converted || others.iter().any(|it| !is_equal(it, hub));
+    is_needed.then_some(others)
 }
 
 /// The names of two versions whose schemas differ; `None` if all are equal.

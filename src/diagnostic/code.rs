@@ -36,6 +36,8 @@ codes! {
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.
     BreakingChange = "breaking-change",
+    /// The operator no longer has a conversion webhook that an earlier release has installed.
+    ConversionRemoved = "conversion-removed",
     /// A CRD changed, but there is no record of the previous one.
     NotCompared = "not-compared",
     /// The user's code uses something that a new schema removes or changes.

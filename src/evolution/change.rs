@@ -151,6 +151,7 @@ changes! {
     /// If the webhook fails, requests for a version other than the stored one fail too.
     ConversionByWebhook = "conversion-by-webhook":      Changed,    Safe,     Risky,    Risky;
     /// The strategy `None` converts only `apiVersion`; fields that the other version does not have are pruned.
+    /// Server-side apply cannot remove a webhook whose `caBundle` the operator has set.
     ConversionByNone = "conversion-by-none":            Changed,    Risky,    Breaking, Breaking;
 
     /// Existing versions and objects stay as they are.

@@ -13,7 +13,7 @@ mod storage;
 mod unknown;
 mod walk;
 
-pub use change::{Change, ChangeKind, Party, Verdict};
+pub use change::{Change, ChangeKind, Impact, Party, Verdict};
 pub use difference::{Difference, Side};
 
 use crate::crd::Api;

@@ -22,7 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::Value;
 
 pub use certificate::{VOLUME as CERTIFICATE_VOLUME, crd_annotations, renewal_rule, test_objects};
-pub use conversion::conversion_stanza;
+pub use conversion::{conversion_stanza, removal_command};
 pub use deployment::{PORT as HTTP_PORT, USER};
 pub use migration::migration_rules;
 pub use monitoring::{prometheus_crds, review_rules};

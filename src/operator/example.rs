@@ -39,7 +39,7 @@ pub fn operator(text: &str) -> Operator<'static> {
     let config = ConfigFile::read(&text).unwrap().config;
     let crds: Vec<Api> = config.kinds.iter().map(crd).collect();
     // leaked, because the operator borrows both, and the process of the tests ends soon
-    resolve(Box::leak(Box::new(config)), crds.leak()).unwrap()
+    resolve(Box::leak(Box::new(config)), crds.leak(), |_| false).unwrap()
 }
 
 /// The CRD of a kind: with a status if the kind has namespaces.

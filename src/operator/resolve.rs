@@ -4,21 +4,26 @@ use std::borrow::Cow;
 
 use super::{DefinedKind, KindId, NamespaceSelection, Operator, admission, controller, versions};
 use crate::{
-    config::{Config, ConfigError, Namespaces, Packaging, Place},
+    config::{Config, ConfigError, Kind, Namespaces, Packaging, Place},
     crd::Api,
 };
 
-/// Resolves all names in `operator.toml`; `crds` has the CRD of each `[[kind]]`, in the same order.
+/// Resolves all names in `operator.toml`; `crds` has the CRD of each `[[kind]]`, in the same order, and `was_converted` returns whether the
+/// project already converts a kind.
 ///
 /// # Errors
 /// All mistakes: first in the kinds, in their order, then in the controllers, in the webhooks, and in the packaging.
-pub fn resolve<'a>(config: &'a Config, crds: &'a [Api]) -> Result<Operator<'a>, Vec<ConfigError>> {
+pub fn resolve<'a>(
+    config: &'a Config,
+    crds: &'a [Api],
+    was_converted: impl Fn(&Kind) -> bool,
+) -> Result<Operator<'a>, Vec<ConfigError>> {
     let mut errors = vec![];
     let mut kinds = vec![];
     for (index, (table, crd)) in config.kinds.iter().zip(crds).enumerate() {
         let id = KindId(index);
         errors.extend(versions::unknown_versions(id, table, crd));
-        let conversions = versions::conversions(id, table, crd);
+        let conversions = versions::conversions(id, table, crd, was_converted(table));
         kinds.push(DefinedKind {
             id,
             table,

@@ -78,9 +78,10 @@ enum Problem {
 impl Problem {
     fn help(&self) -> String {
         match self {
-            Problem::NoVersion { known, .. } if known.len() == 1 => {
-                "only one version is left, so nothing is converted: remove `hub`, `renames` and `sensitive`".into()
-            }
+            Problem::NoVersion { known, .. } if known.len() == 1 => format!(
+                "only one version is left: set `hub = {:?}`, and remove `renames` and `sensitive`",
+                known[0]
+            ),
             Problem::NoVersion { .. } => "choose one of these, or remove the entry if the version was removed".into(),
             Problem::OfHub(_) => "write the version that has the other path".into(),
             Problem::NoHub { key, known } if known.len() == 1 => {
@@ -110,10 +111,11 @@ impl Problem {
 }
 
 impl Kind {
-    /// Whether the operator converts between versions of the kind.
-    pub fn is_converted(&self, api: &Api) -> bool {
+    /// Whether the operator converts between versions of the kind. `was_converted` is whether it did so before.
+    pub fn is_converted(&self, api: &Api, was_converted: bool) -> bool {
         let hub = self.hub.as_ref().filter(|_| self.source() == Source::Own);
-        hub.is_some_and(|hub| !conversion::spokes(api, hub).is_empty())
+        let hub = hub.and_then(|hub| api.version(hub));
+        hub.is_some_and(|hub| conversion::spokes(api, hub, was_converted).is_some())
     }
 }
 
@@ -136,10 +138,14 @@ pub(super) fn unknown_versions(id: KindId, kind: &Kind, api: &Api) -> Vec<Config
 }
 
 /// The conversions that the operator serves for a kind; `None` if there is no hub, or if all versions have equal schemas.
+///
+/// A kind that `was_converted` stays converted while it has a hub, even if it has one version: server-side apply of a CRD without the webhook
+/// that an earlier release has installed is refused, because the runtime owns the field `caBundle` in it.
 pub(super) fn conversions<'a>(
     id: KindId,
     kind: &'a Kind,
     api: &'a Api,
+    was_converted: bool,
 ) -> Result<Option<Conversions<'a>>, ConfigError> {
     let declared = Declared { id, kind, api };
     let Some(hub) = &kind.hub else {
@@ -151,7 +157,8 @@ pub(super) fn conversions<'a>(
     let hub = declared.version(hub, &["hub".into()])?;
     declared.check_renames(hub)?;
     let (mut spokes, mut renamed) = (vec![], vec![]);
-    for version in conversion::spokes(api, &hub.name) {
+    let versions = conversion::spokes(api, hub, was_converted);
+    for version in versions.iter().flatten().copied() {
         let renames = declared.renames(version, hub)?;
         spokes.push(Spoke {
             version,
@@ -159,7 +166,7 @@ pub(super) fn conversions<'a>(
         });
         renamed.push((version, renames));
     }
-    if spokes.is_empty() && !kind.renames.is_empty() {
+    if versions.is_none() && !kind.renames.is_empty() {
         return Err(declared.failed(Problem::Equal, &["renames".into(), 0usize.into()]));
     }
     let all: Vec<&Version> = spokes.iter().map(|it| it.version).chain([hub]).collect();
@@ -180,7 +187,7 @@ pub(super) fn conversions<'a>(
             }
         }
     }
-    if spokes.is_empty() {
+    if versions.is_none() {
         return Ok(None);
     }
     for version in all {

@@ -82,6 +82,8 @@ struct KindNames {
     full_name: String,
     /// Whether the kind has conversions.
     is_converted: bool,
+    /// Whether the user answers questions about its versions.
+    has_answers: bool,
     /// The modules of its versions.
     versions: Vec<String>,
 }
@@ -325,6 +327,7 @@ impl KindNames {
             module: table.module_name(),
             full_name: table.full_name(),
             is_converted: kind.conversions.is_some(),
+            has_answers: (kind.conversions.as_ref()).is_some_and(|it| !it.spokes.is_empty()),
             versions,
         }
     }

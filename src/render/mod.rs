@@ -20,6 +20,6 @@ mod webhook_files;
 mod workflow;
 
 pub use artifacts::{CRDS, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles};
-pub use conversion::{Converted, FieldWithoutTarget, KeptField, SpokeAnswers};
+pub use conversion::{Converted, FieldWithoutTarget, KeptField, SpokeAnswers, versions_path};
 pub use layout::render;
 pub use sample::{NoSample, objects, sample, unevaluated_rules};

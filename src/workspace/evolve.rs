@@ -8,7 +8,8 @@ use crate::{
     conversion::different_versions,
     crd::{self, Api, Conversion},
     diagnostic::{Code, Location, Report, Severity},
-    evolution::{self, Difference, Side, Verdict},
+    evolution::{self, Difference, Impact, Side, Verdict},
+    manifests::removal_command,
     plan::{Change, Plan},
     render::{CRDS, RECORD},
     rust::version_module,
@@ -35,6 +36,8 @@ pub struct Evolution {
     pub kinds: Vec<Evolved>,
     /// The paths of missing records of CRDs that have changed.
     lost: Vec<String>,
+    /// How to install the CRDs whose conversion ends.
+    ends: Vec<Report>,
     allowed: bool,
 }
 
@@ -65,7 +68,7 @@ impl Evolution {
             .filter(|change| change.path.starts_with(CRDS))
             .filter_map(old)
             .collect();
-        let mut kinds = vec![];
+        let (mut kinds, mut ends) = (vec![], vec![]);
         for (index, (kind, after)) in (open.config.kinds.iter().zip(&open.apis)).enumerate() {
             // by kind and group, because the file is named after the plural
             let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
@@ -75,7 +78,17 @@ impl Evolution {
                     |api: &Api| api.names.kind == old.names.kind && api.group == old.group;
                 old.names.kind == kind.kind && !open.apis.iter().any(is_here)
             };
-            let unconverted = unconverted(open, kind, after);
+            let was_converted = open.was_converted(kind);
+            let is_converted = kind.is_converted(after, was_converted);
+            // the manifests install the CRD, without a webhook
+            let has_none = kind.source() == Source::Own && after.conversion == Conversion::None;
+            let unconverted =
+                (was_converted && !is_converted && has_none).then(|| unconverted(after));
+            ends.extend(
+                unconverted
+                    .as_ref()
+                    .map(|_| end_of_conversion(open, kind, after)),
+            );
             let before = match old.iter().find(is_same).or(old.iter().find(is_moved)) {
                 Some(before) => before,
                 // the CRD has not changed
@@ -91,7 +104,7 @@ impl Evolution {
                 kind: kind.full_name(),
                 stored: before.storage_version().name.clone(),
                 crd: kind.crd.clone(),
-                differences: differences_of(kind, before, after, unconverted),
+                differences: differences_of(kind, before, after, is_converted, unconverted),
                 foreign: (kind.source() == Source::Foreign).then(|| {
                     let versions = before.versions.iter().map(|version| version.name.clone());
                     versions.filter(had_types).collect()
@@ -101,6 +114,7 @@ impl Evolution {
         Self {
             kinds,
             lost: lost(open, plan),
+            ends,
             allowed: allow.allow_breaking,
         }
     }
@@ -115,9 +129,9 @@ impl Evolution {
         self.kinds.iter().any(|kind| kind.breaking() > 0)
     }
 
-    /// Warnings about CRDs that could not be compared.
+    /// Warnings about CRDs that could not be compared, and about those whose conversion ends.
     pub fn warnings(&self) -> impl Iterator<Item = Report> {
-        self.lost.iter().map(|path| Report {
+        let lost = self.lost.iter().map(|path| Report {
             severity: Severity::Warning,
             code: Some(Code::NotCompared),
             subject: None,
@@ -127,7 +141,8 @@ impl Evolution {
             help: Some(format!(
                 "restore it with `git checkout {path}` and run the command again to see what changed and what breaks"
             )),
-        })
+        });
+        lost.chain(self.ends.iter().cloned())
     }
 
     /// Formats all differences, a line for each.
@@ -213,10 +228,11 @@ fn differences_of(
     kind: &Kind,
     before: &Api,
     after: &Api,
+    is_converted: bool,
     unconverted: Option<Difference>,
 ) -> Vec<(Difference, Location)> {
     let mut differences = evolution::differences(before, after);
-    if kind.is_converted(after) {
+    if is_converted {
         differences.retain(|it| it.change != evolution::Change::StoredFieldLost);
         let is_known = before.version(&after.storage_version().name).is_some();
         for difference in &mut differences {
@@ -275,26 +291,58 @@ fn lost(open: &OpenProject, plan: &Plan) -> Vec<String> {
     lost.map(|change| change.path.clone()).collect()
 }
 
-/// The difference if the operator no longer converts between versions whose schemas differ, for example because `hub` was removed.
-fn unconverted(open: &OpenProject, kind: &Kind, api: &Api) -> Option<Difference> {
-    let former = format!("src/api/{}/versions.rs", kind.module_name());
-    let is_last = open.lock.files.contains_key(&former) && !kind.is_converted(api);
-    if !is_last || api.conversion == Conversion::Webhook {
-        return None;
-    }
-    let versions = different_versions(api)?;
-    Some(Difference {
-        change: evolution::Change::ConversionByNone,
+/// The difference if the operator no longer converts the objects of a kind, because `hub` was removed.
+fn unconverted(api: &Api) -> Difference {
+    const CHANGE: evolution::Change = evolution::Change::ConversionByNone;
+    let (versions, impact) = match different_versions(api) {
+        Some(versions) => (
+            format!("converts between {}", versions.join(" and ")),
+            CHANGE.impact(),
+        ),
+        // nothing is pruned, but requests that apply the CRD are refused
+        None => (
+            "has the conversion webhook of the CRD".to_owned(),
+            Impact {
+                clients: Verdict::Breaking,
+                ..Impact::default()
+            },
+        ),
+    };
+    Difference {
+        change: CHANGE,
         version: None,
         pointer: "/spec/versions".into(),
         side: Side::After,
         path: vec![],
         message: format!(
-            "the operator no longer converts between {}, because `hub` is missing in operator.toml",
-            versions.join(" and ")
+            "the operator no longer {versions}, because `hub` is missing in operator.toml"
         ),
-        impact: evolution::Change::ConversionByNone.impact(),
-    })
+        impact,
+    }
+}
+
+/// How to install a CRD whose conversion ends: the runtime owns `caBundle`, so an apply cannot remove the webhook around it.
+fn end_of_conversion(open: &OpenProject, kind: &Kind, api: &Api) -> Report {
+    let config = &open.config;
+    let who = if config.ensure_crds {
+        "the operator removes it when it applies the CRD; to apply the CRD with kubectl or Helm"
+    } else {
+        "to apply the CRD"
+    };
+    Report {
+        severity: Severity::Warning,
+        code: Some(Code::ConversionRemoved),
+        subject: Some(kind.full_name()),
+        message: "server-side apply is refused while the installed CRD has the conversion webhook of an earlier release".into(),
+        location: None,
+        instead: None,
+        help: Some(format!(
+            "{who}, first install a release that keeps `hub` and has one version, then run:\n\n\
+             {}\n\n\
+             to roll back behind this, apply the earlier release once with `--force-conflicts`; or keep `hub`",
+            removal_command(&config.name, &api.name())
+        )),
+    }
 }
 
 /// Formats a difference, such as `v1 spec.size: minimum 1 -> 0`.

@@ -18,7 +18,7 @@ use crate::{
     disk::{self, DiskError, Guard, RecoveryMode, Root},
     operator::ResourceType,
     plan::{LOCK, Lock, Resolution},
-    render::{CRDS, RECORD},
+    render::{CRDS, RECORD, versions_path},
     rust::version_module,
     terminal::Terminal,
 };
@@ -189,11 +189,18 @@ impl OpenProject {
 
     /// Whether there is something to run: a controller or a webhook.
     pub fn is_runnable(&self) -> bool {
-        let is_served =
-            |(kind, api): (&Kind, &Api)| !kind.webhooks.is_empty() || kind.is_converted(api);
+        let is_served = |(kind, api): (&Kind, &Api)| {
+            !kind.webhooks.is_empty() || kind.is_converted(api, self.was_converted(kind))
+        };
         self.has_controllers()
             || !self.config.webhooks.is_empty()
             || self.config.kinds.iter().zip(&self.apis).any(is_served)
+    }
+
+    /// Whether the operator converted between versions of the kind when the project was last generated.
+    pub fn was_converted(&self, kind: &Kind) -> bool {
+        let entry = self.lock.files.get(&versions_path(&kind.module_name()));
+        entry.is_some_and(|entry| !entry.orphaned)
     }
 
     /// Updates the config to match the CRDs and scaffolds. Returns whether it has changed.

@@ -33,7 +33,8 @@ impl OpenProject {
 
     /// The operator that the config and the CRDs describe.
     pub fn operator(&self) -> Result<Operator<'_>, Failure> {
-        resolve(&self.config.config, &self.apis).map_err(|errors| {
+        let was_converted = |kind: &Kind| self.was_converted(kind);
+        resolve(&self.config.config, &self.apis, was_converted).map_err(|errors| {
             let text = self.inputs.get(CONFIG).map_or("", String::as_str);
             mistakes(&errors, &disk::shown(&self.root.join(CONFIG)), text)
         })

@@ -410,23 +410,23 @@ fn the_end_of_a_conversion_is_a_breaking_change() {
     );
     assert!(!files(&p).contains_key("src/api/widget/versions.rs"));
     ok(&p, "regenerate --check");
-    // a conversion may end when all schemas have become equal
+    // the webhook of the installed CRD is needed, also when all schemas have become equal
     fs::write(p.join("operator.toml"), toml).unwrap();
     ok(&p, "regenerate");
     edit_v2(
         &p,
         &[("              count:\n", "              replicas:\n")],
     );
-    let equal = ok(&p, "regenerate --allow-breaking");
-    assert!(
-        !equal.stderr.contains("no longer converts"),
-        "{}",
-        equal.stderr
-    );
+    ok(&p, "regenerate --allow-breaking");
+    let versions = &files(&p)["src/api/widget/versions.rs"];
+    assert!(versions.contains("Spoke::new(\"v2\")"), "{versions}");
+    ok(&p, "regenerate --check");
 }
 
+const REMOVAL: &str = r#"kubectl patch crd widgets.example.com --type=json -p '[{"op":"test","path":"/spec/conversion/webhook/clientConfig/service/name","value":"p-webhook"},{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'"#;
+
 #[test]
-fn the_last_version_is_left_without_hub_renames_and_sensitive_fields() {
+fn the_last_version_keeps_the_webhook_until_hub_is_removed() {
     let folder = converted(&[COUNT]);
     let p = folder.path().join("p");
     let rename = "{ version = \"v2\", from = \"spec.count\", to = \"spec.replicas\" }";
@@ -435,6 +435,8 @@ fn the_last_version_is_left_without_hub_renames_and_sensitive_fields() {
         text.replace("hub = \"v1\"\n", &keys)
     });
     ok(&p, "regenerate");
+    let patches = files(&p)["crds/kustomization.yaml"].clone();
+    assert!(patches.contains("strategy: Webhook"), "{patches}");
     // v2, which was the spoke, stays
     edit(&p.join(CRD), |text| {
         let (v1, v2) = (text.find("  - name: v1"), text.find("  - name: v2"));
@@ -443,20 +445,57 @@ fn the_last_version_is_left_without_hub_renames_and_sensitive_fields() {
     });
     let toml = fs::read_to_string(p.join("operator.toml")).unwrap();
     for (left, help) in [
-        (keys.as_str(), "remove `hub`, `renames` and `sensitive`"),
-        (keys.split_once('\n').unwrap().1, "remove `renames`"),
-        ("sensitive = [\"spec.size\"]\n", "remove `sensitive`"),
+        (
+            keys.as_str(),
+            "only one version is left: set `hub = \"v2\"`, and remove `renames` and `sensitive`\n",
+        ),
+        (
+            keys.split_once('\n').unwrap().1,
+            "only one version is left, so nothing is converted: remove `renames`\n",
+        ),
     ] {
         fs::write(p.join("operator.toml"), toml.replace(&keys, left)).unwrap();
         let run = run(&p, "regenerate");
         assert_eq!(run.code, 2, "{left}: {}", run.stderr);
-        let help = format!("only one version is left, so nothing is converted: {help}\n");
-        assert!(run.stderr.contains(&help), "{left}: {}", run.stderr);
+        assert!(run.stderr.contains(help), "{left}: {}", run.stderr);
     }
-    fs::write(p.join("operator.toml"), toml.replace(&keys, "")).unwrap();
-    ok(&p, "regenerate --allow-breaking");
-    assert!(!files(&p).contains_key("src/api/widget/conversion.rs"));
+    fs::write(
+        p.join("operator.toml"),
+        toml.replace(&keys, "hub = \"v2\"\n"),
+    )
+    .unwrap();
+    let run = ok(&p, "regenerate --allow-breaking");
+    assert!(!run.stderr.contains("kubectl patch"), "{}", run.stderr);
+    let kept = files(&p);
+    assert_eq!(kept["crds/kustomization.yaml"], patches);
+    assert!(!kept.contains_key("src/api/widget/conversion.rs"));
+    assert!(!kept.contains_key("tests/all/conversions.rs"));
+    let versions = &kept["src/api/widget/versions.rs"];
+    let expected = "    Conversion::new(\"widgets.example.com\", \"v2\")\n";
+    assert!(versions.contains(expected), "{versions}");
     ok(&p, "regenerate --check");
+
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("hub = \"v2\"\n", "")
+    });
+    let refused = self::run(&p, "regenerate");
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    for part in [
+        "error[breaking-change]: Widget.example.com: the operator no longer has the conversion webhook of the CRD",
+        "warning[conversion-removed]: Widget.example.com: ",
+        REMOVAL,
+        "--force-conflicts",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!(files(&p)["crds/kustomization.yaml"], patches);
+    let allowed = ok(&p, "regenerate --allow-breaking");
+    assert!(allowed.stderr.contains(REMOVAL), "{}", allowed.stderr);
+    let dropped = files(&p);
+    assert!(!dropped["crds/kustomization.yaml"].contains("conversion"));
+    assert!(!dropped.contains_key("src/api/widget/versions.rs"));
+    let check = ok(&p, "regenerate --check");
+    assert!(!check.stderr.contains("kubectl patch"), "{}", check.stderr);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn tree(tables: &str) -> Tree {
         env!("CARGO_MANIFEST_DIR")
     );
     let config = ConfigFile::read(&config).unwrap().config;
-    let operator = resolve(&config, &[]).unwrap();
+    let operator = resolve(&config, &[], |_| false).unwrap();
     render::render(&operator, &UserFiles::default()).tree
 }
 

@@ -53,7 +53,7 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
         );
     }
     let config = ConfigFile::read(&config).unwrap().config;
-    let operator = resolve(&config, apis).unwrap();
+    let operator = resolve(&config, apis, |_| false).unwrap();
     render::render(&operator, &UserFiles::default()).tree
 }
 

@@ -84,11 +84,9 @@ struct AnswersContext<'a> {
     spokes: &'a [SpokeAnswers],
 }
 
-impl Converted {
-    /// The path of the tool's file.
-    pub fn versions_path(&self) -> String {
-        format!("src/api/{}/versions.rs", self.module)
-    }
+/// The path of the tool's file of a kind with conversions.
+pub fn versions_path(module: &str) -> String {
+    format!("src/api/{module}/versions.rs")
 }
 
 /// Adds the files of a kind with conversions. `facts` are those of its versions, by name.
@@ -149,8 +147,10 @@ pub fn conversion_files(
         module,
     };
     let text = versions_file(api, conversions, &converted);
-    tree.insert(converted.versions_path(), Owner::Tool, text);
-    tree.insert_skeleton(converted.path.as_str(), answers_file(&converted));
+    tree.insert(versions_path(&converted.module), Owner::Tool, text);
+    if !converted.spokes.is_empty() {
+        tree.insert_skeleton(converted.path.as_str(), answers_file(&converted));
+    }
     converted
 }
 
@@ -167,7 +167,10 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
         ("Both", has("Both<")),
         ("Values", derivations().any(uses_values)),
     ];
-    names.extend(["Conversion", "Declared", "Spoke"]);
+    names.push("Conversion");
+    if !converted.spokes.is_empty() {
+        names.extend(["Declared", "Spoke"]);
+    }
     names.extend(
         optional
             .iter()
@@ -181,22 +184,23 @@ fn versions_file(api: &Api, conversions: &Conversions<'_>, converted: &Converted
         imports = format!("use operator_runtime::Result;\n{imports}");
     }
     let arguments = [literal(&api.name()), literal(&converted.hub)];
-    let mut conversion = list(
-        "let conversion = Conversion::new",
-        ['(', ')'],
-        &arguments,
-        ";",
-    );
-    for (version, path) in &conversions.sensitive {
-        let arguments = [literal(version), literal(&path.to_string())];
-        let head = "let conversion = conversion.sensitive";
-        conversion += &list(head, ['(', ')'], &arguments, ";");
-    }
-    let (last, earlier) = converted.spokes.split_last().expect("there are spokes");
-    for spoke in earlier {
-        conversion += &format!("let conversion = conversion.spoke({}());\n", spoke.function);
-    }
-    conversion += &format!("conversion.spoke({}())\n", last.function);
+    let new = |head, tail| list(head, ['(', ')'], &arguments, tail);
+    let conversion = match converted.spokes.split_last() {
+        None => new("Conversion::new", ""),
+        Some((last, earlier)) => {
+            let mut conversion = new("let conversion = Conversion::new", ";");
+            for (version, path) in &conversions.sensitive {
+                let arguments = [literal(version), literal(&path.to_string())];
+                let head = "let conversion = conversion.sensitive";
+                conversion += &list(head, ['(', ')'], &arguments, ";");
+            }
+            for spoke in earlier {
+                conversion +=
+                    &format!("let conversion = conversion.spoke({}());\n", spoke.function);
+            }
+            conversion + &format!("conversion.spoke({}())\n", last.function)
+        }
+    };
     let spokes = converted.spokes.iter().map(|spoke| SpokeContext {
         version: &spoke.version,
         function: &spoke.function,
@@ -256,7 +260,7 @@ pub fn conversions(operator: &Operator<'_>) -> Vec<[String; 2]> {
         .collect()
 }
 
-/// The proofs of all conversions of a project; `None` if there are none.
+/// The proofs of all conversions of a project; `None` if there are none. A single version has nothing to prove.
 pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<String> {
     #[derive(Serialize)]
     struct Context<'a> {
@@ -268,7 +272,8 @@ pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<St
         path: String,
         crd: String,
     }
-    let tests = converted.iter().map(|Converted { module, crd, .. }| Test {
+    let converted = converted.iter().filter(|kind| !kind.spokes.is_empty());
+    let tests = converted.map(|Converted { module, crd, .. }| Test {
         module,
         path: format!("{crate_name}::api::{module}::conversion()"),
         crd: literal(crd),
@@ -277,5 +282,5 @@ pub fn conversion_tests(crate_name: &str, converted: &[&Converted]) -> Option<St
         tests: tests.collect(),
     };
     let text = || untouched(&fill("tests/all/conversions.rs.j2", &context));
-    (!converted.is_empty()).then(text)
+    (!context.tests.is_empty()).then(text)
 }

@@ -6,5 +6,7 @@ mod files;
 mod only;
 mod statement;
 
-pub use files::{Converted, SpokeAnswers, conversion_files, conversion_tests, conversions};
+pub use files::{
+    Converted, SpokeAnswers, conversion_files, conversion_tests, conversions, versions_path,
+};
 pub use only::{FieldWithoutTarget, KeptField};
