@@ -100,7 +100,7 @@ mod tests {
     use std::io::Read;
 
     use super::*;
-    use crate::manifests::USER;
+    use crate::image::manifest::USER;
 
     #[test]
     fn a_layer_has_the_operator_certificates_and_a_user() {

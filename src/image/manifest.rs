@@ -8,7 +8,10 @@ use super::{
     descriptor::{Annotations, Descriptor, media_type},
     layer::Layer,
 };
-use crate::manifests::{HTTP_PORT, USER};
+use crate::manifests::HTTP_PORT;
+
+/// The user `nonroot` of Distroless, as in the Dockerfile. The number lets the kubelet verify that it is not root.
+pub const USER: u32 = 65532;
 
 /// The input of an image for one platform.
 pub struct Part {

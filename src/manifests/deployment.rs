@@ -40,9 +40,6 @@ pub(super) fn ports(operator: &Operator<'_>) -> Vec<(&'static str, i32)> {
     }
 }
 
-/// The user `nonroot` of Distroless, which the Dockerfile sets.
-pub const USER: i64 = 65532;
-
 /// Where client libraries look for the token.
 const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOKEN_SECONDS: i64 = 3600;
@@ -138,11 +135,9 @@ fn pod(operator: &Operator<'_>, image: String) -> PodSpec {
         tolerations: non_empty_list(settings.tolerations.iter().map(|it| it.0.clone())),
         topology_spread_constraints: non_empty_list(topology_spread(operator)),
         containers: vec![container(operator, image)],
+        // The image has a numeric user. A user here would not be one of those that OpenShift allows in the namespace.
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
-            fs_group: Some(USER),
             seccomp_profile: Some(SeccompProfile {
                 type_: "RuntimeDefault".to_owned(),
                 localhost_profile: None,
@@ -240,8 +235,6 @@ fn container(operator: &Operator<'_>, image: String) -> Container {
     Container {
         name: "operator".to_owned(),
         image: Some(image),
-        // A tag may be moved to another image. For a digest, the kubelet only asks the registry, and does not pull again.
-        image_pull_policy: Some("Always".to_owned()),
         args: non_empty_list(settings.arguments().into_iter()),
         env: non_empty_list(environment(operator)),
         env_from: non_empty_list(settings.env_from.iter().map(|it| it.0.clone())),

@@ -19,10 +19,10 @@ pub enum Replacement {
     Keep,
     /// The field of a disruption budget.
     Budget,
+    /// A failure if the value `env` repeats a name, or has one of those that are its value, separated by spaces: the chart sets these.
+    UniqueVariables,
     /// An expression.
     Scalar(&'static str),
-    /// A value that is a map or a list.
-    Block(&'static str),
     /// A value that is a map or a list; the field is absent if it is empty.
     Optional(&'static str),
     /// A text; the field is absent if it is empty.
@@ -106,17 +106,13 @@ fn replaced(line: &str, name: &str, replacement: Replacement, operator: &str) ->
         Replacement::Labels(template) => format!(
             "{space}{key}:\n{space}  {{{{- include \"{operator}.{template}\" $ | nindent {inner} }}}}"
         ),
-        Replacement::FurtherLabels => {
-            let own = line.split_once(": ").map_or("", |(_, names)| names);
-            let own = own.trim_matches(['"', '\'']).split(' ');
-            let own: String = own.map(|name| format!(" \"{name}\"")).collect();
-            format!(
-                "{space}{{{{- omit (include \"{operator}.labels\" $ | fromYaml){own} | toYaml | nindent {indent} }}}}"
-            )
-        }
-        Replacement::Block(values) => format!(
-            "{space}{key}:\n{space}  {{{{- toYaml {} | nindent {inner} }}}}",
-            of(values)
+        Replacement::FurtherLabels => format!(
+            "{space}{{{{- omit (include \"{operator}.labels\" $ | fromYaml){} | toYaml | nindent {indent} }}}}",
+            quoted_names(line)
+        ),
+        Replacement::UniqueVariables => format!(
+            "{space}{{{{- include \"{operator}.uniqueVariables\" (dict \"env\" $.Values.env \"reserved\" (list{})) }}}}",
+            quoted_names(line)
         ),
         Replacement::Optional(values) => format!(
             "{space}{{{{- with {} }}}}\n{space}{key}:\n{space}  {{{{- toYaml . | nindent {inner} }}}}\n{space}{{{{- end }}}}",
@@ -137,6 +133,13 @@ fn replaced(line: &str, name: &str, replacement: Replacement, operator: &str) ->
             "{space}{{{{- if $.Values.crds.keep }}}}\n{space}helm.sh/resource-policy: keep\n{space}{{{{- end }}}}"
         ),
     }
+}
+
+/// The names that are the value of a line, each as an argument of a function.
+fn quoted_names(line: &str) -> String {
+    let names = line.split_once(": ").map_or("", |(_, names)| names);
+    let names = names.trim_matches(['"', '\'']).split_whitespace();
+    names.map(|name| format!(" \"{name}\"")).collect()
 }
 
 /// Replaces a placeholder in a text. A whole value is quoted, because YAML might read it as a number; a part of a value is not.

@@ -17,6 +17,16 @@ struct Entry {
     schema: Value,
 }
 
+/// The values that a template reads without a default: they may not be set to null.
+const REQUIRED: [&str; 6] = [
+    "image",
+    "replicaCount",
+    "serviceAccount",
+    "watchNamespaces",
+    "prometheus",
+    "crds",
+];
+
 /// The text of `Chart.yaml`. The version of the app is the tag of the image.
 pub fn chart(operator: &Operator<'_>, image: &str) -> String {
     let tag = match Image::of(image).tag {
@@ -58,6 +68,8 @@ pub fn text(operator: &Operator<'_>, image: &str, has_crds: bool) -> String {
 pub fn schema(operator: &Operator<'_>, has_crds: bool) -> String {
     let image = operator.config.image.as_deref().unwrap_or_default();
     let entries = entries(operator, image, has_crds);
+    let names = entries.iter().map(|entry| entry.name);
+    let required: Vec<&str> = names.filter(|name| REQUIRED.contains(name)).collect();
     let mut properties: Map<String, Value> = entries
         .into_iter()
         .map(|entry| {
@@ -66,13 +78,14 @@ pub fn schema(operator: &Operator<'_>, has_crds: bool) -> String {
             (entry.name.to_owned(), schema)
         })
         .collect();
-    // what Helm itself passes to a chart that is part of another one
+    // what the chart gets from one that has it as a dependency
     properties.insert("global".into(), json!({"type": "object"}));
+    properties.insert("enabled".into(), json!({"type": "boolean"}));
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
         "additionalProperties": false,
-        "required": ["image", "replicaCount"],
+        "required": required,
         "properties": properties,
     });
     serde_json::to_string_pretty(&schema).expect("a value with string keys") + "\n"
@@ -190,15 +203,14 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
     let pod = &deployment["spec"]["template"]["spec"];
     let mut entries = vec![
         Entry {
-            comment: "The image of the operator. The tag is the appVersion of the chart by default; a digest has precedence over it.",
+            comment: "The image of the operator. The tag is the appVersion of the chart by default; a digest has precedence over it. Without a\n\
+                      pullPolicy, Kubernetes chooses it by the tag.",
             name: "image",
             value: {
                 let Image {
                     repository, digest, ..
                 } = Image::of(image);
-                let policy = &pod["containers"][0]["imagePullPolicy"];
-                let policy = value_or(policy, "IfNotPresent".into());
-                json!({"repository": repository, "tag": "", "digest": digest, "pullPolicy": policy})
+                json!({"repository": repository, "tag": "", "digest": digest, "pullPolicy": ""})
             },
             schema: closed(
                 &["repository"],
@@ -206,7 +218,7 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
                     "repository": {"type": "string", "minLength": 1},
                     "tag": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{0,128}$"},
                     "digest": {"type": "string", "pattern": "^([a-z0-9]+:[a-f0-9]{32,})?$"},
-                    "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+                    "pullPolicy": {"enum": ["", "Always", "IfNotPresent", "Never"]},
                 }),
             ),
         },
@@ -217,7 +229,7 @@ fn entries(operator: &Operator<'_>, image: &str, has_crds: bool) -> Vec<Entry> {
             schema: json!({"type": "integer", "minimum": 0}),
         },
         Entry {
-            comment: "How many replicas the drain of a node may take away, if there are several: minAvailable or maxUnavailable.",
+            comment: "How many replicas the drain of a node may take away, if there are several: minAvailable or maxUnavailable. Null: no limit.",
             name: "podDisruptionBudget",
             value: budget(settings.disruption_budget.as_ref()),
             schema: {
@@ -268,7 +280,7 @@ fn of_container(settings: &DeploymentSettings, container: &Value) -> [Entry; 4] 
             schema: json!({"type": "array", "items": {"type": "string"}}),
         },
         Entry {
-            comment: "Variables of the operator, as in a container.",
+            comment: "Variables of the operator, as in a container, each with a name of its own.",
             name: "env",
             value: json!(settings.env.in_container().collect::<Vec<_>>()),
             schema: objects(&["name"]),
@@ -346,7 +358,7 @@ fn of_choices(operator: &Operator<'_>, has_crds: bool) -> Vec<Entry> {
         entries.push(Entry {
             comment: "Whether the ServiceMonitor, the alerts and the dashboard are installed. They need the CRDs of the Prometheus operator.",
             name: "prometheus",
-            value: json!({"enabled": true}),
+            value: json!({"enabled": false}),
             schema: closed(&["enabled"], json!({"enabled": {"type": "boolean"}})),
         });
     }

@@ -14,6 +14,16 @@
 {{- omit (merge $fixed (default dict .Values.labels)) "app.kubernetes.io/managed-by" | toYaml }}
 {{- end }}
 
+{{/* Fails if a variable of values.yaml has the name of another one, or of one that the chart sets. */}}
+{{- define "versions.uniqueVariables" -}}
+{{- $names := .reserved }}
+{{- range .env }}
+{{- if has .name $.reserved }}{{ fail (printf "env: the chart itself sets %s" .name) }}{{ end }}
+{{- if has .name $names }}{{ fail (printf "env: %s is there twice" .name) }}{{ end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- end }}
+
 {{/* The reference of the image: by its digest, if there is one. */}}
 {{- define "versions.image" -}}
 {{- with .Values.image -}}
