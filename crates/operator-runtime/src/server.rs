@@ -18,8 +18,9 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -33,8 +34,14 @@ use crate::{
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// How long the header of the next request may take before the connection is closed.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
+/// The maximum number of open connections; further ones wait. All together take less than 10 MiB if they are idle.
+const CONNECTIONS: usize = 512;
+
+/// How long a client may take for the header of its request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection may take, with its request and the response.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The path of the metrics.
 pub(crate) const METRICS: &str = "/metrics";
@@ -69,12 +76,13 @@ pub(crate) struct Pages {
 
 /// Serves until it is dropped, which closes its connections.
 pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
-    let http = http(HEADER_TIMEOUT);
+    let http = http();
     let pages = Arc::new(pages);
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
-        let stream = tokio::select! {
-            stream = accept(&listener) => stream,
+        let (stream, permit) = tokio::select! {
+            accepted = accept(&listener, &permits) => accepted,
             Some(_) = connections.join_next() => continue,
         };
         let pages = pages.clone();
@@ -85,24 +93,34 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
                 Ok::<_, Infallible>(respond(request.method(), answer))
             }
         });
-        // errors are ignored: usually, the client has closed the connection
-        connections.spawn(http.serve_connection(TokioIo::new(stream), service));
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        connections.spawn(async move {
+            let _permit = permit;
+            // errors are ignored: usually, the client has closed the connection
+            let _ = timeout(CONNECTION_TIMEOUT, connection).await;
+        });
     }
 }
 
-/// The HTTP/1.1 protocol; it closes a connection on which no request header arrives for this long.
-pub(crate) fn http(header_timeout: Duration) -> http1::Builder {
+/// The HTTP/1.1 protocol with one request for each connection, so that those of unknown clients end soon.
+pub(crate) fn http() -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(header_timeout);
+        .header_read_timeout(HEADER_TIMEOUT)
+        .keep_alive(false);
     http
 }
 
-/// Accepts the next connection.
-pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+/// Accepts the next connection when there is a permit for it.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> (TcpStream, OwnedSemaphorePermit) {
+    let permit = permits.clone().acquire_owned().await;
+    let permit = permit.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok((stream, _)) => return (stream, permit),
             Err(error) if is_client_error(&error) => {}
             // for example, too many files are open: waits until some are closed
             Err(_) => sleep(Duration::from_secs(1)).await,
@@ -183,7 +201,13 @@ pub(crate) fn written((code, media, text): Answer) -> Response<Full<Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        sync::watch,
+    };
+
     use super::*;
+    use crate::engine::progress::Progress;
 
     #[tokio::test]
     async fn all_addresses_are_those_of_both_protocols() {
@@ -198,6 +222,42 @@ mod tests {
                 .await
                 .unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn connections_are_limited_and_idle_ones_are_closed() {
+        let metrics = Arc::new(Metrics::new("test", "test"));
+        let progress = Progress::new(Duration::from_secs(10), metrics);
+        let works = watch::channel(false).0;
+        let pages = Pages {
+            health: Health::new(progress, Duration::from_secs(15), works),
+            probes: Probes::default(),
+            metrics: None,
+        };
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { match serve(listener, pages).await {} });
+        let mut idle = vec![];
+        for _ in 0..CONNECTIONS {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            .await
+            .unwrap();
+        let mut response = String::new();
+        let answered = timeout(
+            Duration::from_millis(300),
+            client.read_to_string(&mut response),
+        );
+        answered
+            .await
+            .expect_err("more connections than are allowed");
+        // from now on, the test skips the time in which nothing happens: until the idle connections are closed
+        tokio::time::pause();
+        client.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
     }
 
     #[tokio::test]

@@ -42,11 +42,8 @@ use crate::{
     tls::handshake,
 };
 
-/// The maximum number of open connections; further ones wait. Each has one request, so that those of unknown clients end soon.
+/// The maximum number of open connections; further ones wait.
 const CONNECTIONS: usize = 16;
-
-/// How long a client may take for the header of its request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of reviews in flight, so that unknown clients cannot flood the API server.
 const REVIEWS: usize = 2;
@@ -71,13 +68,8 @@ pub(crate) async fn serve(listener: TcpListener, gate: Gate, metrics: Arc<Metric
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
-        let accept = async {
-            let permit = permits.clone().acquire_owned().await;
-            let permit = permit.expect("the semaphore is never closed");
-            (server::accept(&listener).await, permit)
-        };
         let (stream, permit) = tokio::select! {
-            accepted = accept => accepted,
+            accepted = server::accept(&listener, &permits) => accepted,
             Some(_) = connections.join_next() => continue,
         };
         let (acceptor, gate, metrics) = (acceptor.clone(), gate.clone(), metrics.clone());
@@ -110,9 +102,8 @@ async fn answer(
         let (gate, metrics) = (gate.clone(), metrics.clone());
         async move { Ok::<_, Infallible>(respond(&request, &gate, &metrics).await) }
     });
-    let mut http = server::http(HEADER_TIMEOUT);
-    http.keep_alive(false);
-    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+    let connection = server::http().serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
         debug!(%error, "a connection failed");
     }
 }
