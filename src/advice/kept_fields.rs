@@ -54,6 +54,13 @@ pub fn reports<'a>(
     Ok(reports)
 }
 
+/// Asks about a kept field that may have secret values.
+fn secret_help(path: &Path) -> String {
+    format!(
+        "if values of `{path}` are secret, add it to `sensitive` of the kind in operator.toml: it is then not kept in an annotation, which everybody who reads the object sees"
+    )
+}
+
 /// Reports kept fields: `note[kept-fields]: Widget.example.com: kept for v1, not visible in v2: spec.debug, spec.verbose (and 12 more)`
 fn report(kind: &Converted, kept: &KeptField, paths: &[&Path], listing: Listing) -> Report {
     let shown = match listing {
@@ -77,6 +84,10 @@ fn report(kind: &Converted, kept: &KeptField, paths: &[&Path], listing: Listing)
         ),
         location: None,
         instead: None,
-        help: None,
+        help: kept
+            .secrets
+            .iter()
+            .find(|secret| paths.iter().any(|path| secret.is_within(path)))
+            .map(secret_help),
     }
 }

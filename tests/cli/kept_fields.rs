@@ -94,3 +94,23 @@ fn an_object_of_one_version_is_not_noted_for_the_fields_in_it_that_are_renamed()
     );
     assert!(!run.stderr.contains("kept for v1"), "{}", run.stderr);
 }
+
+#[test]
+fn a_field_with_the_name_of_a_secret_may_be_declared_as_sensitive() {
+    let (before, _) = v2_with("");
+    let object = "              admin:\n                type: object\n                properties:\n                  secretName: {type: string}\n                  apiTokens: {type: array, items: {type: string}}\n";
+    let folder = converted(&[(before, object)]);
+    let p = folder.path().join("p");
+    let run = ok(&p, "regenerate");
+    let help = "help: if values of `spec.admin.apiTokens[]` are secret, add it to `sensitive` of the kind in operator.toml";
+    assert!(run.stderr.contains(help), "{}", run.stderr);
+    edit(&p.join("operator.toml"), |text| {
+        text.replace(
+            "hub = \"v1\"",
+            "hub = \"v1\"\nsensitive = [\"spec.admin.apiTokens[]\"]",
+        )
+    });
+    let run = ok(&p, "inspect");
+    assert!(run.stderr.contains("spec.admin"), "{}", run.stderr);
+    assert!(!run.stderr.contains("are secret"), "{}", run.stderr);
+}

@@ -7,6 +7,9 @@ use crate::{
     operator::{Conversions, Spoke},
 };
 
+/// Words in the names of fields whose values are secret.
+const SECRET_WORDS: [&str; 5] = ["password", "passphrase", "secret", "token", "credential"];
+
 /// The fields of a version that another lacks, and whose values are kept.
 #[derive(Clone, Debug)]
 pub struct KeptField {
@@ -15,6 +18,8 @@ pub struct KeptField {
     pub other: String,
     /// The fields, in the order of the schema. An object that only this version has is one of them, without what is in it.
     pub paths: Vec<Path>,
+    /// Those of the fields, and of the fields in them, whose names are usual for secret values.
+    pub secrets: Vec<Path>,
 }
 
 /// A sensitive field that one of two versions lacks.
@@ -48,10 +53,13 @@ pub fn kept(spoke: &Spoke<'_>, conversions: &Conversions<'_>) -> Vec<KeptField> 
             .flat_map(|(_, path)| unmoved(path, schema(end), &moved))
             .filter(|path| !is_sensitive(path))
             .collect();
+        let secrets = paths.iter().flat_map(|path| secrets(path, schema(end)));
+        let secrets = secrets.filter(|path| !is_sensitive(path)).collect();
         (!paths.is_empty()).then_some(KeptField {
             version,
             other,
             paths,
+            secrets,
         })
     };
     [End::Hub, End::Spoke]
@@ -84,6 +92,25 @@ fn unmoved(path: &Path, root: &Schema, moved: &[&Path]) -> Vec<Path> {
     if !moved.iter().any(|moved| moved.is_within(path)) {
         return vec![path.clone()];
     }
+    let parts = parts(path, root).into_iter();
+    parts.flat_map(|part| unmoved(&part, root, moved)).collect()
+}
+
+/// The texts at and below a path whose names are usual for secret values. The name of a Secret is none.
+fn secrets(path: &Path, root: &Schema) -> Vec<Path> {
+    let name = path.name().to_lowercase();
+    let is_usual = SECRET_WORDS.iter().any(|word| name.contains(word)) && !name.ends_with("name");
+    let schema = path.resolve(root).map(|(schema, _)| schema);
+    let is_text = schema.is_some_and(|schema| schema.type_.as_deref() == Some("string"));
+    if is_usual && is_text {
+        return vec![path.clone()];
+    }
+    let parts = parts(path, root).into_iter();
+    parts.flat_map(|part| secrets(&part, root)).collect()
+}
+
+/// The fields, the items or the values of an object, list or map.
+fn parts(path: &Path, root: &Schema) -> Vec<Path> {
     let Some((schema, _)) = path.resolve(root) else {
         return vec![];
     };
@@ -93,8 +120,7 @@ fn unmoved(path: &Path, root: &Schema, moved: &[&Path]) -> Vec<Path> {
         Some(SchemaOrBool::Schema(_)) => Some(path.with(Step::Values)),
         _ => None,
     };
-    let parts = fields.chain(items).chain(values);
-    parts.flat_map(|part| unmoved(&part, root, moved)).collect()
+    fields.chain(items).chain(values).collect()
 }
 
 /// The sensitive fields that the other version has no place for.
