@@ -300,7 +300,6 @@ pub fn named_files(
 ) -> Case {
     let resource = &controller.resource;
     let types = types_of(controller.api_module.as_deref(), resource, artifacts);
-    let finalizer = controller.finalizer(&operator.config.name);
     let files = existing_files(&Existing {
         target: target(
             operator,
@@ -310,7 +309,8 @@ pub fn named_files(
             sample.as_deref(),
         ),
         name,
-        finalizer: controller.cleanup.then_some(finalizer),
+        id: controller.finalizer(&operator.config.name),
+        cleanup: controller.cleanup,
         metadata: controller.watches_metadata,
     });
     tree.insert(controller.path(), Owner::User, files.controller);

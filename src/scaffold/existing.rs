@@ -1,4 +1,5 @@
-//! The files of a controller of a kind that exists without the operator. The example records an event for each object.
+//! The files of a controller of a kind that exists without the operator. The example records an event for each object with an
+//! annotation.
 
 use heck::ToUpperCamelCase;
 use serde::Serialize;
@@ -18,8 +19,9 @@ pub struct Existing<'a> {
     pub target: Target<'a>,
     /// The name of the controller.
     pub name: &'a str,
-    /// The finalizer, for a controller that has a `cleanup`.
-    pub finalizer: Option<String>,
+    /// The operator and the controller, `pods/watcher`: the finalizer, and the annotation of the example.
+    pub id: String,
+    pub cleanup: bool,
     /// Whether the controller watches the metadata of the objects only.
     pub metadata: bool,
 }
@@ -42,12 +44,12 @@ struct Context<'a> {
     controller: String,
     /// The type of the objects that are reconciled.
     resource: String,
-    /// Whether the example records events; not for the kind Event, because each event would trigger the next.
+    /// Whether the example records events; not for the kind Event, because an event could trigger the next.
     records: bool,
     metadata: bool,
     cleanup: bool,
-    /// Expressions of strings: the finalizer, and the note of the event.
-    finalizer: String,
+    /// Expressions of strings: the finalizer and annotation, and the note of the event.
+    id: String,
     note: String,
 }
 
@@ -66,8 +68,8 @@ pub fn existing_files(subject: &Existing<'_>) -> ExistingFiles {
         target,
         records,
         metadata: subject.metadata,
-        cleanup: subject.finalizer.is_some(),
-        finalizer: literal(subject.finalizer.as_deref().unwrap_or_default()),
+        cleanup: subject.cleanup,
+        id: literal(&subject.id),
         note: literal(&format!("seen by the controller {}", subject.name)),
     });
     let is_tested = subject.target.sample.is_some() && records;

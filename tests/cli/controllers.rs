@@ -52,7 +52,7 @@ fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
     let made = files(&p);
     let controller = &made["src/controllers/secret.rs"];
     for part in [
-        "use kube::core::PartialObjectMeta;",
+        "use kube::{ResourceExt, core::PartialObjectMeta};",
         "type Resource = PartialObjectMeta<Secret>;",
         "const FINALIZER: Option<&'static str> = Some(\"p/secret\");",
         "async fn cleanup(&self",
