@@ -72,7 +72,10 @@ pub fn files(
         let text = format!("{{{{- if $.Values.crds.enabled }}}}\n{text}{{{{- end }}}}\n");
         templates.push((path, Owner::Tool, text));
     }
-    let has_crds = release_size(templates.iter().map(|(.., text)| text)) <= LARGEST_RELEASE;
+    let texts = templates.iter().map(|(.., text)| text);
+    let fit = |level| release_size(texts.clone(), level) <= LARGEST_RELEASE;
+    // Helm compresses as much as possible, which takes ten times as long as the fast level, and that is enough for most
+    let has_crds = fit(Compression::fast()) || fit(Compression::best());
     if has_crds {
         files = templates;
     }
@@ -104,16 +107,19 @@ pub fn files(
     files
 }
 
-/// The size of the Secret in which Helm stores a release with these templates. It is compressed JSON in base64, which has each template in
-/// base64, and the manifest that all become: about the same text again.
+/// The size of the Secret in which Helm stores a release with these templates, if it compresses at this level. It is compressed JSON in
+/// base64, which has each template in base64, and the manifest that all become: about the same text again.
 /// <https://github.com/helm/helm/blob/v3.18.6/pkg/storage/driver/util.go>
-fn release_size<'a>(templates: impl Iterator<Item = &'a String> + Clone) -> usize {
+fn release_size<'a>(
+    templates: impl Iterator<Item = &'a String> + Clone,
+    level: Compression,
+) -> usize {
     let encoded: Vec<String> = templates
         .clone()
         .map(|it| BASE64_STANDARD.encode(it))
         .collect();
     let manifest: String = templates.map(String::as_str).collect();
-    let mut release = GzEncoder::new(vec![], Compression::best());
+    let mut release = GzEncoder::new(vec![], level);
     let written = serde_json::to_writer(&mut release, &(encoded, manifest));
     let compressed = written
         .map_err(io::Error::from)

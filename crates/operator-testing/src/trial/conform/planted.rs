@@ -32,7 +32,11 @@ impl Planted {
         let schema = status_schema(scene, &object).await?;
         let condition = condition(&schema, status);
         let field = unset_field(&schema, status);
-        let path = scene.server.path_of(&mut Value::clone(&object)).await.ok()?;
+        let path = scene
+            .server
+            .path_of(&mut Value::clone(&object))
+            .await
+            .ok()?;
         for (condition, field) in [
             (condition.as_ref(), field.as_ref()),
             (condition.as_ref(), None),
@@ -67,7 +71,8 @@ impl Planted {
         };
         if self.has_condition {
             let conditions = object["status"]["conditions"].as_array();
-            let is_kept = conditions.is_some_and(|all| all.iter().any(|it| it["type"] == CONDITION));
+            let is_kept =
+                conditions.is_some_and(|all| all.iter().any(|it| it["type"] == CONDITION));
             let key = format!(r#"k:{{"type":"{CONDITION}"}}"#);
             let what = format!("the condition {CONDITION}");
             check_kept(&object, is_kept, &["f:conditions", &key], &what)?;
