@@ -1,6 +1,6 @@
 //! The reports of all commands that change a project, with their locations.
 
-use super::{bundle_limits, retype};
+use super::{bundle_limits, retype, stale_objects};
 use crate::{
     crd::Api,
     diagnostic::{Diagnostic, Location, Report},
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl OpenProject {
-    /// First, the diagnostics of the generated files, and the reports about retyped fields, abandoned finalizers and the limits of a
-    /// bundle. Second, the diagnostics of kinds that the plan does not change.
+    /// First, the diagnostics of the generated files, and the reports about retyped fields, abandoned finalizers, stale objects and
+    /// the limits of a bundle. Second, the diagnostics of kinds that the plan does not change.
     pub fn reports(
         &self,
         diagnostics: Vec<(Subject, Diagnostic)>,
@@ -34,6 +34,7 @@ impl OpenProject {
         fresh.extend::<Vec<_>>(new);
         let mut reports = self.located(fresh);
         reports.extend(self.finalizers(plan));
+        reports.extend(stale_objects::report(self, plan));
         reports.extend(bundle_limits::reports(self));
         (reports, self.located(standing))
     }

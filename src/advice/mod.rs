@@ -15,4 +15,5 @@ pub mod pending_answers;
 pub mod pending_webhooks;
 pub mod retype;
 pub mod rules;
+pub mod stale_objects;
 pub mod stale_paths;

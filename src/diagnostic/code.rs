@@ -52,6 +52,8 @@ codes! {
     AbandonedChildren = "abandoned-children",
     /// Objects may keep a finalizer that no controller removes.
     AbandonedFinalizers = "abandoned-finalizers",
+    /// Objects left the manifests, but stay in clusters.
+    StaleObjects = "stale-objects",
     /// A resource or group in a rule is probably misspelled.
     UnknownResource = "unknown-resource",
     /// A CRD comes from a cluster, and the project's copy lacks what the cluster has set.

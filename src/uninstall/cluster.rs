@@ -142,15 +142,19 @@ impl Cluster {
         Ok(())
     }
 
-    /// All objects of a kind, in a namespace or in all; none if the kind is not served.
+    /// All objects of a kind, in a namespace or in all, which a label selector may limit; none if the kind is not served.
     pub(super) fn list(
         &self,
         resource: &ResourceType,
         namespace: Option<&str>,
+        selector: &str,
     ) -> Result<Vec<Metadata>, UninstallError> {
         let path = collection(resource, namespace);
         let mut objects = vec![];
-        let mut query = format!("limit={PAGE}");
+        let escaped =
+            |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let all = format!("limit={PAGE}&labelSelector={}", escaped(selector));
+        let mut query = all.clone();
         loop {
             let action = format!("list {}", resource.plural);
             let page = self.get::<List>(action, &format!("{path}?{query}"))?;
@@ -162,8 +166,7 @@ impl Cluster {
             if token.is_empty() {
                 return Ok(objects);
             }
-            let token = form_urlencoded::byte_serialize(token.as_bytes());
-            query = format!("limit={PAGE}&continue={}", token.collect::<String>());
+            query = format!("{all}&continue={}", escaped(&token));
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! In: an [`Installation`], which is what the manifests of the project install, and the [`Choice`] of the user. Out: a [`Survey`] of what
 //! exists, then [`Step`]s as they happen. Nothing is deleted that the survey did not attribute to the operator. All requests are made by
-//! kubectl.
+//! kubectl. [`StaleObjects`] is the list of what the manifests no longer contain, for those who delete it themselves.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,6 +15,7 @@ mod error;
 mod namespace;
 mod object;
 mod remove;
+mod stale;
 mod survey;
 
 use std::time::Duration;
@@ -27,7 +28,8 @@ pub use cluster::Cluster;
 pub use error::UninstallError;
 pub use object::{Claim, Object, Package};
 pub use remove::{Ending, Step, remove};
-pub use survey::{Stored, Survey, SurveyedKind, survey};
+pub use stale::{STALE, StaleObjects};
+pub use survey::{Stored, Survey, SurveyedKind, stale, survey};
 
 /// An installed operator: the objects of its manifests, and the kinds that it reconciles.
 pub struct Installation {
@@ -52,6 +54,8 @@ pub struct InstalledKind {
 
 /// The decisions of the user.
 pub struct Choice {
+    /// Whether to delete only the objects that the manifests no longer contain.
+    pub stale: bool,
     /// The names of the CRDs to delete, with all their objects.
     pub crds: Vec<String>,
     /// Whether to delete the namespace, if nothing else is in it.

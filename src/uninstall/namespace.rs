@@ -83,7 +83,7 @@ pub fn occupant(
     let found: Vec<Option<String>> = kinds
         .par_iter()
         .map(|resource| {
-            let objects = cluster.list(resource, Some(namespace))?.into_iter();
+            let objects = cluster.list(resource, Some(namespace), "")?.into_iter();
             let kind = resource.kind.as_str();
             let mut others = objects.filter(|object| {
                 let is_default = DEFAULTS.contains(&(kind, object.name.as_str()));

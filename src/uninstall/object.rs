@@ -6,24 +6,52 @@ use serde_json::Value;
 
 use crate::operator::ResourceType;
 
-/// The order in which kinds are deleted: webhooks before their server, permissions after the operator that uses them.
-const ORDER: [&str; 15] = [
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "Deployment",
-    "PodDisruptionBudget",
-    "Service",
-    "NetworkPolicy",
-    "Certificate",
-    "Issuer",
-    "Lease",
-    "Secret",
-    "ClusterRoleBinding",
-    "RoleBinding",
-    "ClusterRole",
-    "Role",
-    "ServiceAccount",
+/// The kinds of the manifests, as `GROUP/KIND`, in the order in which they are deleted: webhooks before their server, permissions after the
+/// operator that uses them. Each has what the names of its objects have after the name of the operator, also in earlier manifests. Those
+/// without names are created by the operator.
+const ORDER: [(&str, &[&str]); 18] = [
+    (
+        "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+        &[""],
+    ),
+    (
+        "admissionregistration.k8s.io/MutatingWebhookConfiguration",
+        &[""],
+    ),
+    ("apps/Deployment", &[""]),
+    ("policy/PodDisruptionBudget", &[""]),
+    ("/Service", &["-metrics", "-webhook"]),
+    ("networking.k8s.io/NetworkPolicy", &[""]),
+    ("cert-manager.io/Certificate", &["-webhook", "-webhook-ca"]),
+    (
+        "cert-manager.io/Issuer",
+        &["-webhook", "-webhook-self-signed"],
+    ),
+    ("coordination.k8s.io/Lease", &[]),
+    ("/Secret", &[]),
+    (
+        "rbac.authorization.k8s.io/ClusterRoleBinding",
+        &CLUSTER_ROLES,
+    ),
+    ("rbac.authorization.k8s.io/RoleBinding", &ROLES),
+    ("rbac.authorization.k8s.io/ClusterRole", &CLUSTER_ROLES),
+    ("rbac.authorization.k8s.io/Role", &ROLES),
+    ("/ServiceAccount", &[""]),
+    ("monitoring.coreos.com/ServiceMonitor", &[""]),
+    ("monitoring.coreos.com/PrometheusRule", &[""]),
+    ("/ConfigMap", &["-dashboard"]),
 ];
+
+const CLUSTER_ROLES: [&str; 6] = [
+    "",
+    "-crds",
+    "-metrics",
+    "-metrics-reader",
+    "-storage-migration",
+    "-webhook",
+];
+
+const ROLES: [&str; 3] = ["", "-leader-election", "-webhook"];
 
 const NAME: &str = "app.kubernetes.io/name";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -109,6 +137,16 @@ impl Object {
         })
     }
 
+    /// An object with the label of the operator.
+    pub(super) fn labeled(resource: ResourceType, namespace: Option<String>, name: String) -> Self {
+        Self {
+            resource,
+            namespace,
+            name,
+            mark: Mark::Name,
+        }
+    }
+
     /// An object that the operator creates in its namespace.
     pub(super) fn created(
         group: &str,
@@ -164,8 +202,7 @@ impl Object {
 
     /// The place of the object in the order of deletion. A namespace is the last.
     pub(super) fn place(&self) -> (bool, usize) {
-        let place = ORDER.iter().position(|kind| *kind == self.resource.kind);
-        (self.is_namespace(), place.unwrap_or(ORDER.len()))
+        (self.is_namespace(), place(&self.resource.name()))
     }
 
     /// The owner of this object, which exists in the cluster as `found`. `operator` is the name of the operator.
@@ -196,6 +233,35 @@ impl Object {
             _ => Claim::Operator,
         }
     }
+}
+
+/// The kinds of the manifests, in the order of deletion, each with the names that its objects may have.
+pub(super) fn known(operator: &str) -> Vec<(ResourceType, Vec<String>)> {
+    let named = |suffixes: &[&str]| {
+        suffixes
+            .iter()
+            .map(|it| format!("{operator}{it}"))
+            .collect()
+    };
+    let kinds = ORDER.iter().filter(|(_, suffixes)| !suffixes.is_empty());
+    kinds
+        .map(|(kind, suffixes)| (ordered(kind), named(suffixes)))
+        .collect()
+}
+
+/// The place of a kind in the order of deletion, by its [name](ResourceType::name).
+pub(super) fn place(name: &str) -> usize {
+    let place = ORDER
+        .iter()
+        .position(|(kind, _)| ordered(kind).name() == name);
+    place.unwrap_or(ORDER.len())
+}
+
+/// A kind of the [`ORDER`].
+fn ordered(kind: &str) -> ResourceType {
+    let (group, kind) = kind.split_once('/').expect("all have a slash");
+    let is_cluster_scoped = kind.starts_with("Cluster") || kind.ends_with("Configuration");
+    resource(group, "v1", kind, !is_cluster_scoped)
 }
 
 /// A kind of the manifests, with its regular plural.
@@ -238,5 +304,41 @@ impl fmt::Display for Object {
             write!(f, "{namespace}/")?;
         }
         f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        manifests::{Role, manifests},
+        operator::example::{MEMCACHED, operator},
+    };
+
+    #[test]
+    fn the_kinds_and_names_of_all_manifests_are_known() {
+        let kind = format!("{MEMCACHED}webhooks = [\"validate\", \"mutate\"]\n");
+        let all = "migrate-storage = true\nensure-crds = true\n";
+        let rest =
+            "[monitoring]\nprometheus = true\nprotected = true\n[deployment]\nreplicas = 2\n";
+        for text in [
+            format!("{all}{kind}{rest}"),
+            format!("certificates = \"cert-manager\"\n{kind}"),
+            format!("namespaces = [\"a\"]\n{kind}"),
+        ] {
+            let operator = operator(&text);
+            for object in manifests(&operator)
+                .objects
+                .into_iter()
+                .filter(|it| it.role != Role::Namespace)
+            {
+                let name = &operator.config.name;
+                let object = Object::of(&object.value, name, name).unwrap();
+                let kinds = known(name);
+                let of_kind = kinds.iter().find(|(kind, _)| *kind == object.resource);
+                let is_known = of_kind.is_some_and(|(_, names)| names.contains(&object.name));
+                assert!(is_known, "{object}");
+            }
+        }
     }
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{
     Claim, Cluster, Installation, InstalledKind, Object, Package, UninstallError,
-    cluster::Metadata, object::Mark,
+    cluster::Metadata,
+    object::{Mark, known},
 };
 use crate::operator::ResourceType;
 
@@ -119,27 +120,98 @@ pub fn survey(cluster: &Cluster, installation: &Installation) -> Result<Survey, 
     let kinds = installation.kinds.iter();
     let kinds: Result<_, _> = kinds.map(|kind| surveyed(cluster, kind)).collect();
     let kinds = kinds?;
-    let wanted = objects_of(installation);
-    // in parallel, because most of the time of a request is the start of kubectl
-    let found: Vec<_> = wanted.par_iter().map(|it| cluster.read(it)).collect();
-    let mut objects = vec![];
-    for (object, found) in wanted.into_iter().zip(found) {
-        if let Some(found) = found? {
+    let objects = found(cluster, objects_of(installation))?
+        .into_iter()
+        .map(|(object, found)| {
             let claim = object.claim(&found, &installation.name);
-            let namespace = installed_in(&found);
-            if let Some(found) = namespace.filter(|_| claim != Claim::Other)
-                && *found != installation.namespace
-            {
-                return Err(UninstallError::Namespace {
-                    object: object.to_string(),
-                    found: found.to_owned(),
-                    assumed: installation.namespace.clone(),
-                });
+            if claim != Claim::Other {
+                check_namespace(&object, &found, installation)?;
             }
-            objects.push((object, claim, uid(&found)));
+            Ok((object, claim, uid(&found)))
+        });
+    let objects = objects.collect::<Result<_, _>>()?;
+    Ok(Survey { kinds, objects })
+}
+
+/// Reads the objects that earlier manifests of an installation had: those with the label of the operator that its manifests lack. A package
+/// manager deletes its own.
+pub fn stale(cluster: &Cluster, installation: &Installation) -> Result<Survey, UninstallError> {
+    let Installation {
+        name, namespace, ..
+    } = installation;
+    let present: Vec<String> = objects_of(installation).iter().map(Object::path).collect();
+    let selector = format!("app.kubernetes.io/name={name}");
+    let kinds = known(name);
+    let listed = kinds.par_iter().map(|(kind, names)| {
+        // of the kinds with namespaces, only roles and their bindings may be in others than the operator's
+        let is_role = ["Role", "RoleBinding"].contains(&kind.kind.as_str());
+        let namespace = Some(namespace.as_str()).filter(|_| kind.namespaced && !is_role);
+        let listed = cluster.list(kind, namespace, &selector)?.into_iter();
+        let known = listed.filter(|it| names.contains(&it.name));
+        let objects = known.map(|it| Object::labeled(kind.clone(), it.namespace, it.name));
+        Ok(objects.collect::<Vec<_>>())
+    });
+    let mut absent = listed.collect::<Result<Vec<_>, _>>()?.concat();
+    absent.retain(|object| !present.contains(&object.path()));
+    let found = found(cluster, absent)?;
+    let found = found.into_iter().map(|(object, found)| {
+        let claim = object.claim(&found, name);
+        (object, claim, found)
+    });
+    let own: Vec<_> = found
+        .filter(|(_, claim, _)| *claim == Claim::Operator)
+        .collect();
+    // the bindings of an operator of the same name in another namespace, whose roles have their names
+    let mut others = vec![];
+    for (object, _, found) in &own {
+        match (&object.namespace, installed_in(found)) {
+            (None, _) => check_namespace(object, found, installation)?,
+            (Some(at), Some(other)) if other != namespace => {
+                others.push((at.clone(), object.name.clone()));
+            }
+            _ => {}
         }
     }
-    Ok(Survey { kinds, objects })
+    let is_other = |object: &Object| {
+        let mut others = others.iter();
+        others.any(|(namespace, name)| {
+            object.namespace.as_ref() == Some(namespace) && object.name == *name
+        })
+    };
+    let objects = own
+        .into_iter()
+        .filter(|(object, ..)| !is_other(object))
+        .map(|(object, claim, found)| (object, claim, uid(&found)));
+    Ok(Survey {
+        kinds: vec![],
+        objects: objects.collect(),
+    })
+}
+
+/// Checks that a cluster-scoped object or a binding refers to no other namespace than the one in which the operator is installed.
+fn check_namespace(
+    object: &Object,
+    found: &Value,
+    installation: &Installation,
+) -> Result<(), UninstallError> {
+    match installed_in(found) {
+        Some(found) if *found != installation.namespace => Err(UninstallError::Namespace {
+            object: object.to_string(),
+            found: found.to_owned(),
+            assumed: installation.namespace.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads objects; those that do not exist are left out.
+fn found(cluster: &Cluster, objects: Vec<Object>) -> Result<Vec<(Object, Value)>, UninstallError> {
+    // in parallel, because most of the time of a request is the start of kubectl
+    let found: Vec<_> = objects.par_iter().map(|it| cluster.read(it)).collect();
+    let found = objects.into_iter().zip(found);
+    found
+        .filter_map(|(object, found)| Some(found.transpose()?.map(|found| (object, found))))
+        .collect()
 }
 
 /// The uid of an object. Without one, it is empty, and no object can be deleted by it.
@@ -214,7 +286,7 @@ pub(super) fn surveyed(
         }
     }
     let objects = cluster
-        .list(&resource, None)?
+        .list(&resource, None, "")?
         .into_iter()
         .map(|object| stored(object, &resource));
     surveyed.objects = objects.collect();

@@ -15,6 +15,7 @@ use crate::{
     render::{self, Rendered, SCAFFOLD_RECORDS, UserFiles},
     scaffold::Scaffold,
     terminal::Terminal,
+    uninstall::{STALE, StaleObjects},
     user_code,
 };
 
@@ -136,6 +137,7 @@ impl OpenProject {
         plan::paths(tree, &self.lock)
             .chain(sources)
             .chain(self.old_crds.iter().cloned())
+            .chain([STALE.to_owned()])
             .collect()
     }
 
@@ -167,6 +169,15 @@ impl OpenProject {
         let mut plan = plan::plan(&self.lock, ours, tree, &only, &self.resolution);
         if only("src/controllers/mod.rs") {
             self.record_controllers(&mut plan, ours)?;
+        }
+        // without an image, nothing is installed, and the manifests have no Deployment
+        if only(STALE) && self.config.image.is_some() {
+            let before = StaleObjects::read(ours.get(STALE).unwrap_or_default());
+            match before.after(&plan, ours) {
+                after if after == before => {}
+                after if after.is_empty() => plan.add_sources(ours, vec![], &[STALE.to_owned()]),
+                after => plan.add_sources(ours, vec![(STALE.to_owned(), after.text())], &[]),
+            }
         }
         plan.add_sources(ours, self.sources(), &self.old_crds);
         let kept = self.kept_crds.iter().cloned();

@@ -179,6 +179,12 @@ const CHANGED: Case = Case {
             repeats: false,
         },
         Advice {
+            name: "stale objects",
+            message: "poddisruptionbudgets.policy/p",
+            commands: EACH,
+            repeats: false,
+        },
+        Advice {
             name: "no conversion",
             message: "the schemas of v1 and v2 differ, and nothing converts between them",
             commands: EACH_AND_INSPECT,
@@ -251,6 +257,11 @@ fn changed() -> TempDir {
     ok(&p, "add-crd ../gadget.yaml --types-only");
     ok(&p, "add-controller v1/Pod --cleanup");
     ok(&p, "add-controller v1/Secret");
+    edit(&p.join("operator.toml"), |text| {
+        text + "\n[deployment]\nreplicas = 2\n"
+    });
+    ok(&p, "gen-manifests --image registry.example.com/p:1");
+    set(&p, "replicas = 2", "replicas = 1");
     edit(&p.join("src/controllers/widget.rs"), |text| {
         text + "fn size(widget: &crate::api::widget::v1::Widget) { let _ = widget.spec.size; }\n"
     });

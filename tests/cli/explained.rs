@@ -7,7 +7,7 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// The codes that need a second run, with another CRD, `operator.toml`, template or file.
-const NEED_A_SECOND_RUN: [&str; 16] = [
+const NEED_A_SECOND_RUN: [&str; 18] = [
     "retyped",
     "breaking-change",
     "not-compared",
@@ -19,6 +19,8 @@ const NEED_A_SECOND_RUN: [&str; 16] = [
     "helm-limit",
     "abandoned-children",
     "abandoned-finalizers",
+    "stale-objects",
+    "conversion-removed",
     "unknown-resource",
     "edited-file",
     "merge-conflict",

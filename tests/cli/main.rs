@@ -34,6 +34,7 @@ mod runtime;
 mod scaffolds;
 mod skeletons;
 mod stale_code;
+mod stale_objects;
 mod support;
 mod uninstalls;
 mod upgrades;

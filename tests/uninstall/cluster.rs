@@ -75,8 +75,7 @@ impl Cluster {
         let image = "gen-manifests --image registry.example.com/shop:1";
         cluster.ok(&init);
         let project = cluster.folder.path().join("shop");
-        let config = project.join("operator.toml");
-        std::fs::write(&config, edit(std::fs::read_to_string(&config).unwrap())).unwrap();
+        cluster.configure(edit);
         for args in [command, image] {
             cluster.ok(args);
         }
@@ -100,6 +99,12 @@ impl Cluster {
             "{apiVersion: v1, kind: Secret, metadata: {name: shop-webhook, namespace: shop, labels: {app.kubernetes.io/managed-by: shop}}}",
         );
         cluster
+    }
+
+    /// Edits operator.toml.
+    pub fn configure(&self, edit: impl FnOnce(String) -> String) {
+        let config = self.folder.path().join("shop/operator.toml");
+        std::fs::write(&config, edit(std::fs::read_to_string(&config).unwrap())).unwrap();
     }
 
     fn write_kubeconfigs(&self) {

@@ -87,6 +87,117 @@ fn the_objects_of_other_operators_are_deleted_too() {
     }
 }
 
+/// A cluster with objects that the manifests no longer contain.
+fn with_stale_objects() -> Cluster {
+    let edit = |config: String| {
+        let namespaces = "namespaces = [\"shop\", \"default\"]";
+        let config = config.replace("namespaces = \"all\"", namespaces);
+        format!("{config}\n[monitoring]\nprometheus = true\nprotected = true\n")
+    };
+    let cluster = Cluster::with_config(edit, "add-webhook Widget --validate");
+    cluster.ok("remove Widget --webhooks");
+    cluster.configure(|config| {
+        let config = config.replace("\"shop\", \"default\"", "\"shop\"");
+        config.replace("prometheus = true\nprotected = true\n", "")
+    });
+    cluster.ok("regenerate");
+    cluster
+}
+
+#[test]
+fn stale_objects_are_found_by_their_label_and_deleted_in_order() {
+    let cluster = with_stale_objects();
+    let shown = cluster.ok("uninstall --stale");
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    let deleted = cluster.ok("uninstall --stale --yes");
+    assert_eq!(
+        deleted.stderr, "the stale objects of shop were deleted\n",
+        "{}",
+        deleted.stdout
+    );
+    assert_eq!(shown.stdout.replace("delete ", "deleted "), deleted.stdout);
+    assert_eq!(
+        cluster.writes(),
+        [
+            "delete validatingwebhookconfigurations shop",
+            "delete services shop/shop-webhook",
+            "delete clusterrolebindings shop-metrics",
+            "delete clusterrolebindings shop-webhook",
+            "delete rolebindings default/shop",
+            "delete rolebindings shop/shop-webhook",
+            "delete clusterroles shop-metrics",
+            "delete clusterroles shop-metrics-reader",
+            "delete clusterroles shop-webhook",
+            "delete roles default/shop",
+            "delete roles shop/shop-webhook",
+            "delete servicemonitors shop/shop",
+            "delete prometheusrules shop/shop",
+            "delete configmaps shop/shop-dashboard",
+        ]
+    );
+    assert!(cluster.exists(DEPLOYMENT) && cluster.exists(CRD));
+    let again = cluster.ok("uninstall --stale --yes");
+    assert_eq!(again.stderr, "nothing to delete\n", "{}", again.stdout);
+    let refused = cluster.run("uninstall --stale --crd widgets.example.com");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
+fn the_objects_of_others_are_not_stale() {
+    let cluster = with_stale_objects();
+    let configuration =
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/shop";
+    cluster.mark(
+        configuration,
+        "labels",
+        "app.kubernetes.io/managed-by",
+        "Helm",
+    );
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    // an operator of the same name in another namespace
+    let subjects = json!([{"kind": "ServiceAccount", "name": "shop", "namespace": "other"}]);
+    cluster.patch(
+        &format!("{rbac}/rolebindings/shop"),
+        &json!({"subjects": subjects}),
+    );
+    for (namespace, name) in [
+        ("shop", "shop"),
+        ("shop", "shop-mine"),
+        ("default", "shop-dashboard"),
+    ] {
+        cluster.install(&format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: {namespace}, labels: {{app.kubernetes.io/name: shop}}}}}}"
+        ));
+    }
+    cluster.ok("uninstall --stale --yes");
+    for path in [
+        configuration,
+        &format!("{rbac}/rolebindings/shop"),
+        &format!("{rbac}/roles/shop"),
+        "/api/v1/namespaces/shop/configmaps/shop",
+        "/api/v1/namespaces/shop/configmaps/shop-mine",
+        "/api/v1/namespaces/default/configmaps/shop-dashboard",
+    ] {
+        assert!(cluster.exists(path), "{path}");
+    }
+    assert!(!cluster.exists("/api/v1/namespaces/shop/configmaps/shop-dashboard"));
+}
+
+#[test]
+fn a_stale_object_of_an_operator_in_another_namespace_stops_it() {
+    let cluster = with_stale_objects();
+    let refused = cluster.run("uninstall --stale --yes --namespace other");
+    assert_eq!(refused.code, 2, "{}", refused.stdout);
+    assert!(
+        refused
+            .stderr
+            .contains("the same command with `--namespace shop`"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
 #[test]
 fn a_crd_is_kept_with_its_objects_unless_it_is_named() {
     let cluster = Cluster::new();

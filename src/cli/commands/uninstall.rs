@@ -11,7 +11,8 @@ use crate::{
     scaffold::Scaffold,
     terminal::Terminal,
     uninstall::{
-        Choice, Cluster, Ending, Installation, InstalledKind, Step, UninstallError, remove, survey,
+        Choice, Cluster, Ending, Installation, InstalledKind, Step, UninstallError, remove, stale,
+        survey,
     },
     workspace::open::{OpenProject, ProjectArgs},
 };
@@ -31,6 +32,9 @@ pub struct Args {
     /// Delete; without this, nothing is changed
     #[arg(long)]
     yes: bool,
+    /// Delete only objects that earlier manifests installed and manifests/ no longer contains; run it when the new release works
+    #[arg(long, conflicts_with_all = ["crds", "delete_namespace", "abandon_finalizers"])]
+    stale: bool,
     /// Also delete all objects of this CRD, in all namespaces, and then the CRD; may be repeated
     #[arg(long = "crd", value_name = "NAME")]
     crds: Vec<String>,
@@ -79,6 +83,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     drop(open);
     check_crds(&args.crds, &installation)?;
     let choice = Choice {
+        stale: args.stale,
         crds: args.crds,
         namespace: args.delete_namespace,
         abandons_finalizers: args.abandon_finalizers,
@@ -121,7 +126,11 @@ impl Uninstallation {
     fn run(self, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.working("reading the cluster");
         let cluster = Cluster::connect(self.context.as_deref())?;
-        let survey = survey(&cluster, &self.installation)?;
+        let survey = if self.choice.stale {
+            stale(&cluster, &self.installation)?
+        } else {
+            survey(&cluster, &self.installation)?
+        };
         let name = &self.installation.name;
         let mut output = Output::new(name, &cluster, &survey, &self.choice, self.format);
         output.begin(self.deletes, terminal)?;

@@ -238,6 +238,7 @@ impl<'a> Output<'a> {
                 "next: {}, then this command again, for what the operator created",
                 package.command()
             ),
+            None if self.choice.stale => format!("the stale objects of {} were deleted", self.name),
             None => format!("{} was uninstalled", self.name),
         };
         self.finish(&line, Exit::Clean, terminal)
@@ -312,7 +313,7 @@ impl<'a> Output<'a> {
     ) -> Result<(), Failure> {
         if self.format == Format::Json {
             self.reports.push(error.report());
-            let json = self.json("the operator is not uninstalled");
+            let json = self.json(self.incomplete());
             terminal.print(&format!("{json:#}\n"))?;
         }
         Ok(())
@@ -327,7 +328,17 @@ impl<'a> Output<'a> {
 
     fn fail(mut self, report: Report, terminal: &Terminal) -> Result<Exit, Failure> {
         self.add(report, terminal);
-        self.finish("the operator is not uninstalled", Exit::Drift, terminal)
+        let line = self.incomplete();
+        self.finish(line, Exit::Drift, terminal)
+    }
+
+    /// The last line of a removal that did not succeed.
+    fn incomplete(&self) -> &'static str {
+        if self.choice.stale {
+            "not all stale objects were deleted"
+        } else {
+            "the operator is not uninstalled"
+        }
     }
 
     /// Ends the command with a line.
