@@ -59,7 +59,7 @@ pub fn reports(
     let can_break = stale.breaks()
         || changed != ChangedItems::default()
         || by_rustc.as_ref().is_some_and(|uses| !uses.is_empty());
-    let mut help = match (can_break, rustc) {
+    let help = match (can_break, rustc) {
         (false, _) => "all of it still compiles, because the types do not change",
         (true, None) => {
             "these were found by their names; before the types change, `cargo operator regenerate --check-code` lets rustc find them, and afterwards `cargo check --all-targets`"
@@ -67,16 +67,9 @@ pub fn reports(
         (true, Some(_)) => {
             "once the types are regenerated, `cargo check --all-targets` shows what remains"
         }
-    }
-    .to_owned();
+    };
     let by_names = || by_name(&|path, text| user_code::find_by_name(path, text, &changed));
     others.extend(by_rustc.unwrap_or_else(by_names));
-    if !stale.changed_webhooks.is_empty() {
-        help += &format!(
-            "; before you release it, switch the code of the webhooks of {}: they get the objects in the storage version, and refuse all requests until their code uses it",
-            stale.changed_webhooks.join(" and ")
-        );
-    }
     // one report for each line is enough, preferably one with a reason
     let mut lines: BTreeSet<(String, usize)> = reported
         .iter()
@@ -95,7 +88,7 @@ pub fn reports(
         location: texts.get(&at.path).map(|text| location(&at, text)),
         message: at.message,
         instead: None,
-        help: (index + 1 == count).then(|| help.clone()),
+        help: (index + 1 == count).then(|| help.to_owned()),
     };
     Ok(uses.into_iter().enumerate().map(report).collect())
 }

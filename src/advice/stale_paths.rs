@@ -7,18 +7,13 @@ use crate::{
     plan::{Change, Plan},
     rust::version_module,
     user_code::{self, StalePath, Use},
-    workspace::{
-        evolve::{Evolution, Evolved},
-        open::OpenProject,
-    },
+    workspace::{evolve::Evolution, open::OpenProject},
 };
 
 /// The stale paths of a plan, by reason.
 pub struct StalePaths {
     removed: Vec<StalePath>,
     outdated: Vec<StalePath>,
-    /// The kinds with webhooks whose storage version changes: their webhooks get the objects in another version.
-    pub changed_webhooks: Vec<String>,
 }
 
 impl StalePaths {
@@ -26,7 +21,6 @@ impl StalePaths {
         Self {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
-            changed_webhooks: changed_webhooks(open, evolution),
         }
     }
 
@@ -139,19 +133,4 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     // only the first reason for a path is reported; failing requests are later in `differences`, but are worse
     stale.reverse();
     stale
-}
-
-fn changed_webhooks(open: &OpenProject, evolution: &Evolution) -> Vec<String> {
-    let is_moved = |evolved: &&Evolved| {
-        evolved
-            .differences
-            .iter()
-            .any(|(it, _)| it.change == evolution::Change::StorageMoved)
-    };
-    let kinds = evolution.kinds.iter().filter(is_moved);
-    kinds
-        .map(|evolved| &open.config.kinds[evolved.index])
-        .filter(|kind| !kind.webhooks.is_empty())
-        .map(|kind| kind.kind.clone())
-        .collect()
 }

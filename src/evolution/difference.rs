@@ -70,6 +70,16 @@ impl Difference {
         }
     }
 
+    /// Raises the impact of a change of the storage version, for a kind that needs the operator for each write, if the operator that runs
+    /// does not know the version.
+    pub fn store_at_once(&mut self, version: &str) {
+        self.impact.clients = Verdict::Breaking;
+        self.message = format!(
+            "objects are stored as {version}, which the release that runs cannot convert, so all writes are refused until this one runs; \
+             first release {version} with `storage: false`, and store objects in it in the release after that"
+        );
+    }
+
     /// The parties that the difference breaks.
     pub fn broken(&self) -> impl Iterator<Item = Party> {
         Party::ALL

@@ -102,9 +102,12 @@ impl Admission {
         self.kind.is_none()
     }
 
-    /// The path under which the API server calls a webhook, as kubebuilder forms it: `/mutate--v1-pod`.
+    /// The path under which the API server calls a webhook: `/validate-cache-example-com-memcached`, or `/mutate--pod`. It has no version, so
+    /// that the operators of two releases answer it, even if their storage versions differ.
     pub fn url_path(&self, webhook: WebhookType) -> String {
-        url_path(&self.resource, webhook)
+        let ResourceType { group, kind, .. } = &self.resource;
+        let (webhook, group, kind) = (webhook.name(), group.replace('.', "-"), kind.to_lowercase());
+        format!("/{webhook}-{group}-{kind}")
     }
 
     /// The path of the kind's type in the operator's crate.
@@ -116,18 +119,6 @@ impl Admission {
     pub fn webhook(&self, webhook: WebhookType) -> Option<&Webhook> {
         self.webhooks.iter().find(|it| it.webhook == webhook)
     }
-}
-
-/// The path under which the API server calls the webhook of a kind.
-pub fn url_path(resource: &ResourceType, webhook: WebhookType) -> String {
-    let ResourceType {
-        group,
-        version,
-        kind,
-        ..
-    } = resource;
-    let (webhook, group, kind) = (webhook.name(), group.replace('.', "-"), kind.to_lowercase());
-    format!("/{webhook}-{group}-{version}-{kind}")
 }
 
 /// The kinds that have webhooks: those with a `[[kind]]`, in their order, then those with a `[[webhook]]`.

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     config::{Certificates, Namespaces, Operation, Webhook, WebhookType},
+    crd::Conversion,
     manifests::Samples,
     operator::{Admission, Operator},
     plan::{Owner, Tree},
@@ -106,9 +107,10 @@ fn operations(webhook: &Webhook) -> Operations {
 /// pub fn all() -> Webhooks {
 ///     Webhooks::new()
 ///         .add(memcached::setup, |webhook| {
-///             webhook.validates("/validate-cache-example-com-v1-memcached")
+///             webhook.validates("/validate-cache-example-com-memcached")
 ///         })
-///         .add(pod::setup, |webhook| webhook.mutates("/mutate--v1-pod"))
+///         .add(pod::setup, |webhook| webhook.mutates("/mutate--pod"))
+///         .without_conversion("Memcached", "memcacheds.cache.example.com", &["v1beta1", "v1"])
 /// }
 /// ```
 fn registry(operator: &Operator<'_>) -> Context {
@@ -134,7 +136,11 @@ fn registry(operator: &Operator<'_>) -> Context {
     let conversions = conversions(operator)
         .into_iter()
         .map(|[kind, call]| register("convert_kind", &[kind, call]));
-    let calls: Vec<String> = add.chain(conversions).chain(mounted).collect();
+    let calls: Vec<String> = add
+        .chain(conversions)
+        .chain(without_conversion(operator))
+        .chain(mounted)
+        .collect();
     let all = indented(&lines_of_chain("Webhooks::new()", &calls));
     let all = format!("{OF_FUNCTION}pub fn all() -> Webhooks {{\n{all}\n}}");
     let mut modules: Vec<String> = operator
@@ -144,4 +150,20 @@ fn registry(operator: &Operator<'_>) -> Context {
         .collect();
     modules.sort_by(|a, b| version_order(a, b));
     Context { modules, all }
+}
+
+/// The calls for the kinds with several versions between which the API server converts by itself.
+fn without_conversion(operator: &Operator<'_>) -> impl Iterator<Item = String> {
+    let kinds = operator.kinds.iter().filter(|kind| {
+        !kind.table.webhooks.is_empty()
+            && kind.conversions.is_none()
+            && kind.crd.conversion == Conversion::None
+            && kind.crd.versions.len() > 1
+    });
+    kinds.map(|kind| {
+        let versions = kind.crd.versions.iter().map(|it| literal(&it.name));
+        let versions = versions.collect::<Vec<_>>().join(", ");
+        let (name, crd) = (literal(&kind.table.kind), literal(&kind.crd.name()));
+        register("without_conversion", &[name, crd, format!("&[{versions}]")])
+    })
 }

@@ -104,7 +104,7 @@ impl Evolution {
                 kind: kind.full_name(),
                 stored: before.storage_version().name.clone(),
                 crd: kind.crd.clone(),
-                differences: differences_of(kind, before, after, is_converted, unconverted),
+                differences: differences_of(open, kind, [before, after], unconverted),
                 foreign: (kind.source() == Source::Foreign).then(|| {
                     let versions = before.versions.iter().map(|version| version.name.clone());
                     versions.filter(had_types).collect()
@@ -225,22 +225,27 @@ impl Evolution {
 
 /// The differences between two revisions of a kind, with their locations. The impact of some depends on its table in `operator.toml`.
 fn differences_of(
+    open: &OpenProject,
     kind: &Kind,
-    before: &Api,
-    after: &Api,
-    is_converted: bool,
+    [before, after]: [&Api; 2],
     unconverted: Option<Difference>,
 ) -> Vec<(Difference, Location)> {
     let mut differences = evolution::differences(before, after);
+    let was_converted = open.was_converted(kind);
+    let (is_converted, stored) = (
+        kind.is_converted(after, was_converted),
+        &after.storage_version().name,
+    );
     if is_converted {
         differences.retain(|it| it.change != evolution::Change::StoredFieldLost);
-        let is_known = before.version(&after.storage_version().name).is_some();
-        for difference in &mut differences {
-            if difference.change != evolution::Change::StorageMoved || is_known {
-                difference.convert();
-            } else {
-                difference.message += "; the operator converts the objects, but its previous release does not, so it must not run any more";
-            }
+        differences.iter_mut().for_each(Difference::convert);
+    }
+    let is_called = is_converted || !kind.webhooks.is_empty() && kind.source() == Source::Own;
+    let was_known = before.version(stored).is_some() && (!is_converted || was_converted);
+    if is_called && !was_known {
+        let moved = |it: &&mut Difference| it.change == evolution::Change::StorageMoved;
+        if let Some(moved) = differences.iter_mut().find(moved) {
+            moved.store_at_once(stored);
         }
     }
     differences.extend(unconverted);

@@ -150,46 +150,6 @@ fn the_import_of_an_outdated_version_is_reported_once() {
     assert_eq!(affected, imports(gone));
 }
 
-/// Stores the objects of Widget in v2, and returns the help of the report.
-fn help_after_a_storage_move(p: &Path) -> String {
-    edit(&p.join(SPEC), |text| {
-        let (first, second) = text.split_once("name: v2").unwrap();
-        let first = first.replace("storage: true", "storage: false");
-        first + "name: v2" + &second.replace("storage: false", "storage: true")
-    });
-    let run = ok(p, "regenerate --allow-breaking --dry-run");
-    let touched: Vec<&str> = run
-        .stderr
-        .split("warning[")
-        .skip(1)
-        .filter(|it| it.starts_with("touched-code"))
-        .collect();
-    let help = touched.last().and_then(|it| it.split_once("help: "));
-    help.and_then(|(_, help)| help.lines().next())
-        .unwrap_or_default()
-        .to_owned()
-}
-
-#[test]
-fn webhooks_refuse_requests_until_they_use_the_new_storage_version() {
-    let refuse = "before you release it, switch the code of the webhooks of Widget: they get the objects in the storage version, and refuse all requests until their code uses it";
-    for webhooks in [true, false] {
-        let folder = project();
-        let p = folder.path().join("p");
-        edit(&p.join(SPEC), with_v2);
-        edit(&p.join("operator.toml"), |text| {
-            text.replace(r#"versions = ["v1"]"#, r#"versions = ["v1", "v2"]"#)
-        });
-        ok(&p, "regenerate");
-        if webhooks {
-            ok(&p, "add-webhook Widget --validate");
-        }
-        let help = help_after_a_storage_move(&p);
-        assert!(help.starts_with("all of it still compiles"), "{help}");
-        assert_eq!(help.contains(refuse), webhooks, "{help}");
-    }
-}
-
 #[test]
 fn code_that_is_removed_with_its_kind_is_not_reported() {
     let folder = project();

@@ -212,13 +212,98 @@ fn a_version_that_is_stored_at_once_is_warned_about() {
         "{}",
         run.stderr
     );
-    edit(&p.join(CRD), |text| {
-        let at = text.find("- name: v2").unwrap();
-        text[..at].to_owned() + &text[at..].replace("replicas:", "count:")
-    });
-    let run = ok(&p, "regenerate --dry-run");
-    let text = run.stdout + &run.stderr;
-    assert!(text.contains("its previous release does not"), "{text}");
+}
+
+/// Stores the objects of Widget in v2.
+fn move_storage(text: String) -> String {
+    let (first, second) = text.split_once("name: v2").unwrap();
+    let first = first.replace("storage: true", "storage: false");
+    first + "name: v2" + &second.replace("storage: false", "storage: true")
+}
+
+/// Adds a field to v2, so that the operator converts.
+fn with_a_field_in_v2(text: String) -> String {
+    let (first, second) = text.split_once("name: v2").unwrap();
+    let added = "image: {type: string}\n              replicas:";
+    first.to_owned() + "name: v2" + &second.replacen("replicas:", added, 1)
+}
+
+#[test]
+fn storing_in_a_version_that_the_former_release_cannot_convert_is_breaking() {
+    type Edit = fn(String) -> String;
+    let with_both: Edit = |text| move_storage(with_a_field_in_v2(text));
+    // whether there is a webhook, how v2 is released first, and how it is stored
+    let cases: [(&str, bool, Option<Edit>, Edit, bool); 6] = [
+        ("nothing", false, None, move_storage, false),
+        ("a webhook", true, None, move_storage, true),
+        ("a conversion", false, None, with_both, true),
+        (
+            "a webhook, and v2 is known",
+            true,
+            Some(|it| it),
+            move_storage,
+            false,
+        ),
+        (
+            "a conversion, and v2 is known",
+            false,
+            Some(with_a_field_in_v2),
+            move_storage,
+            false,
+        ),
+        (
+            "a conversion, and v2 was equal",
+            false,
+            Some(|it| it),
+            with_both,
+            true,
+        ),
+    ];
+    for (case, has_webhook, first, then, is_breaking) in cases {
+        let folder = project();
+        let p = folder.path().join("p");
+        if has_webhook {
+            ok(&p, "add-webhook Widget --validate");
+        }
+        ok(&p, "add-version Widget v2");
+        if let Some(first) = first {
+            edit(&p.join(CRD), first);
+            ok(&p, "regenerate");
+        }
+        edit(&p.join(CRD), then);
+        let run = run(&p, "regenerate --dry-run");
+        let message = "objects are stored as v2, which the release that runs cannot convert, so all writes are refused until this one runs; \
+                       first release v2 with `storage: false`, and store objects in it in the release after that";
+        assert_eq!(
+            run.code,
+            if is_breaking { 3 } else { 0 },
+            "{case}: {}",
+            run.stderr
+        );
+        assert_eq!(
+            run.stderr.contains(message),
+            is_breaking,
+            "{case}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn webhooks_get_the_versions_that_the_api_server_converts() {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "add-webhook Widget --validate");
+    let registry = || fs::read_to_string(p.join("src/webhooks/mod.rs")).unwrap();
+    assert!(!registry().contains("without_conversion"));
+    ok(&p, "add-version Widget v2");
+    ok(&p, "regenerate");
+    let call = ".without_conversion(\"Widget\", \"widgets.example.com\", &[\"v1\", \"v2\"])";
+    assert!(registry().contains(call), "{}", registry());
+    edit(&p.join(CRD), with_a_field_in_v2);
+    ok(&p, "regenerate");
+    assert!(registry().contains(".convert_kind("), "{}", registry());
+    assert!(!registry().contains("without_conversion"), "{}", registry());
 }
 
 #[test]

@@ -276,9 +276,9 @@ fn webhooks_are_added_inspected_and_removed() {
     let made = files(&p);
     let registry = &made["src/webhooks/mod.rs"];
     for part in [
-        ".validates(\"/validate-example-com-v1-widget\")",
-        ".mutates(\"/mutate-example-com-v1-widget\")",
-        ".add(pod::setup, |webhook| webhook.mutates(\"/mutate--v1-pod\"))",
+        ".validates(\"/validate-example-com-widget\")",
+        ".mutates(\"/mutate-example-com-widget\")",
+        ".add(pod::setup, |webhook| webhook.mutates(\"/mutate--pod\"))",
     ] {
         assert!(registry.contains(part), "{part}: {registry}");
     }

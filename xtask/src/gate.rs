@@ -17,8 +17,8 @@ pub const CI: &[Step] = &[
     Run("uninstall"),
     Run("projects"),
     Beside("servers", &[
-        "kubectl", "dev", "sources --resolve", "workflows", "book", "cases --real --cases-share=3", "renewal", "migration", "status --real", "controllers --real",
-        "forms --real", "kubectl --real", "e2e", "uninstall-real",
+        "kubectl", "dev", "sources --resolve", "workflows", "book", "cases --real --cases-share=3", "renewal", "storage-move", "migration",
+        "status --real", "controllers --real", "forms --real", "kubectl --real", "e2e", "uninstall-real",
     ]),
     Beside("packages", &["kopf", "helm --real", "olm --real", "manifests --some", "outputs"]),
     Run("oracle --proptest-cases=1500"),

@@ -171,6 +171,7 @@ pub const PROOFS: &[Proof] = &[
 
     // operators on a real API server
     proof("renewal", 60, &[Server], Test("webhook", "renewal::"), "certificates of webhooks are renewed under load"),
+    proof("storage-move", 60, &[Server], Test("webhook", "storage_move::"), "no write is refused while the storage version moves"),
     proof("status", 60, &[ServerIfReal], Test("operator", "status:: ownership:: last_conversion::"), "each write of the runtime owns its fields, and no others"),
     proof("migration", 60, &[Server], Test("operator", "on_a_real_server"), "stored objects are migrated to another version"),
     proof("dev", 180, &[Tool, ServerIfReal, KUBECTL], Bash("tests/dev/run"), "a session of dev follows each edit"),

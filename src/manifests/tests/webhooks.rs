@@ -107,7 +107,7 @@ fn a_webhook_has_the_defaults_and_a_condition_that_lets_deletions_finish() {
         "clientConfig": {"service": {
             "name": "memcached-operator-webhook",
             "namespace": "memcached-operator",
-            "path": "/validate-cache-example-com-v1-memcached",
+            "path": "/validate-cache-example-com-memcached",
         }},
         "failurePolicy": "Fail",
         "matchConditions": [{

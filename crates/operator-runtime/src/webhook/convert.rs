@@ -54,6 +54,8 @@ pub(super) struct Conversion {
     /// `None` if the plural of the kind is regular.
     pub kind: Option<String>,
     pub rules: Box<dyn Convert>,
+    /// Whether the API server asks the operator to convert. Otherwise, it converts the objects itself.
+    pub is_served: bool,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +114,12 @@ fn review(uid: &str, objects: &[Value], result: Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 }
 
-fn convert(object: &Value, desired: &str, conversions: &[Conversion]) -> Result<Value, String> {
+/// Converts an object to an `apiVersion`, with the conversion of its kind.
+pub(super) fn convert(
+    object: &Value,
+    desired: &str,
+    conversions: &[Conversion],
+) -> Result<Value, String> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (from, to) = (group(api_version), group(desired));
@@ -137,7 +144,11 @@ fn group(api_version: &str) -> &str {
 }
 
 /// The conversion of a kind. There is none unless kind or plural match: a guess could convert by the rules of another kind.
-fn find<'a>(group: &str, kind: &str, conversions: &'a [Conversion]) -> Option<&'a dyn Convert> {
+pub(super) fn find<'a>(
+    group: &str,
+    kind: &str,
+    conversions: &'a [Conversion],
+) -> Option<&'a dyn Convert> {
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "", kind)).plural;
     let is_of = |conversion: &&Conversion| {
         let (of, in_group) = conversion.rules.crd().split_once('.').unwrap_or_default();

@@ -9,7 +9,11 @@ use super::{
     convert::{Conversion, Convert},
     router::CONVERT,
 };
-use crate::{Result, Setup, error::Fatal};
+use crate::{
+    Result, Setup,
+    conversion::{self, Spoke},
+    error::Fatal,
+};
 
 /// The endpoints of webhooks, with their paths.
 pub(super) type Served = Vec<(String, Arc<dyn Endpoint>)>;
@@ -37,7 +41,7 @@ pub(super) type Served = Vec<(String, Arc<dyn Endpoint>)>;
 ///     }
 /// }
 ///
-/// let webhooks = Webhooks::new().add(setup, |it| it.validates("/validate--v1-pod"));
+/// let webhooks = Webhooks::new().add(setup, |it| it.validates("/validate--pod"));
 /// let controllers = Controllers::new().webhooks(webhooks);
 /// # drop(controllers);
 /// ```
@@ -63,7 +67,7 @@ pub struct Endpoints<W> {
 }
 
 impl<W: Validate> Endpoints<W> {
-    /// Serves [`Validate`] at a path, for example `/validate-cache-example-com-v1-memcached`.
+    /// Serves [`Validate`] at a path, for example `/validate-cache-example-com-memcached`.
     #[must_use]
     pub fn validates(mut self, path: &str) -> Self {
         let serve: Serve<W> = |webhook| Arc::new(Validating(webhook));
@@ -73,7 +77,7 @@ impl<W: Validate> Endpoints<W> {
 }
 
 impl<W: Mutate> Endpoints<W> {
-    /// Serves [`Mutate`] at a path, for example `/mutate--v1-pod`.
+    /// Serves [`Mutate`] at a path, for example `/mutate--pod`.
     #[must_use]
     pub fn mutates(mut self, path: &str) -> Self {
         let serve: Serve<W> = |webhook| Arc::new(Mutating(webhook));
@@ -126,7 +130,7 @@ impl Webhooks {
     /// [`convert_kind`](Self::convert_kind).
     #[must_use]
     pub fn convert(self, conversion: impl Convert) -> Self {
-        self.add_conversion(None, Box::new(conversion))
+        self.add_conversion(None, Box::new(conversion), true)
     }
 
     /// Like [`convert`](Self::convert), for a kind with any plural.
@@ -141,11 +145,39 @@ impl Webhooks {
     /// ```
     #[must_use]
     pub fn convert_kind(self, kind: &str, conversion: impl Convert) -> Self {
-        self.add_conversion(Some(kind.to_owned()), Box::new(conversion))
+        self.add_conversion(Some(kind.to_owned()), Box::new(conversion), true)
     }
 
-    fn add_conversion(mut self, kind: Option<String>, rules: Box<dyn Convert>) -> Self {
-        self.conversions.push(Conversion { kind, rules });
+    /// Names the versions of a kind whose CustomResourceDefinition has the conversion strategy `None`. The API server converts an object by
+    /// replacing its `apiVersion`, and so do the admission webhooks of the kind for a request in another version than that of their type.
+    ///
+    /// ```
+    /// # use operator_runtime::webhook::Webhooks;
+    /// let webhooks = Webhooks::new().without_conversion("Mouse", "mice.farm.example.com", &["v1beta1", "v1"]);
+    /// # drop(webhooks);
+    /// ```
+    #[must_use]
+    pub fn without_conversion(self, kind: &str, crd: &str, versions: &[&str]) -> Self {
+        let (hub, spokes) = versions.split_first().unwrap_or((&"", &[]));
+        let spokes = spokes.iter().map(|version| Spoke::new(version));
+        let rules = spokes.fold(
+            conversion::Conversion::new(crd, hub),
+            conversion::Conversion::spoke,
+        );
+        self.add_conversion(Some(kind.to_owned()), Box::new(rules), false)
+    }
+
+    fn add_conversion(
+        mut self,
+        kind: Option<String>,
+        rules: Box<dyn Convert>,
+        is_served: bool,
+    ) -> Self {
+        self.conversions.push(Conversion {
+            kind,
+            rules,
+            is_served,
+        });
         self
     }
 
@@ -174,9 +206,10 @@ impl Webhooks {
         self.registrations.iter().flat_map(|it| &it.paths)
     }
 
-    /// The names of the CRDs that are converted.
+    /// The names of the CRDs that the API server asks the operator to convert.
     pub(super) fn crds(&self) -> impl Iterator<Item = &str> {
-        self.conversions.iter().map(|it| it.rules.crd())
+        let served = self.conversions.iter().filter(|it| it.is_served);
+        served.map(|it| it.rules.crd())
     }
 
     /// Checks that each path and each CRD is registered once, and that the conversions can work.

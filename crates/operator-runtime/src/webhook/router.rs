@@ -58,8 +58,7 @@ pub(super) struct Router {
 impl Router {
     /// A router that only converts, until it is [opened](Self::open).
     pub fn new(webhooks: &mut Webhooks, metrics: &Metrics) -> Self {
-        let conversions = std::mem::take(&mut webhooks.conversions);
-        let convert = (!conversions.is_empty()).then(|| CONVERT.to_owned());
+        let convert = webhooks.crds().next().map(|_| CONVERT.to_owned());
         let metrics = webhooks.paths().cloned().chain(convert).map(|path| {
             let metrics = metrics.webhooks.of_webhook(&path);
             (path, metrics)
@@ -67,7 +66,7 @@ impl Router {
         Self {
             metrics: metrics.collect(),
             endpoints: OnceLock::new(),
-            conversions,
+            conversions: std::mem::take(&mut webhooks.conversions),
         }
     }
 
@@ -83,19 +82,31 @@ impl Router {
         parts: Parts,
         body: impl Future<Output = Result<Bytes, Response<Bytes>>>,
     ) -> Response<Bytes> {
-        let Some(metrics) = self.metrics.get(parts.uri.path()) else {
+        let Some((path, metrics)) = self.registered(parts.uri.path()) else {
             return text(StatusCode::NOT_FOUND, "no webhook has this path");
         };
         let in_flight = metrics.begin();
         let started = Instant::now();
-        let response = self.dispatch(&parts, body, metrics).await;
+        let response = self.dispatch(path, &parts, body, metrics).await;
         in_flight.answered(response.status(), started.elapsed());
         response
+    }
+
+    /// The registered path of a request. Those of controller-runtime and of earlier versions of the tool also have the version of the
+    /// kind, such as `/mutate--v1-pod`: a configuration with such a path may be installed while this operator is rolled out.
+    fn registered(&self, path: &str) -> Option<(&String, &WebhookMetrics)> {
+        let without_version = || {
+            let (rest, kind) = path.rsplit_once('-')?;
+            let (rest, _version) = rest.rsplit_once('-')?;
+            self.metrics.get_key_value(&format!("{rest}-{kind}"))
+        };
+        self.metrics.get_key_value(path).or_else(without_version)
     }
 
     /// Checks the method, the content type and the size of a request, and gives it to the webhook of its path.
     async fn dispatch(
         &self,
+        path: &str,
         parts: &Parts,
         body: impl Future<Output = Result<Bytes, Response<Bytes>>>,
         metrics: &WebhookMetrics,
@@ -119,7 +130,6 @@ impl Router {
             Err(response) => return response,
         };
         let limit = limit(parts.uri.query().unwrap_or_default());
-        let path = parts.uri.path();
         if path == CONVERT {
             return self.convert(&body, limit, metrics).await;
         }
@@ -127,7 +137,7 @@ impl Router {
             return text(StatusCode::SERVICE_UNAVAILABLE, "the webhooks are starting");
         };
         match endpoints.get(path) {
-            Some(endpoint) => admit(path, &**endpoint, &body, limit, metrics).await,
+            Some(endpoint) => self.admit(path, &**endpoint, &body, limit, metrics).await,
             None => text(StatusCode::NOT_FOUND, "no webhook has this path"),
         }
     }
@@ -156,43 +166,45 @@ impl Router {
             request.failure(&message)
         }))
     }
-}
 
-async fn admit(
-    path: &str,
-    endpoint: &dyn Endpoint,
-    body: &[u8],
-    limit: Duration,
-    metrics: &WebhookMetrics,
-) -> Response<Bytes> {
-    let request = match admission::Request::read(body) {
-        Ok(request) => request,
-        Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
-    };
-    let uid = request.uid.clone();
-    if request.is_update_during_deletion() {
-        // The match conditions of the generated configurations exclude such a request, but not every installation can have them.
-        return json(&Answer::default().to_review(&uid));
-    }
-    let span = info_span!(
-        "webhook",
-        path,
-        uid,
-        kind = request.kind.kind,
-        operation = request.operation.as_str(),
-        namespace = request.namespace,
-        name = request.name,
-    );
-    let answered = async {
-        let answer = guarded(endpoint.answer(request), limit, metrics).await;
-        let answer = answer.unwrap_or_else(|failure| failure.refusal());
-        if answer.is_failure() {
-            metrics.failures.inc();
+    async fn admit(
+        &self,
+        path: &str,
+        endpoint: &dyn Endpoint,
+        body: &[u8],
+        limit: Duration,
+        metrics: &WebhookMetrics,
+    ) -> Response<Bytes> {
+        let request = match admission::Request::read(body) {
+            Ok(request) => request,
+            Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
+        };
+        let uid = request.uid.clone();
+        if request.is_update_during_deletion() {
+            // The match conditions of the generated configurations exclude such a request, but not every installation can have them.
+            return json(&Answer::default().to_review(&uid));
         }
-        debug!(allowed = answer.refusal.is_none(), "answered");
-        answer
-    };
-    json(&answered.instrument(span).await.to_review(&uid))
+        let span = info_span!(
+            "webhook",
+            path,
+            uid,
+            kind = request.kind.kind,
+            operation = request.operation.as_str(),
+            namespace = request.namespace,
+            name = request.name,
+        );
+        let answered = async {
+            let answer = admission::answer(endpoint, request, &self.conversions);
+            let answer = guarded(answer, limit, metrics).await;
+            let answer = answer.unwrap_or_else(|failure| failure.refusal());
+            if answer.is_failure() {
+                metrics.failures.inc();
+            }
+            debug!(allowed = answer.refusal.is_none(), "answered");
+            answer
+        };
+        json(&answered.instrument(span).await.to_review(&uid))
+    }
 }
 
 /// Why a webhook has no answer of its own.

@@ -41,7 +41,7 @@ webhooks:
   - name: mutate.pod.shop.example.com
     admissionReviewVersions: [v1]
     sideEffects: None
-    clientConfig: {service: {name: shop-webhook, namespace: default, path: /mutate--v1-pod}}
+    clientConfig: {service: {name: shop-webhook, namespace: default, path: /mutate--pod}}
     rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]
 ";
 
@@ -183,7 +183,7 @@ async fn the_first_container_is_removed_alone() {
         Value::Null,
     );
     review["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Pod"});
-    let response = running.review("/mutate--v1-pod", &review).await;
+    let response = running.review("/mutate--pod", &review).await;
     assert_eq!(response["allowed"], true);
     assert_eq!(
         patch(&response),

@@ -128,7 +128,7 @@ async fn an_object_of_another_kind_or_version_is_refused() {
         (
             "/request/kind/version",
             "v2",
-            "the request is of test.example.com/v2 Widget",
+            "object is of test.example.com/v1 Widget",
         ),
         ("/request/kind/group", "", "the request is of v1 Widget"),
         (
@@ -138,11 +138,13 @@ async fn an_object_of_another_kind_or_version_is_refused() {
         ),
         ("/request/object/apiVersion", "v1", "object is of v1 Widget"),
     ] {
+        // a request in another version is converted
+        let version = if value == "v2" { "v2" } else { "v1" };
         for path in ["/validate", "/mutate"] {
             let response = running.review(path, &with(pointer, json!(value))).await;
             assert_eq!(response["allowed"], false, "{pointer}");
             let message =
-                format!("this webhook decides on test.example.com/v1 Widget, but {found}");
+                format!("this webhook decides on test.example.com/{version} Widget, but {found}");
             assert_eq!(response["status"]["message"], message);
         }
     }

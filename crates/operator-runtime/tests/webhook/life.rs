@@ -328,7 +328,7 @@ async fn requests_are_counted() {
     for line in [
         r#"controller_runtime_webhook_requests_total{webhook="/mutate",code="200"} 1"#,
         r#"controller_runtime_webhook_requests_total{webhook="/convert",code="200"} 1"#,
-        r#"controller_runtime_webhook_requests_total{webhook="/mutate--v1-pod",code="200"} 0"#,
+        r#"controller_runtime_webhook_requests_total{webhook="/mutate--pod",code="200"} 0"#,
         r#"controller_runtime_webhook_requests_in_flight{webhook="/mutate"} 0"#,
         r#"controller_runtime_webhook_latency_seconds_count{webhook="/mutate"} 1"#,
         "controller_runtime_webhook_panics_total 1",

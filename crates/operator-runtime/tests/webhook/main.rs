@@ -7,5 +7,7 @@ mod conversion;
 mod life;
 mod renewal;
 mod served;
+mod storage_move;
 mod tls;
 mod trial;
+mod version;

@@ -10,7 +10,7 @@ use std::{
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::PostParams};
-use operator_runtime::{Controllers, Operator, Settings, ShutdownHandle};
+use operator_runtime::{Controllers, Operator, Settings, ShutdownHandle, webhook::Webhooks};
 use operator_testing::Server;
 use serde_json::json;
 use tokio::{
@@ -31,9 +31,9 @@ const LIFETIME: Duration = Duration::from_secs(10);
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// The endpoints that a Service would have: the addresses of the ready replicas.
-type Endpoints = Arc<Mutex<Vec<SocketAddr>>>;
+pub type Endpoints = Arc<Mutex<Vec<SocketAddr>>>;
 
-struct Replica {
+pub struct Replica {
     address: SocketAddr,
     handle: ShutdownHandle,
     task: JoinHandle<anyhow::Result<()>>,
@@ -41,7 +41,12 @@ struct Replica {
 
 impl Replica {
     /// Starts a replica, and adds it to the endpoints when it is ready.
-    async fn start(server: &Server, url: &str, endpoints: &Endpoints) -> Self {
+    pub async fn start(
+        server: &Server,
+        url: &str,
+        endpoints: &Endpoints,
+        webhooks: Webhooks,
+    ) -> Self {
         let (address, health) = (free_address().await, TcpListener::bind("127.0.0.1:0").await);
         let mut settings = Settings::for_tests();
         settings.webhook_address = Some(address);
@@ -50,7 +55,7 @@ impl Replica {
         let health = health.unwrap();
         let page = health.local_addr().unwrap().to_string();
         let operator = Operator::new("shop", settings, server.client())
-            .register(Controllers::new().webhooks(webhooks()))
+            .register(Controllers::new().webhooks(webhooks))
             .listener(health);
         let handle = operator.shutdown_handle();
         let task = tokio::spawn(operator.run());
@@ -67,7 +72,7 @@ impl Replica {
     }
 
     /// Stops the replica like a Deployment: first it gets no new connections, then it is stopped.
-    async fn stop(self, endpoints: &Endpoints) {
+    pub async fn stop(self, endpoints: &Endpoints) {
         endpoints.lock().unwrap().retain(|it| *it != self.address);
         sleep(Duration::from_millis(200)).await;
         self.handle.shutdown();
@@ -81,7 +86,7 @@ async fn free_address() -> SocketAddr {
 }
 
 /// Forwards each connection to the next endpoint. Returns its URL.
-async fn service(endpoints: Endpoints) -> String {
+pub async fn service(endpoints: Endpoints) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -173,8 +178,8 @@ async fn no_request_fails_while_certificates_expire_and_replicas_are_restarted()
     server.install(&patient).await.unwrap();
     let endpoints = Endpoints::default();
     let url = service(endpoints.clone()).await;
-    let first = Replica::start(&server, &url, &endpoints).await;
-    let second = Replica::start(&server, &url, &endpoints).await;
+    let first = Replica::start(&server, &url, &endpoints, webhooks()).await;
+    let second = Replica::start(&server, &url, &endpoints, webhooks()).await;
     let dry = PostParams {
         dry_run: true,
         ..PostParams::default()
@@ -200,9 +205,9 @@ async fn no_request_fails_while_certificates_expire_and_replicas_are_restarted()
     }
     // the API server connects again, and gets the current certificate
     first.stop(&endpoints).await;
-    let first = Replica::start(&server, &url, &endpoints).await;
+    let first = Replica::start(&server, &url, &endpoints, webhooks()).await;
     second.stop(&endpoints).await;
-    let second = Replica::start(&server, &url, &endpoints).await;
+    let second = Replica::start(&server, &url, &endpoints, webhooks()).await;
     sleep(Duration::from_secs(1)).await;
     let (count, failures) = load.end().await;
 

@@ -130,7 +130,7 @@ pub fn webhooks() -> Webhooks {
     let pods = async |_: Setup| Ok(Pods);
     Webhooks::new()
         .add(widgets, |it| it.validates("/validate").mutates("/mutate"))
-        .add(pods, |it| it.mutates("/mutate--v1-pod"))
+        .add(pods, |it| it.mutates("/mutate--pod"))
         .convert(Sizes)
 }
 

@@ -13,12 +13,12 @@ pub fn all() -> Webhooks {
     Webhooks::new()
         .add(database::setup, |webhook| {
             webhook
-                .validates("/validate-programs-example-com-v1-database")
-                .mutates("/mutate-programs-example-com-v1-database")
+                .validates("/validate-programs-example-com-database")
+                .mutates("/mutate-programs-example-com-database")
         })
         .add(
             pod::setup,
-            |webhook| webhook.validates("/validate--v1-pod").mutates("/mutate--v1-pod"),
+            |webhook| webhook.validates("/validate--pod").mutates("/mutate--pod"),
         )
         .convert_kind("Database", crate::api::database::conversion())
 }

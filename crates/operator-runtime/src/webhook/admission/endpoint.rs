@@ -18,6 +18,9 @@ use crate::{Error, webhook::patch};
 
 /// A webhook of any type.
 pub(crate) trait Endpoint: Send + Sync {
+    /// The kind of its objects, in the version of their type.
+    fn kind(&self) -> Gvk;
+
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }
 
@@ -28,6 +31,10 @@ pub(crate) struct Validating<W>(pub Arc<W>);
 pub(crate) struct Mutating<W>(pub Arc<W>);
 
 impl<W: Validate> Endpoint for Validating<W> {
+    fn kind(&self) -> Gvk {
+        Gvk::of::<W::Resource>()
+    }
+
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let typed = match Objects::<W::Resource>::read(&request) {
@@ -46,6 +53,10 @@ impl<W: Validate> Endpoint for Validating<W> {
 }
 
 impl<W: Mutate> Endpoint for Mutating<W> {
+    fn kind(&self) -> Gvk {
+        Gvk::of::<W::Resource>()
+    }
+
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let changed = match request.operation {
@@ -79,14 +90,17 @@ impl<W: Mutate> Endpoint for Mutating<W> {
             if answer.refusal.is_some() {
                 return answer;
             }
-            let patch = serde_json::to_value(&object)
+            let changed = serde_json::to_value(&object)
                 .map_err(patch::Unpatchable::from)
-                .and_then(|after| patch::patch::<W::Resource>(&raw, &before, &after));
-            match patch {
-                Ok(patch) if typed.operation == Operation::Delete && !patch.is_empty() => {
+                .and_then(|after| patch::changed::<W::Resource>(&raw, &before, &after));
+            match changed {
+                Ok(Some(_)) if typed.operation == Operation::Delete => {
                     failed(&"an object that is being deleted cannot be changed")
                 }
-                Ok(patch) => Answer { patch, ..answer },
+                Ok(changed) => Answer {
+                    change: changed.map(|changed| Box::new([raw, changed])),
+                    ..answer
+                },
                 Err(error) => failed(&error),
             }
         }
@@ -103,11 +117,7 @@ struct Objects<K> {
 impl<K: Resource<DynamicType = ()> + DeserializeOwned> Objects<K> {
     /// Reads the objects that an operation has, which have to be of the kind `K`.
     fn read(request: &Request<'_>) -> Result<Self, Answer> {
-        let expected = Gvk {
-            group: K::group(&()).into_owned(),
-            version: K::version(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-        };
+        let expected = Gvk::of::<K>();
         check_kind("the request", &expected, &request.kind)?;
         let has_object = request.operation != Operation::Delete;
         let has_old = match request.operation {
@@ -118,22 +128,7 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned> Objects<K> {
             if !is_there {
                 return Ok(None);
             }
-            #[derive(Deserialize)]
-            #[serde(rename_all = "camelCase")]
-            struct TypeMeta {
-                #[serde(default)]
-                api_version: String,
-                #[serde(default)]
-                kind: String,
-            }
-            let TypeMeta { api_version, kind } = read_json(name, json)?;
-            let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-            let found = Gvk {
-                group: group.to_owned(),
-                version: version.to_owned(),
-                kind,
-            };
-            check_kind(name, &expected, &found)?;
+            check_object(name, &expected, json)?;
             decode(name, json).map(Some)
         };
         Ok(Self {
@@ -143,14 +138,35 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned> Objects<K> {
     }
 }
 
+/// Checks the kind of an object.
+pub(super) fn check_object(
+    name: &str,
+    expected: &Gvk,
+    json: Option<&RawValue>,
+) -> Result<(), Answer> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TypeMeta {
+        #[serde(default)]
+        api_version: String,
+        #[serde(default)]
+        kind: String,
+    }
+    let TypeMeta { api_version, kind } = read_json(name, json)?;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let found = Gvk {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind,
+    };
+    check_kind(name, expected, &found)
+}
+
 fn check_kind(what: &str, expected: &Gvk, found: &Gvk) -> Result<(), Answer> {
     if expected == found {
         return Ok(());
     }
-    let shown = |it: &Gvk| match it.group.as_str() {
-        "" => format!("{} {}", it.version, it.kind),
-        group => format!("{group}/{} {}", it.version, it.kind),
-    };
+    let shown = |it: &Gvk| format!("{} {}", it.api_version(), it.kind);
     let (expected, found) = (shown(expected), shown(found));
     let message = format!("this webhook decides on {expected}, but {what} is of {found}");
     Err(Answer::refuse(400, "BadRequest", &message))
@@ -161,7 +177,10 @@ fn decode<K: DeserializeOwned>(name: &str, json: Option<&RawValue>) -> Result<Bo
     read_json(name, json).map(Box::new)
 }
 
-fn read_json<T: DeserializeOwned>(name: &str, json: Option<&RawValue>) -> Result<T, Answer> {
+pub(super) fn read_json<T: DeserializeOwned>(
+    name: &str,
+    json: Option<&RawValue>,
+) -> Result<T, Answer> {
     let Some(json) = json else {
         let message = format!("the request has no {name}");
         return Err(Answer::refuse(400, "BadRequest", &message));
@@ -195,11 +214,11 @@ fn answer<K>(request: &AdmissionRequest<K>, verdict: Result<Verdict, Error>) -> 
     Answer {
         refusal: verdict.status(&subject),
         warnings: verdict.warnings().to_vec(),
-        patch: vec![],
+        change: None,
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Answer {
+pub(super) fn failed(error: &dyn std::fmt::Display) -> Answer {
     warn!(%error, "the webhook failed, so the request is refused");
     Answer::refuse(500, "InternalError", &error.to_string())
 }

@@ -4,6 +4,7 @@ mod endpoint;
 mod request;
 mod review;
 mod verdict;
+mod version;
 
 use std::future::Future;
 
@@ -13,6 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub(super) use self::{
     endpoint::{Endpoint, Mutating, Validating},
     review::{Answer, Request},
+    version::answer,
 };
 pub use self::{
     request::{AdmissionRequest, Operation},

@@ -4,12 +4,15 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use k8s_openapi::api::authentication::v1::UserInfo;
-use kube::core::{GroupVersionKind, GroupVersionResource};
+use kube::{
+    Resource,
+    core::{GroupVersionKind, GroupVersionResource},
+};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::request::{AdmissionRequest, Operation};
-use crate::webhook::{patch, unreadable::Unreadable};
+use crate::webhook::{patch::diff, unreadable::Unreadable};
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -20,7 +23,7 @@ const KIND: &str = "AdmissionReview";
 pub(crate) struct Request<'a> {
     pub uid: String,
     pub kind: Gvk,
-    resource: Gvr,
+    pub resource: Gvr,
     #[serde(default)]
     sub_resource: Option<String>,
     #[serde(default)]
@@ -47,10 +50,27 @@ pub(crate) struct Gvk {
     pub kind: String,
 }
 
+impl Gvk {
+    pub fn of<K: Resource<DynamicType = ()>>() -> Self {
+        Self {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+        }
+    }
+
+    pub fn api_version(&self) -> String {
+        match self.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+}
+
 #[derive(Deserialize)]
-struct Gvr {
+pub(crate) struct Gvr {
     group: String,
-    version: String,
+    pub version: String,
     resource: String,
 }
 
@@ -115,8 +135,8 @@ pub(crate) struct Answer {
     /// The `Status` of a refusal; `None` if the request is allowed.
     pub refusal: Option<Value>,
     pub warnings: Vec<String>,
-    /// The operations of the JSON patch.
-    pub patch: Vec<patch::Operation>,
+    /// The object before and after a change.
+    pub change: Option<Box<[Value; 2]>>,
 }
 
 impl Answer {
@@ -141,8 +161,8 @@ impl Answer {
         let mut response = json!({"uid": uid, "allowed": self.refusal.is_none()});
         if let Some(refusal) = &self.refusal {
             response["status"] = refusal.clone();
-        } else if !self.patch.is_empty() {
-            let patch = serde_json::to_string(&self.patch).expect("its keys are strings");
+        } else if let Some([before, after]) = self.change.as_deref() {
+            let patch = serde_json::to_string(&diff(before, after)).expect("its keys are strings");
             response["patchType"] = "JSONPatch".into();
             response["patch"] = STANDARD.encode(patch).into();
         }

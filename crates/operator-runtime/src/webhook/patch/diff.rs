@@ -15,7 +15,8 @@ pub(crate) enum Operation {
     Replace { path: String, value: Value },
 }
 
-pub(super) fn diff(old: &Value, new: &Value) -> Vec<Operation> {
+/// The operations that change `old` into `new`.
+pub(crate) fn diff(old: &Value, new: &Value) -> Vec<Operation> {
     let mut operations = vec![];
     compare("", old, new, &mut operations);
     operations

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::align::align;
 
 /// Changes `raw` as its typed value was changed from `before` to `after`.
-pub(super) fn merge(raw: &Value, before: &Value, after: &Value) -> Value {
+pub(crate) fn merge(raw: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return raw.clone();
     }

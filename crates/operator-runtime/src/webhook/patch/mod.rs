@@ -1,7 +1,7 @@
 //! The JSON patch of a typed change.
 //!
-//! In: an object as JSON, and the typed value that was read from it, written before and after a change. Out: a patch of the JSON that
-//! touches only what changed; what the type does not carry survives everywhere else. A kept, moved or changed item of a list keeps its
+//! In: an object as JSON, and the typed value that was read from it, written before and after a change. Out: the changed JSON, and a patch
+//! that touches only what changed; what the type does not carry survives everywhere else. A kept, moved or changed item of a list keeps its
 //! JSON; an inserted item has the JSON that its type writes.
 
 mod align;
@@ -13,11 +13,8 @@ mod tests;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-pub(crate) use self::diff::Operation;
-use self::{
-    diff::diff,
-    merge::{merge, repair},
-};
+use self::merge::repair;
+pub(crate) use self::{diff::diff, merge::merge};
 
 /// Why a change has no patch.
 #[derive(Debug, thiserror::Error)]
@@ -32,24 +29,16 @@ pub(crate) enum Unpatchable {
     Unwritable(#[from] serde_json::Error),
 }
 
-/// The operations that change `raw` as the value of type `K` was changed from `before` to `after`; none if it was not.
-pub(crate) fn patch<K: DeserializeOwned + Serialize>(
+/// `raw`, changed as the value of type `K` was changed from `before` to `after`: the type reads it as `after`, even if it sorts its lists or
+/// has other names for its fields. `None` if nothing was changed.
+pub(crate) fn changed<K: DeserializeOwned + Serialize>(
     raw: &Value,
     before: &Value,
     after: &Value,
-) -> Result<Vec<Operation>, Unpatchable> {
+) -> Result<Option<Value>, Unpatchable> {
     if before == after {
-        return Ok(vec![]);
+        return Ok(None);
     }
-    Ok(diff(raw, &changed::<K>(raw, before, after)?))
-}
-
-/// The changed JSON, which the type reads as `after`, even if the type sorts its lists or has other names for its fields.
-fn changed<K: DeserializeOwned + Serialize>(
-    raw: &Value,
-    before: &Value,
-    after: &Value,
-) -> Result<Value, Unpatchable> {
     let mut changed = merge(raw, before, after);
     let read = read::<K>(&changed)?;
     if read != *after {
@@ -58,7 +47,7 @@ fn changed<K: DeserializeOwned + Serialize>(
             return Err(Unpatchable::Unstable);
         }
     }
-    Ok(changed)
+    Ok(Some(changed))
 }
 
 /// What the type reads from this JSON, written again.

@@ -100,7 +100,7 @@ fn webhooks() -> Webhooks {
         )
         .add(
             async |_: Setup| Ok(Maps),
-            |it| it.validates("/validate--v1-configmap"),
+            |it| it.validates("/validate--configmap"),
         )
         .convert(Sizes)
 }
