@@ -204,7 +204,7 @@ async fn no_write_is_refused_while_the_storage_version_moves() {
     let (count, failures) = load.await.unwrap();
 
     assert_eq!(failures, [""; 0], "of {count}");
-    // at most 300; a busy machine writes less often
+    // a tick in 40 ms, so there were several in each phase even on a busy machine
     assert!(count > 50, "{count} objects");
     next.stop(&Endpoints::default()).await;
 }
