@@ -46,7 +46,7 @@ fn an_edited_crd_is_regenerated_before_its_manifests() {
 }
 
 #[test]
-fn a_moved_storage_version_is_regenerated_before_the_paths_of_its_webhooks() {
+fn a_moved_storage_version_is_regenerated_before_its_webhooks() {
     let folder = converted(&[]);
     let p = folder.path().join("p");
     ok(&p, "add-webhook Widget --validate");
@@ -56,13 +56,13 @@ fn a_moved_storage_version_is_regenerated_before_the_paths_of_its_webhooks() {
             .replace("storage: false", "storage: true");
         text.replace("storage: no", "storage: false")
     });
-    refused(&p, 1, &["stale code: update src/webhooks/mod.rs\n"]);
+    refused(&p, 1, &["stale types: update src/api/widget/v2.rs\n"]);
     ok(&p, "regenerate");
     ok(&p, "gen-manifests --image x/y:1");
     let configuration = "manifests/webhook/validating.yaml";
     let made = files(&p);
     assert!(
-        made[configuration].contains("-v2-widget"),
+        made[configuration].contains("apiVersions:\n    - v2\n"),
         "{}",
         made[configuration]
     );
