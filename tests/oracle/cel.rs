@@ -375,9 +375,10 @@ proptest! {
         let rule = tokens.concat();
         // an empty rule is a fault of the schema, which is checked elsewhere
         prop_assume!(!rule.trim().is_empty());
-        let mut rule = match is_message {
-            true => json!({"rule": "true", "messageExpression": rule}),
-            false => json!({"rule": rule, "message": "a"}),
+        let mut rule = if is_message {
+            json!({"rule": "true", "messageExpression": rule})
+        } else {
+            json!({"rule": rule, "message": "a"})
         };
         if let Some(optional) = optional {
             rule["optionalOldSelf"] = json!(optional);

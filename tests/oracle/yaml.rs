@@ -322,10 +322,7 @@ proptest! {
         thread_local! {
             static ORACLE: RefCell<Oracle> = RefCell::new(Oracle::start());
         }
-        let base = match is_other {
-            true => OTHERS[base.index(OTHERS.len())],
-            false => &BASES[base.index(BASES.len())],
-        };
+        let base = if is_other { OTHERS[base.index(OTHERS.len())] } else { &BASES[base.index(BASES.len())] };
         let text = edits.iter().fold(base.to_owned(), |text, edit| edit.apply(&text));
         // kubectl reads JSON with another reader
         let is_json = text.split("\n---").any(|part| part.trim_start().starts_with(['{', '[']));

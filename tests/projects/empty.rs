@@ -297,9 +297,9 @@ async fn real_crds_with_empty_values_have_the_types_of_the_stored_ones() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path)
+                folders.push(path);
             } else {
-                files.push(path)
+                files.push(path);
             }
         }
     }

@@ -35,7 +35,7 @@ pub struct Cluster {
     replaced: Arc<Mutex<Option<String>>>,
     /// The method and path of requests that get 503.
     unavailable: Arc<Mutex<Option<String>>>,
-    _serving: Serving,
+    serving: Serving,
 }
 
 impl Cluster {
@@ -67,7 +67,7 @@ impl Cluster {
             requests,
             replaced,
             unavailable,
-            _serving: serving,
+            serving,
         };
         cluster.write_kubeconfigs();
         let spec = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crds/widget.yaml");
@@ -108,7 +108,7 @@ impl Cluster {
     }
 
     fn write_kubeconfigs(&self) {
-        let serving = &self._serving;
+        let serving = &self.serving;
         std::fs::create_dir(self.folder.path().join("shop")).unwrap();
         serving.write_kubeconfig(self.kubeconfig("admin")).unwrap();
         let nobody = self.kubeconfig("nobody");
