@@ -18,7 +18,7 @@ use crate::webhook::{
 /// The answer of a webhook, which gets the objects in the version of its type.
 pub(crate) async fn answer(
     endpoint: &dyn Endpoint,
-    request: Request<'_>,
+    mut request: Request<'_>,
     conversions: &[Conversion],
 ) -> Answer {
     let (sent, own) = (request.kind.clone(), endpoint.kind());
@@ -47,7 +47,6 @@ pub(crate) async fn answer(
         (Err(refusal), _) | (_, Err(refusal)) => return refusal,
     };
     let sent_object = request.object;
-    let mut request = request;
     request.kind.version.clone_from(&own.version);
     request.resource.version.clone_from(&own.version);
     request.object = object.as_deref();
