@@ -109,8 +109,11 @@ class Side:
     def delete(self, name):
         self.cluster.send("DELETE", f"{SUBJECTS}/{name}")
 
+    def read(self, name):
+        return self.cluster.send("GET", f"{SUBJECTS}/{name}")
+
     def exists(self, name):
-        return self.cluster.send("GET", f"{SUBJECTS}/{name}") is not None
+        return self.read(name) is not None
 
 
 def create(spec={"size": 1}, **metadata):
@@ -141,6 +144,14 @@ def gone(side, name):
 def there(side, name):
     if not side.exists(name):
         raise AssertionError("the object is gone")
+
+
+def finalizers(count):
+    """Waits until the object has so many finalizers, of others and of the operator."""
+    def step(side, name):
+        has_count = lambda: len(side.read(name)["metadata"].get("finalizers", [])) == count
+        wait_for(side, has_count, f"the object does not have {count} finalizers")
+    return step
 
 
 def called(*handlers):

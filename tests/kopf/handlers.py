@@ -68,8 +68,12 @@ def update(id):
     return handler
 
 
-def register(decorator, id, function, **options):
-    decorator(*KIND, id=id, **options)(function(id))
+# What all handlers want: an object with this label is none of their business.
+SEEN = {"ignored": kopf.ABSENT}
+
+
+def register(decorator, id, function, labels={}, **options):
+    decorator(*KIND, id=id, labels=SEEN | labels, **options)(function(id))
 
 
 register(kopf.on.resume, "r1", simple)
@@ -79,7 +83,7 @@ register(kopf.on.create, "c2", simple)
 register(kopf.on.update, "u1", update)
 
 
-@kopf.on.field(*KIND, field="spec.size", id="f")
+@kopf.on.field(*KIND, field="spec.size", id="f", labels=SEEN)
 async def field(name, reason, retry, old, new, **_):
     await call("f", name, reason, retry, old=old, new=new)
 
@@ -91,7 +95,7 @@ register(kopf.on.create, "labelled", simple, labels={"label": "yes"})
 register(kopf.on.update, "grown", update, when=lambda new, old, **_: (old or {}).get("spec", {}).get("size", 0) < new["spec"].get("size", 0), annotations={"grows": kopf.PRESENT})
 
 
-@kopf.on.create(*KIND, id="each", when=lambda spec, **_: "items" in spec)
+@kopf.on.create(*KIND, id="each", labels=SEEN, when=lambda spec, **_: "items" in spec)
 async def each(name, reason, spec, retry, **_):
     for item in spec["items"]:
         async def sub(name, reason, retry, item=item, **_):
@@ -100,13 +104,13 @@ async def each(name, reason, spec, retry, **_):
         kopf.register(sub, id=item)
 
 
-@kopf.on.create(*KIND, id="memo", labels={"memo": "yes"})
+@kopf.on.create(*KIND, id="memo", labels=SEEN | {"memo": "yes"})
 async def remember(name, reason, retry, memo, **_):
     memo.count = 1 + getattr(memo, "count", 0)
     await call("memo", name, reason, retry, count=memo.count)
 
 
-@kopf.on.update(*KIND, id="recall", labels={"memo": "yes"})
+@kopf.on.update(*KIND, id="recall", labels=SEEN | {"memo": "yes"})
 async def recall(name, reason, retry, memo, **_):
     memo.count = 1 + getattr(memo, "count", 0)
     await call("recall", name, reason, retry, count=memo.count)

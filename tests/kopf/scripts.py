@@ -8,6 +8,8 @@ CLASSES = {
 }
 
 L = lambda **labels: {"labels": labels}
+# no handler accepts an object with this label
+IGNORED, SEEN = L(ignored="yes"), L(ignored=None)
 
 
 def only(*handlers):
@@ -95,6 +97,21 @@ SCRIPTS = {
     ]}),
     "filters": Script({"up": [create({"size": 1}, **L(label="yes"), annotations={"grows": ""}), edit(size=2), edit(size=1)]}),
     "filters-do-not-match": Script({"up": [create({"size": 1}, **L(label="no")), edit(size=2)]}),
+    "ignored": Script({"up": [create({"size": 1}, **IGNORED), edit(size=2), finalizers(0)]}, {"up": [delete, gone]}),
+    "accepted-later": Script({"up": [create({"size": 1}, **IGNORED), edit(size=2), meta(**SEEN), finalizers(1), edit(size=3)]}),
+    "ignored-for-a-change": Script({"up": [
+        create(), finalizers(1), meta(**IGNORED), finalizers(0), edit(size=2), edit(note="x"), meta(**SEEN), finalizers(1), edit(size=3),
+    ]}),
+    "ignored-without-a-change": Script({"up": [create(), meta(**IGNORED), meta(**SEEN), edit(size=2)]}),
+    "ignored-while-down": Script({"up": [create()]}, {"down": [meta(**IGNORED)], "up": [meta(**SEEN)]}),
+    "ignored-between-attempts": Script(
+        {"up": [Until(create(), "c1", "c2", "f"), meta(**IGNORED), meta(**SEEN)]}, plan={"c1": ["temporary:2"]}, quiet=10,
+    ),
+    "ignored-and-deleted": Script({"up": [create(), meta(**IGNORED), delete, gone]}),
+    "ignored-in-deletion": Script({"up": [create(), Until(delete, "d1", "d2"), meta(**IGNORED), gone]}, plan={"d1": ["temporary:60"]}),
+    "accepted-in-deletion": Script({"up": [
+        create({"size": 1}, **IGNORED, finalizers=["test.example.com/other"]), delete, meta(**SEEN), finalizers(1), meta(finalizers=[]), gone,
+    ]}),
     "sub-handlers": Script({"up": [create({"items": ["a", "b", "c"]})]}, only=lambda line: "/" in line["handler"]),
     "sub-handler-retried": Script(
         {"up": [create({"items": ["a", "b", "c"]})]}, plan={"each/b": ["temporary"] * 2}, only=lambda line: "/" in line["handler"],

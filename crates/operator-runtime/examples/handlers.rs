@@ -164,7 +164,8 @@ impl Handlers for Subjects {
     fn register(&self, on: &mut Registry<Self>) {
         const BACKOFF: Duration = Duration::from_millis(200);
         let soon = |options: HandlerOptions<'_, Subject>| {
-            options.backoff(BACKOFF);
+            let options = options.backoff(BACKOFF);
+            options.when(|subject| !subject.labels().contains_key("ignored"));
         };
         soon(on.resume("r1", Self::simple));
         soon(on.create("c1", Self::simple).attempts(4));

@@ -13,20 +13,18 @@ pub(crate) enum Step {
     RemoveFinalizers(Option<Vec<String>>),
 }
 
-/// Decides the next step. `finalizer` is the one that the reconciler declares; `derived` has the conventional name, and may remain from an
-/// earlier version of the operator.
-pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
+/// Decides the next step. `needed` is the finalizer that the object needs now. `is_own` is `true` also for the one that it does not need now,
+/// and for the one with the conventional name, which may remain from an earlier version of the operator.
+pub(crate) fn next_step<K: Resource>(
+    object: &K,
+    needed: Option<&str>,
+    is_own: impl Fn(&str) -> bool,
+) -> Step {
     let present = object.finalizers();
-    let stale = |name: &String| name == derived && finalizer != Some(derived);
-    let ours = |name: &String| Some(name.as_str()) == finalizer;
-    let has_stale = present.iter().any(stale);
+    let ours = |name: &String| Some(name.as_str()) == needed;
     let has_ours = present.iter().any(ours);
-    let others = || {
-        present
-            .iter()
-            .filter(|name| !stale(name) && !ours(name))
-            .cloned()
-    };
+    let has_stale = present.iter().any(|name| is_own(name) && !ours(name));
+    let others = || present.iter().filter(|name| !is_own(name)).cloned();
     if object.meta().deletion_timestamp.is_some() {
         return if has_ours {
             Step::Cleanup(others().collect())
@@ -34,8 +32,8 @@ pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derive
             Step::RemoveFinalizers(has_stale.then(|| others().collect()))
         };
     }
-    let missing = finalizer.is_some() && !has_ours;
-    let wanted = || others().chain(finalizer.map(str::to_owned)).collect();
+    let missing = needed.is_some() && !has_ours;
+    let wanted = || others().chain(needed.map(str::to_owned)).collect();
     Step::Reconcile((has_stale || missing).then(wanted))
 }
 
@@ -62,21 +60,25 @@ mod tests {
         }
     }
 
+    fn is_own(name: &str) -> bool {
+        name == OURS
+    }
+
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_declared_finalizer_is_added_once() {
-        let step = |present: &[&str]| next_step(&object(present, false), Some(OURS), OURS);
+        let step = |present: &[&str]| next_step(&object(present, false), Some(OURS), is_own);
         assert_eq!(step(&["x/y"]), Step::Reconcile(Some(names(&["x/y", OURS]))));
         assert_eq!(step(&[OURS, "x/y"]), Step::Reconcile(None));
     }
 
     #[test]
-    fn a_finalizer_of_an_earlier_version_is_removed_and_others_are_kept() {
+    fn a_finalizer_that_is_not_needed_is_removed_and_others_are_kept() {
         let step_without =
-            |present: &[&str], deleted| next_step(&object(present, deleted), None, OURS);
+            |present: &[&str], deleted| next_step(&object(present, deleted), None, is_own);
         assert_eq!(step_without(&["x/y"], false), Step::Reconcile(None));
         assert_eq!(
             step_without(&[OURS, "x/y"], false),
@@ -86,13 +88,14 @@ mod tests {
             step_without(&[OURS], true),
             Step::RemoveFinalizers(Some(vec![]))
         );
-        let renamed = next_step(&object(&[OURS], false), Some("new/name"), OURS);
+        let is_own = |name: &str| is_own(name) || name == "new/name";
+        let renamed = next_step(&object(&[OURS], false), Some("new/name"), is_own);
         assert_eq!(renamed, Step::Reconcile(Some(names(&["new/name"]))));
     }
 
     #[test]
     fn cleanup_runs_only_with_our_finalizer() {
-        let deleted = |present: &[&str]| next_step(&object(present, true), Some(OURS), OURS);
+        let deleted = |present: &[&str]| next_step(&object(present, true), Some(OURS), is_own);
         assert_eq!(deleted(&["x/y", OURS]), Step::Cleanup(names(&["x/y"])));
         assert_eq!(
             deleted(&["x/y"]),

@@ -39,6 +39,12 @@ pub trait Reconciler: Send + Sync + 'static {
     /// they can be deleted without the old cleanup. You must remove a former finalizer with any other name yourself.
     const FINALIZER: Option<&'static str> = None;
 
+    /// Whether an object needs the [`FINALIZER`](Self::FINALIZER) now. From one that does not, it is removed without a cleanup.
+    #[doc(hidden)]
+    fn needs_finalizer(&self, _object: &Self::Resource) -> bool {
+        true
+    }
+
     /// Makes the state of the cluster match `object`.
     ///
     /// It is called after the start of the operator; after each change of the object, of a child, and of a watched object for which

@@ -223,7 +223,8 @@ impl<R: Reconciler> Reconciliations<R> {
         key: &ObjectRef<R::Resource>,
         mut object: Arc<R::Resource>,
     ) -> Result<Outcome> {
-        match next_step(&*object, R::FINALIZER, &self.derived_finalizer) {
+        let needed = R::FINALIZER.filter(|_| self.reconciler.needs_finalizer(&object));
+        match next_step(&*object, needed, |name| self.is_own_finalizer(name)) {
             Step::Reconcile(finalizers) => {
                 if let Some(finalizers) = finalizers {
                     match self.write_finalizers(key, &object, finalizers).await? {

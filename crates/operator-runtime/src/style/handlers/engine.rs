@@ -60,7 +60,7 @@ pub(super) struct Engine<H: Handlers> {
     place: Place,
     backoff: Backoff,
     memory: Memory,
-    /// The objects of the first list that have not been reconciled yet, if there are resume handlers.
+    /// The objects of the first list that no handler has accepted yet, if there are resume handlers.
     listed: Mutex<HashSet<ObjectRef<H::Resource>>>,
     options: ControllerOptions<H::Resource>,
 }
@@ -175,18 +175,16 @@ impl<H: Handlers> Engine<H> {
         read(&old).ok().map(Arc::from)
     }
 
-    /// Whether the object needs a record: it is accepted by a handler whose calls depend on what was handled before.
-    fn needs_record(&self, object: &H::Resource) -> bool {
+    /// Whether a handler accepts the object for whose calls it matters what was handled before. As long as none does, what happens to the
+    /// object is not handled; once one does, it has changed since it was handled last.
+    fn is_accepted(&self, object: &H::Resource) -> bool {
         let mut handlers = self.registry.handlers.iter();
-        let is_recorded = |on: &On<_>| match on {
-            On::Cause(cause) => !matches!(cause, Cause::Resume | Cause::Deleted),
-            On::Field(_) => true,
-        };
-        handlers.any(|it| is_recorded(&it.on) && it.filter.accepts(object))
+        let is_notice = |on: &On<_>| matches!(on, On::Cause(Cause::Deleted));
+        handlers.any(|it| !is_notice(&it.on) && it.filter.accepts(object))
     }
 
-    /// Removes an object from `listed`. Returns whether it was there: it existed when the operator started, and this is its first
-    /// reconciliation.
+    /// Removes an object from `listed`. Returns whether it was there: it existed when the operator started, and is accepted for the first
+    /// time.
     fn take_listed(&self, object: &H::Resource) -> bool {
         let mut listed = lock(&self.listed);
         !listed.is_empty() && listed.remove(&ObjectRef::from_obj(object))
@@ -412,14 +410,22 @@ impl<H: Handlers> Reconciler for Engine<H> {
     type Resource = H::Resource;
     const FINALIZER: Option<&'static str> = H::FINALIZER;
 
+    fn needs_finalizer(&self, object: &H::Resource) -> bool {
+        let mut handlers = self.registry.handlers.iter();
+        handlers.any(|it| it.is_of(Cause::Delete) && it.filter.accepts(object))
+    }
+
     async fn reconcile(&self, object: Arc<H::Resource>, cx: &Context) -> Result<Action> {
         let uid = object.uid().unwrap_or_default();
-        let record = Record::of(&*object, &self.place)?;
-        warn_of_lost(&record.problems, &*object, cx).await;
         let essence = essence(&*object, &self.operator, &self.registry.redaction)?;
         let memo = self.memory.with(&uid, |known| known.memo.clone());
         let background = (&self.handlers, &self.background);
         self.tasks.sync(background, &object, &essence, memo, cx);
+        if !self.is_accepted(&object) {
+            return Ok(Action::await_change());
+        }
+        let record = Record::of(&*object, &self.place)?;
+        warn_of_lost(&record.problems, &*object, cx).await;
         let changes = match &record.handled {
             Some(handled) => handled.changes(&essence),
             None => vec![Path::from(String::new())],
@@ -431,7 +437,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
         let cause = match &progress {
             Some(progress) => Some(progress.cause),
             None if record.is_known => (!changes.is_empty()).then_some(Cause::Update),
-            None => self.needs_record(&object).then_some(Cause::Create),
+            None => Some(Cause::Create),
         };
         if self.take_listed(&object)
             && cause != Some(Cause::Create)
@@ -605,6 +611,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             CacheChange::Listed(keys) => (keys, true),
             CacheChange::Changed(keys) => (keys, false),
             CacheChange::Removed(key, last) => {
+                lock(&self.listed).remove(key);
                 for index in &self.registry.indexes {
                     index.replace(key, None);
                 }

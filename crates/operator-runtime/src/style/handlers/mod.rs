@@ -89,7 +89,8 @@ pub trait Handlers: Send + Sync + Sized + 'static {
     type Resource: Object;
 
     /// The finalizer that keeps an object until its delete handlers have ended; `None` if there are none. By convention it is
-    /// `<group of the kind>/<name of the operator>`. It is added before the first handler of an object is called.
+    /// `<group of the kind>/<name of the operator>`. It is added before the first handler of an object is called, and removed when no delete
+    /// handler accepts the object any more.
     const FINALIZER: Option<&'static str> = None;
 
     /// Registers the handlers. Handlers of one cause are called in this order. Called each time the controller starts, and once before to

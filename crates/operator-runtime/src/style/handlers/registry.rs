@@ -243,7 +243,7 @@ impl<H: Handlers> Registry<H> {
     /// after a restart.
     ///
     /// Such a function is the place for a watch of something outside of the cluster. It must end when [`DaemonCall::stopped`] returns: the
-    /// [finalizer](Handlers::FINALIZER) is kept until then.
+    /// delete handlers of the object are called after that.
     pub fn daemon<F>(
         &mut self,
         id: &str,

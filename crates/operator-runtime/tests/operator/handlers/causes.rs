@@ -1,6 +1,7 @@
 //! The causes of calls, without errors.
 
 use super::*;
+use crate::support::until_quiet;
 use kube::api::DeleteParams;
 use std::time::Duration;
 
@@ -226,4 +227,137 @@ async fn an_object_that_no_handler_accepts_is_left_alone() {
             .is_empty()
     );
     running.stop().await.unwrap();
+}
+
+/// All of its handlers want a label. `deletes`: whether this release has a delete handler.
+struct Mine {
+    journal: Arc<Journal>,
+    deletes: bool,
+}
+
+impl Handlers for Mine {
+    type Resource = Widget;
+    const FINALIZER: Option<&'static str> = Some(FINALIZER);
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.create("create", Self::any).has_label("mine");
+        on.resume("resume", Self::any).has_label("mine");
+        on.update("update", Self::update).has_label("mine");
+        if self.deletes {
+            on.delete("delete", Self::any)
+                .has_label("mine")
+                .backoff(Duration::from_secs(1000));
+        }
+    }
+}
+
+impl Mine {
+    fn new(journal: &Arc<Journal>, deletes: bool) -> Self {
+        Self {
+            journal: journal.clone(),
+            deletes,
+        }
+    }
+
+    async fn any(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
+        self.journal.call(&call, "")
+    }
+
+    async fn update(self: Arc<Self>, update: Update<Widget>) -> Result<()> {
+        let old = update.old().map(|old| old.spec.size);
+        self.journal.call(&update, &format!(" old {old:?}"))
+    }
+}
+
+async fn set_mine(server: &Server, name: &str, value: Option<&str>) {
+    let labels = json!({"metadata": {"labels": {"mine": value}}});
+    patch(server, name, labels).await;
+}
+
+async fn has_finalizers(server: &Server, name: &str, expected: &[&str]) {
+    server
+        .eventually(&format!("the finalizers are {expected:?}"), async || {
+            let widget = widgets(server).get(name).await.ok()?;
+            (widget.finalizers() == expected).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_changes_while_no_handler_accepts_an_object_is_handled_once_one_does() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, Mine::new(&journal, true)).await;
+    create_sized(&server, "a", 1).await;
+    set_mine(&server, "a", Some("")).await;
+    settled(&server, "a").await;
+    has_finalizers(&server, "a", &[FINALIZER]).await;
+    assert_eq!(journal.take(), ["a create create#1 size 1"]);
+
+    set_mine(&server, "a", None).await;
+    has_finalizers(&server, "a", &[]).await;
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    until_quiet(&server).await;
+    running.stop().await.unwrap();
+    let running = start(&server, Mine::new(&journal, true)).await;
+    until_quiet(&server).await;
+    assert!(journal.take().is_empty());
+    let handled = annotation(&server, "a", "handled").await.unwrap();
+    assert_eq!(handled["essence"]["spec"]["size"], 1);
+
+    set_mine(&server, "a", Some("")).await;
+    let expected = [
+        "a resume resume#1 size 2",
+        "a update update#1 size 2 old Some(1)",
+    ];
+    assert_eq!(logged(&server, &journal, 2).await, expected);
+    settled(&server, "a").await;
+    has_finalizers(&server, "a", &[FINALIZER]).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_finalizer_that_no_delete_handler_needs_is_removed_without_a_call() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, Mine::new(&journal, true)).await;
+    for name in ["rejected", "released", "foreign"] {
+        create_sized(&server, name, 1).await;
+        set_mine(&server, name, Some("")).await;
+        settled(&server, name).await;
+        has_finalizers(&server, name, &[FINALIZER]).await;
+    }
+    journal.take();
+
+    // an object in deletion that is not accepted any more
+    journal.plan("delete", &[Outcome::Other]);
+    let api = widgets(&server);
+    let parameters = DeleteParams::default();
+    api.delete("rejected", &parameters).await.unwrap();
+    let called = ["rejected delete delete#1 size 1"];
+    assert_eq!(logged(&server, &journal, 1).await, called);
+    set_mine(&server, "rejected", None).await;
+    server
+        .eventually("it is gone", async || {
+            let gone = api.get_opt("rejected").await.ok()?;
+            gone.is_none().then_some(())
+        })
+        .await;
+
+    // an object that is accepted again once it is in deletion
+    set_mine(&server, "foreign", None).await;
+    has_finalizers(&server, "foreign", &[]).await;
+    let other = json!({"metadata": {"finalizers": ["example.com/other"]}});
+    patch(&server, "foreign", other).await;
+    api.delete("foreign", &parameters).await.unwrap();
+    set_mine(&server, "foreign", Some("")).await;
+    until_quiet(&server).await;
+    has_finalizers(&server, "foreign", &["example.com/other"]).await;
+    running.stop().await.unwrap();
+
+    // a release without a delete handler
+    let running = start(&server, Mine::new(&journal, false)).await;
+    has_finalizers(&server, "released", &[]).await;
+    running.stop().await.unwrap();
+    assert_eq!(journal.take(), ["released resume resume#1 size 1"]);
 }
