@@ -88,6 +88,13 @@ async def field(name, reason, retry, old, new, **_):
     await call("f", name, reason, retry, old=old, new=new)
 
 
+@kopf.on.field(*KIND, field="status.phase", id="phase", labels=SEEN)
+async def phase(name, reason, retry, old, new, labels, patch, **_):
+    await call("phase", name, reason, retry, old=old, new=new)
+    if "ends" in labels:
+        patch.status["phase"] = "ended"
+
+
 register(kopf.on.update, "u2", update)
 register(kopf.on.delete, "d1", simple)
 register(kopf.on.delete, "d2", simple)

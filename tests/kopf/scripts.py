@@ -3,10 +3,12 @@
 CLASSES = {
     "resume within an update": "Kopf calls resume handlers of an object that was changed while the operator was down with the cause update (docs/handlers)",
 
+    "status fields": "Kopf calls update handlers, too, for a change of a status field that a field handler watches (docs/kopf)",
     "change during a cause": "Kopf does not call handlers that were done for a change that comes meanwhile (its issues 1072 and 1178)",
     "fields of deleted objects": "Kopf calls field handlers of an object that was changed and then deleted (docs/handlers, processing.py)",
 }
 
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 L = lambda **labels: {"labels": labels}
 # no handler accepts an object with this label
 IGNORED, SEEN = L(ignored="yes"), L(ignored=None)
@@ -14,6 +16,12 @@ IGNORED, SEEN = L(ignored="yes"), L(ignored=None)
 
 def only(*handlers):
     return lambda line: line["handler"] in handlers
+
+
+def without_updates_by_status(lines):
+    """The lines without the calls of update handlers for a status, and without the cause of resume handlers."""
+    by_status = lambda line: all(path.startswith("status") for path in line.get("diff", ["spec"]))
+    return [line for line in without_resume(lines) if not by_status(line)]
 
 
 def without_resume(lines):
@@ -51,9 +59,24 @@ SCRIPTS = {
     "without-field": Script({"up": [create({"note": "x"}), edit(note="y")]}),
     "labels-and-annotations": Script({"up": [
         create(), meta(labels={"a": "b"}), meta(annotations={"c": "d"}),
-        meta(annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+        meta(annotations={APPLIED: "{}"}),
     ]}),
-    "quiet-edits": Script({"up": [create(), status(phase="x")]}),
+    "quiet-edits": Script({"up": [create(), status(note="x"), meta(annotations={APPLIED: "{}"}), status(note=None)]}),
+    "status-field": Script(
+        {"up": [create(), status(phase="a"), status(phase="b"), status(note="x"), edit(size=2)]},
+        {"down": [status(phase="c")], "up": [status(phase=None), status(phase="d"), meta(**IGNORED), status(phase="e"), meta(**SEEN)]},
+        differs="status fields", masked=without_updates_by_status,
+    ),
+    "status-field-that-its-handler-writes": Script(
+        {"up": [create({"size": 1}, **L(ends="yes")), status(phase="a"), edit(size=2), status(phase="b")]},
+        # Kopf does not call the handler for its own write, as u2 is called after that
+        differs="change during a cause", ours=[
+            *CREATED, 'update phase@0 {"new": "a", "old": null}', 'update phase@0 {"new": "ended", "old": "a"}',
+            updated("spec.size")[0], 'update f@0 {"new": 2, "old": 1}', updated("spec.size")[1],
+            'update phase@0 {"new": "b", "old": "ended"}', 'update phase@0 {"new": "ended", "old": "b"}',
+        ],
+    ),
+    "restarted": Script({"up": [create(), meta(annotations={"kubectl.kubernetes.io/restartedAt": "now"})]}),
     "temporary": Script({"up": [create()]}, plan={"c1": ["temporary"] * 3}),
     "permanent": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["permanent"]}),
     "arbitrary-with-limit": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["other"] * 9}),

@@ -30,12 +30,18 @@ use serde_json::{Map, Value, json};
     version = "v1",
     kind = "Subject",
     namespaced,
+    status = "SubjectStatus",
     schema = "disabled"
 )]
 struct SubjectSpec {
     size: Option<i64>,
     #[serde(flatten)]
     other: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct SubjectStatus {
+    phase: Option<String>,
 }
 
 struct Subjects {
@@ -115,6 +121,18 @@ impl Subjects {
         self.log(&field, more).await
     }
 
+    async fn phase(self: Arc<Self>, phase: FieldUpdate<Subject, Option<String>>) -> Result<()> {
+        let more = json!({"old": phase.old().cloned().flatten(), "new": phase.new()});
+        self.log(&phase, more).await?;
+        if !phase.object().labels().contains_key("ends") {
+            return Ok(());
+        }
+        let ended = SubjectStatus {
+            phase: Some("ended".into()),
+        };
+        phase.cx().update_status(&**phase.object(), &ended).await
+    }
+
     async fn each(self: Arc<Self>, call: Call<Subject>) -> Result<()> {
         let items = call.object().spec.other["items"].as_array();
         for item in items.into_iter().flatten().filter_map(Value::as_str) {
@@ -157,6 +175,10 @@ fn size(subject: &Subject) -> i64 {
     subject.spec.size.unwrap_or_default()
 }
 
+fn phase(subject: &Subject) -> Option<String> {
+    subject.status.as_ref()?.phase.clone()
+}
+
 impl Handlers for Subjects {
     type Resource = Subject;
     const FINALIZER: Option<&'static str> = Some("test.example.com/handlers");
@@ -173,6 +195,7 @@ impl Handlers for Subjects {
         soon(on.create("c2", Self::simple));
         soon(on.update("u1", Self::update));
         soon(on.field("f", |subject| subject.spec.size, Self::field));
+        soon(on.field("phase", phase, Self::phase));
         soon(on.update("u2", Self::update));
         soon(on.delete("d1", Self::simple));
         soon(on.delete("d2", Self::simple));

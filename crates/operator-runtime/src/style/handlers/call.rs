@@ -163,7 +163,8 @@ pub struct FieldUpdate<K: Object, T> {
 }
 
 impl<K: Object, T> FieldUpdate<K, T> {
-    /// The value that was handled last; `None` for a new object, and if it is not known, as in [`Update::old`].
+    /// The value that was handled last; `None` for a new object, and if it is not known: the object is too large to be recorded, it has
+    /// sensitive values, or the operator did not have the handler then and the value is not in the spec, the labels or the annotations.
     pub fn old(&self) -> Option<&T> {
         self.old.as_ref()
     }

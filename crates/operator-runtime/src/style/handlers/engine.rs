@@ -21,12 +21,12 @@ use super::{
     difference::Path,
     essence::essence,
     event::Events,
-    handled::{self, Handled},
+    handled::{self, FieldChange, Handled},
     journal::{Due, Ended, Journal, now, outdated},
     memo::Memory,
     place::{Entry, Place},
     progress::{Outcome, Progress, Record, failure, text},
-    registry::{Handler, Invocation, On, Registry},
+    registry::{FieldValue, Handler, Invocation, On, Registry},
     report::report,
     subhandler::Scope,
 };
@@ -71,6 +71,8 @@ struct Work<'a, H: Handlers> {
     object: Arc<H::Resource>,
     cx: &'a Context,
     uid: String,
+    /// What was handled last, and the object then; `None` if that is not known.
+    handled: Option<Handled>,
     old: Option<Arc<H::Resource>>,
     changes: Arc<[Path]>,
     /// The id of the cause; see [`Call::id`].
@@ -128,17 +130,17 @@ impl<H: Handlers> Engine<H> {
     }
 
     /// The record of this state of an object, in a size that fits its place.
-    fn recorded(&self, object: &H::Resource, essence: &Value, uid: &str) -> Handled {
+    fn recorded(
+        &self,
+        object: &H::Resource,
+        essence: &Value,
+        uid: &str,
+    ) -> serde_json::Result<Handled> {
         let redaction = &self.registry.redaction;
-        let fields = || {
-            let fields = self.registry.handlers.iter().filter_map(|it| match &it.on {
-                On::Field(value) => {
-                    Some((it.id.clone(), redaction.hash(uid, &value(object).ok()?)))
-                }
-                On::Cause(_) => None,
-            });
-            fields.collect::<BTreeMap<String, String>>()
-        };
+        let values = self
+            .fields()
+            .map(|(id, value)| Ok((id.to_owned(), value(object)?)));
+        let values = values.collect::<serde_json::Result<_>>()?;
         let available = if self.place.uses_annotations() {
             let ours = self.place.annotation(Entry::Handled);
             let others: usize = object
@@ -152,17 +154,78 @@ impl<H: Handlers> Engine<H> {
         } else {
             handled::MAX_SIZE
         };
-        Handled::of(
+        Ok(Handled::of(
             essence,
-            redaction.applies_to(essence),
-            fields,
+            // fields may have sensitive values that the essence lacks
+            redaction.applies_to(&serde_json::to_value(object)?),
+            values,
+            |value| redaction.hash(uid, value),
             available.min(handled::MAX_SIZE),
-        )
+        ))
     }
 
-    /// The object as it was handled last; `None` if that was not recorded whole, or does not fit the type any more.
-    fn old(&self, object: &H::Resource, handled: &Handled) -> Option<Arc<H::Resource>> {
-        let mut old = handled.readable()?.clone();
+    /// The fields that have handlers, by the ids of these.
+    fn fields(&self) -> impl Iterator<Item = (&str, &FieldValue<H::Resource>)> {
+        self.registry.handlers.iter().filter_map(|it| match &it.on {
+            On::Field(value) => Some((it.id.as_str(), value)),
+            On::Cause(_) => None,
+        })
+    }
+
+    /// Compares the field of a handler with what was handled last.
+    fn field(
+        &self,
+        object: &H::Resource,
+        handled: &Handled,
+        (handler, value): (&str, &FieldValue<H::Resource>),
+    ) -> serde_json::Result<FieldChange> {
+        let now = value(object)?;
+        let redaction = &self.registry.redaction;
+        let uid = object.uid().unwrap_or_default();
+        let hash = |value: &Value| redaction.hash(&uid, value);
+        if let Some(change) = handled.field(handler, &now, hash) {
+            return Ok(change);
+        }
+        // the operator did not have the handler then: only a change that the essence shows is known
+        let essence = essence(object, &self.operator, redaction)?;
+        let decoded = |essence| self.decoded(object, essence);
+        let then = handled.readable().and_then(decoded);
+        let (Some(then), Some(bare)) = (then, decoded(&essence)) else {
+            return Ok(FieldChange {
+                // what does not fit the type any more is another value
+                has_changed: handled.readable().is_some(),
+                old: None,
+            });
+        };
+        let (then, bare) = (value(&then)?, value(&bare)?);
+        Ok(FieldChange {
+            has_changed: then != bare,
+            // otherwise the value also depends on what the essence lacks
+            old: (bare == now).then_some(then),
+        })
+    }
+
+    /// Whether the object differs from what was handled last.
+    fn has_changed(
+        &self,
+        object: &H::Resource,
+        essence: &Value,
+        handled: &Handled,
+    ) -> serde_json::Result<bool> {
+        if !handled.changes(essence).is_empty() {
+            return Ok(true);
+        }
+        for field in self.fields() {
+            if self.field(object, handled, field)?.has_changed {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The object with this essence; `None` if that does not fit the type any more.
+    fn decoded(&self, object: &H::Resource, essence: &Value) -> Option<Arc<H::Resource>> {
+        let mut old = essence.clone();
         let fields = old.as_object_mut()?;
         fields.insert("apiVersion".into(), H::Resource::api_version(&()).into());
         fields.insert("kind".into(), H::Resource::kind(&()).into());
@@ -217,37 +280,36 @@ impl<H: Handlers> Work<'_, H> {
             return Ok(Action::await_change());
         }
         let newest = essence(&*self.object, &engine.operator, &engine.registry.redaction)?;
-        let is_handled = handled.is_none_or(|it| it.changes(&newest).is_empty());
-        Ok(match (is_handled, next) {
-            // the object was changed meanwhile
-            (false, _) => Action::requeue(Duration::ZERO),
-            (true, Some(next)) => Action::requeue(next),
-            (true, None) => Action::await_change(),
+        let has_changed = match handled {
+            Some(handled) => engine.has_changed(&self.object, &newest, handled)?,
+            None => false,
+        };
+        Ok(match (has_changed, next) {
+            (true, _) => Action::requeue(Duration::ZERO),
+            (false, Some(next)) => Action::requeue(next),
+            (false, None) => Action::await_change(),
         })
     }
 
+    /// Compares the field of a handler with what was handled last. If that is not known, it has changed.
+    fn field(&self, id: &str, value: &FieldValue<H::Resource>) -> Result<FieldChange> {
+        let Some(handled) = &self.handled else {
+            return Ok(FieldChange {
+                has_changed: true,
+                old: None,
+            });
+        };
+        Ok(self.engine.field(&self.object, handled, (id, value))?)
+    }
+
     /// Whether a handler is called for a cause of this object.
-    fn is_for(
-        &self,
-        handler: &Handler<H>,
-        cause: Cause,
-        handled: Option<&Handled>,
-    ) -> Result<bool> {
+    fn is_for(&self, handler: &Handler<H>, cause: Cause) -> Result<bool> {
         let is_meant = match (&handler.on, cause) {
+            // a change of a field that the essence lacks is for its handler alone
+            (On::Cause(Cause::Update), Cause::Update) => !self.changes.is_empty(),
             (On::Cause(on), cause) => *on == cause,
             (On::Field(value), Cause::Create) => !value(&self.object)?.is_null(),
-            (On::Field(value), Cause::Update) => {
-                let now = value(&self.object)?;
-                match (&self.old, handled) {
-                    (Some(old), _) => value(old)? != now,
-                    (None, Some(handled)) => {
-                        let hash = self.engine.registry.redaction.hash(&self.uid, &now);
-                        // `None`: the operator did not have the handler then, so it has missed nothing
-                        handled.has_field(&handler.id, &hash) == Some(false)
-                    }
-                    (None, None) => true,
-                }
-            }
+            (On::Field(value), Cause::Update) => self.field(&handler.id, value)?.has_changed,
             (On::Field(_), _) => false,
         };
         Ok(is_meant
@@ -266,6 +328,13 @@ impl<H: Handlers> Work<'_, H> {
     ) -> (Result<Value>, Scope) {
         let engine = self.engine;
         let scope = Scope::new(journal.clone(), handler.retries);
+        let old_value = match &handler.on {
+            On::Field(value) => match self.field(&handler.id, value) {
+                Ok(change) => change.old,
+                Err(error) => return (Err(error), scope),
+            },
+            On::Cause(_) => None,
+        };
         let call = Call {
             object: self.object.clone(),
             cx: self.cx.clone(),
@@ -283,6 +352,7 @@ impl<H: Handlers> Work<'_, H> {
             call,
             old: self.old.clone(),
             changes: self.changes.clone(),
+            old_value,
         };
         debug!(handler = handler.id, %cause, attempt, "calling");
         let called = async { (handler.run)(engine.handlers.clone(), invocation).await };
@@ -426,17 +496,17 @@ impl<H: Handlers> Reconciler for Engine<H> {
         }
         let record = Record::of(&*object, &self.place)?;
         warn_of_lost(&record.problems, &*object, cx).await;
-        let changes = match &record.handled {
-            Some(handled) => handled.changes(&essence),
-            None => vec![Path::from(String::new())],
+        let has_changed = match &record.handled {
+            Some(handled) => self.has_changed(&object, &essence, handled)?,
+            None => true,
         };
         let is_cleanup = |it: &Progress| it.cause == Cause::Delete;
         let progress = record.progress.clone().filter(|it| !is_cleanup(it));
         // handlers were called for a change, but the object is as it was before
-        let is_reverted = changes.is_empty() && progress.as_ref().is_some_and(Progress::has_target);
+        let is_reverted = !has_changed && progress.as_ref().is_some_and(Progress::has_target);
         let cause = match &progress {
             Some(progress) => Some(progress.cause),
-            None if record.is_known => (!changes.is_empty()).then_some(Cause::Update),
+            None if record.is_known => has_changed.then_some(Cause::Update),
             None => Some(Cause::Create),
         };
         if self.take_listed(&object)
@@ -454,15 +524,20 @@ impl<H: Handlers> Reconciler for Engine<H> {
         if cause.is_none() && resume.is_none() {
             return Ok(Action::await_change());
         }
-        let old = record.handled.as_ref().and_then(|it| self.old(&object, it));
+        let changes = match &record.handled {
+            Some(handled) => handled.changes(&essence),
+            None => vec![Path::from(String::new())],
+        };
+        let old = record.handled.as_ref().and_then(Handled::readable);
+        let old = old.and_then(|old| self.decoded(&object, old));
         let mut progress =
             progress.unwrap_or_else(|| Progress::new(cause.unwrap_or(Cause::Resume)));
         let begins = !progress.has_target();
         let skipped = progress.skipped.clone();
-        let target = progress
-            .target
-            .take()
-            .unwrap_or_else(|| self.recorded(&object, &essence, &uid));
+        let target = match progress.target.take() {
+            Some(target) => target,
+            None => self.recorded(&object, &essence, &uid)?,
+        };
         progress.target = Some(target.clone());
         let id = match progress.cause {
             Cause::Update => handled::hash(&json!([uid, record.handled, target])),
@@ -474,6 +549,7 @@ impl<H: Handlers> Reconciler for Engine<H> {
             object,
             cx,
             uid,
+            handled: record.handled,
             old,
             changes: changes.into(),
             id,
@@ -485,14 +561,14 @@ impl<H: Handlers> Reconciler for Engine<H> {
                 && handler.is_of(cause)
                 && !skipped.contains(&handler.id)
             {
-                if work.is_for(handler, cause, record.handled.as_ref())? {
+                if work.is_for(handler, cause)? {
                     due.push((handler, cause, journal.clone()));
                 } else if begins {
                     journal.progress().skipped.push(handler.id.clone());
                 }
             }
             if let Some(resume) = &resume
-                && work.is_for(handler, Cause::Resume, None)?
+                && work.is_for(handler, Cause::Resume)?
             {
                 due.push((handler, Cause::Resume, resume.clone()));
             }
@@ -546,13 +622,14 @@ impl<H: Handlers> Reconciler for Engine<H> {
             object,
             cx,
             uid,
+            handled: None,
             old: None,
             changes: Arc::default(),
             id,
         };
         let mut due = vec![];
         for handler in &self.registry.handlers {
-            if work.is_for(handler, Cause::Delete, None)? {
+            if work.is_for(handler, Cause::Delete)? {
                 due.push((handler, Cause::Delete, journal.clone()));
             }
         }
@@ -575,13 +652,14 @@ impl<H: Handlers> Reconciler for Engine<H> {
             engine: self,
             object,
             cx,
+            handled: None,
             old: None,
             changes: Arc::default(),
             id: handled::hash(&json!([uid, Cause::Deleted])),
             uid,
         };
         for handler in &self.registry.handlers {
-            if work.is_for(handler, Cause::Deleted, None)? {
+            if work.is_for(handler, Cause::Deleted)? {
                 let call = (Cause::Deleted, 1, now());
                 let (result, _) = work.call(handler, &journal, call).await;
                 if let Err(error) = result {

@@ -7,8 +7,11 @@ use serde_json::{Map, Value};
 use super::secret::Redaction;
 use crate::context::drop_nulls;
 
-/// The prefixes of annotations that kubectl and conversions write. They are ignored, like those with the prefix of the operator.
-const IGNORED: [&str; 2] = ["kubectl.kubernetes.io/", "conversion."];
+/// The prefixes of annotations that `kubectl apply` and conversions write. They are ignored, like those with the prefix of the operator.
+const IGNORED: [&str; 2] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "conversion.",
+];
 
 /// The essence of an object. `operator` is the prefix of our own annotations.
 pub(super) fn essence(
@@ -60,14 +63,17 @@ mod tests {
             "metadata": {
                 "name": "a", "uid": "1", "resourceVersion": "7", "finalizers": ["a/b"],
                 "labels": {"app": "web"},
-                "annotations": {"note": "mine", "shop/handled": "{}", "kubectl.kubernetes.io/restartedAt": "now"},
+                "annotations": {
+                    "shop/handled": "{}", "kubectl.kubernetes.io/last-applied-configuration": "{}",
+                    "kubectl.kubernetes.io/restartedAt": "now",
+                },
             },
             "data": {"a": "b", "c": null},
             "status": {"phase": "Ready"},
         });
         let essence = essence(&object, "shop", &Redaction::default()).unwrap();
         let expected = json!({
-            "metadata": {"labels": {"app": "web"}, "annotations": {"note": "mine"}},
+            "metadata": {"labels": {"app": "web"}, "annotations": {"kubectl.kubernetes.io/restartedAt": "now"}},
             "data": {"a": "b"},
         });
         assert_eq!(essence, expected);

@@ -16,40 +16,59 @@ pub(super) const MAX_SIZE: usize = 32 << 10;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Handled {
+    /// An essence with hashes in place of sensitive values.
+    Redacted {
+        essence: Value,
+        /// The hash of each field that has a handler, by the id of the handler.
+        fields: BTreeMap<String, String>,
+    },
     Whole {
         essence: Value,
-        /// If the essence has hashes in place of sensitive values: the hash of each field that has a handler, by the id of the handler.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fields: Option<BTreeMap<String, String>>,
+        /// The value of each field that has a handler, by the id of the handler.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        values: BTreeMap<String, Value>,
     },
     Hashed {
         /// The number of field names in the path of a part; with 0, the whole essence is one part.
         depth: usize,
         /// The hash of each part, by its path.
         hashes: BTreeMap<String, String>,
-        /// The hash of each field that has a handler, by the id of the handler.
+        /// As in `Redacted`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         fields: BTreeMap<String, String>,
     },
 }
 
+/// A field that has a handler, compared with what was handled last.
+#[derive(Debug, PartialEq)]
+pub(super) struct FieldChange {
+    pub has_changed: bool,
+    /// The handled value; `None` if it is not known.
+    pub old: Option<Value>,
+}
+
 impl Handled {
-    /// Records an essence in at most `limit` bytes; if that is impossible, as a single hash. `fields` returns the hashes of the fields that
-    /// have handlers.
+    /// Records an essence, and the `values` of the fields that have handlers, in at most `limit` bytes; if that is impossible, as a single
+    /// hash. Of these fields, `hash` returns the hash of a value.
     pub fn of(
         essence: &Value,
         is_redacted: bool,
-        fields: impl Fn() -> BTreeMap<String, String>,
+        values: BTreeMap<String, Value>,
+        hash: impl Fn(&Value) -> String,
         limit: usize,
     ) -> Self {
-        let whole = Self::Whole {
-            essence: essence.clone(),
-            fields: is_redacted.then(&fields),
+        let fields = values.iter().map(|(id, value)| (id.clone(), hash(value)));
+        let fields: BTreeMap<_, _> = fields.collect();
+        let whole = match essence.clone() {
+            essence if is_redacted => Self::Redacted {
+                essence,
+                fields: fields.clone(),
+            },
+            essence => Self::Whole { essence, values },
         };
         if whole.size() <= limit {
             return whole;
         }
-        let fields = fields();
         let hashed = |depth| Self::Hashed {
             depth,
             hashes: hashes(essence, depth),
@@ -66,18 +85,17 @@ impl Handled {
     /// The essence, if it was recorded whole and with all values.
     pub fn readable(&self) -> Option<&Value> {
         match self {
-            Self::Whole {
-                essence,
-                fields: None,
-            } => Some(essence),
-            Self::Whole { .. } | Self::Hashed { .. } => None,
+            Self::Whole { essence, .. } => Some(essence),
+            Self::Redacted { .. } | Self::Hashed { .. } => None,
         }
     }
 
     /// The paths at which an essence differs from the handled one.
     pub fn changes(&self, now: &Value) -> Vec<Path> {
         match self {
-            Self::Whole { essence, .. } => differences(essence, now),
+            Self::Whole { essence, .. } | Self::Redacted { essence, .. } => {
+                differences(essence, now)
+            }
             Self::Hashed { depth, hashes, .. } => {
                 let now = self::hashes(now, *depth);
                 let mut paths: Vec<&String> = hashes.keys().chain(now.keys()).collect();
@@ -92,19 +110,26 @@ impl Handled {
         }
     }
 
-    /// Whether the field of a handler had the value with this hash; `None` if the operator did not have the handler then. If the essence
-    /// was recorded with all values, there are no hashes. This is then called only if the essence cannot be decoded any more, so that
-    /// the field may have changed.
-    pub fn has_field(&self, handler: &str, hash: &str) -> Option<bool> {
-        let fields = match self {
-            Self::Whole { fields: None, .. } => return Some(false),
-            Self::Whole {
-                fields: Some(fields),
-                ..
+    /// Compares the field of a handler with its value `now`; `None` if the operator did not have the handler when the object was handled.
+    pub fn field(
+        &self,
+        handler: &str,
+        now: &Value,
+        hash: impl Fn(&Value) -> String,
+    ) -> Option<FieldChange> {
+        Some(match self {
+            Self::Whole { values, .. } => {
+                let old = values.get(handler)?;
+                FieldChange {
+                    has_changed: old != now,
+                    old: Some(old.clone()),
+                }
             }
-            | Self::Hashed { fields, .. } => fields,
-        };
-        fields.get(handler).map(|it| it == hash)
+            Self::Redacted { fields, .. } | Self::Hashed { fields, .. } => FieldChange {
+                has_changed: *fields.get(handler)? != hash(now),
+                old: None,
+            },
+        })
     }
 }
 
@@ -179,11 +204,11 @@ mod tests {
             let data: serde_json::Map<_, _> = (0..40).map(entry).collect();
             json!({"spec": {"size": size, "data": data, "notes": {"a": note}}, "metadata": {"labels": {"a": "b"}}})
         };
-        let fields = || BTreeMap::from([("resize".to_owned(), "1".to_owned())]);
-        let whole = Handled::of(&essence(1, "n"), false, fields, MAX_SIZE);
+        let values = || BTreeMap::from([("resize".to_owned(), json!(1))]);
+        let whole = Handled::of(&essence(1, "n"), false, values(), hash, MAX_SIZE);
         assert!(whole.readable().is_some());
         for limit in [1500, 300, 200, 1] {
-            let handled = Handled::of(&essence(1, "n"), false, fields, limit);
+            let handled = Handled::of(&essence(1, "n"), false, values(), hash, limit);
             assert!(handled.readable().is_none());
             let json = serde_json::to_string(&handled).unwrap();
             assert!(json.len() <= limit.max(150), "{limit}: {}", json.len());
@@ -193,9 +218,30 @@ mod tests {
             let changes = shown(read.changes(&essence(2, "n")));
             assert_eq!(changes.len(), 1);
             assert!("spec.size".starts_with(changes[0].as_str()), "{changes:?}");
-            assert_eq!(read.has_field("resize", "1"), Some(true));
-            assert_eq!(read.has_field("resize", "2"), Some(false));
-            assert_eq!(read.has_field("new", "2"), None);
+            let change = |has_changed| FieldChange {
+                has_changed,
+                old: None,
+            };
+            assert_eq!(read.field("resize", &json!(1), hash), Some(change(false)));
+            assert_eq!(read.field("resize", &json!(2), hash), Some(change(true)));
+            assert_eq!(read.field("new", &json!(2), hash), None);
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_field_is_recorded_unless_the_object_has_sensitive_values() {
+        let essence = json!({"spec": {}});
+        let values = || BTreeMap::from([("phase".to_owned(), json!("ready"))]);
+        for (is_redacted, old) in [(false, Some(json!("ready"))), (true, None)] {
+            let handled = Handled::of(&essence, is_redacted, values(), hash, MAX_SIZE);
+            let text = serde_json::to_string(&handled).unwrap();
+            assert_eq!(text.contains("ready"), !is_redacted, "{text}");
+            let read: Handled = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, handled);
+            for (now, has_changed) in [("ready", false), ("failed", true)] {
+                let change = read.field("phase", &json!(now), hash).unwrap();
+                assert_eq!((change.has_changed, &change.old), (has_changed, &old));
+            }
         }
     }
 
@@ -204,7 +250,8 @@ mod tests {
         let handled = Handled::of(
             &json!({"spec": {"a": 1, "b": [1, 2]}}),
             false,
-            BTreeMap::new,
+            BTreeMap::new(),
+            hash,
             MAX_SIZE,
         );
         let changes = handled.changes(&json!({"spec": {"b": [1, 3], "c": {}}}));

@@ -309,7 +309,7 @@ mod tests {
         let essence = json!({"spec": {}});
         let handled = Handled::Whole {
             essence,
-            fields: None,
+            values: BTreeMap::new(),
         };
         progress.target = Some(handled.clone());
         let place = place(None);

@@ -3,7 +3,7 @@
 use std::{any::TypeId, collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
@@ -17,7 +17,9 @@ use super::{
     index::{AnyIndex, FilledIndex, Index},
     secret::Redaction,
 };
-use crate::{Result, engine::kind::GroupKind, retries::Retries, style::Object};
+use crate::{
+    Result, context::drop_nulls, engine::kind::GroupKind, retries::Retries, style::Object,
+};
 
 /// What a handler returns, as JSON.
 async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
@@ -79,13 +81,15 @@ pub(super) enum On<K> {
 }
 
 /// The value of a field, as JSON.
-type FieldValue<K> = Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>;
+pub(super) type FieldValue<K> = Box<dyn Fn(&K) -> serde_json::Result<Value> + Send + Sync>;
 
 /// A call, with what has changed of the object.
 pub(super) struct Invocation<K: Object> {
     pub call: Call<K>,
     pub old: Option<Arc<K>>,
     pub changes: Arc<[Path]>,
+    /// For a handler of a field: the value that was handled last, if it is known.
+    pub old_value: Option<Value>,
 }
 
 /// The options of a handler.
@@ -189,15 +193,20 @@ impl<H: Handlers> Registry<H> {
         F: Future<Output = Result<R>> + Send + 'static,
     {
         let run = move |handlers, invocation: Invocation<H::Resource>| {
-            let Invocation { call, old, changes } = invocation;
+            let Invocation {
+                call, old, changes, ..
+            } = invocation;
             let update = Update { call, old, changes };
             value(handler(handlers, update)).boxed()
         };
         self.add::<R>(id, On::Cause(Cause::Update), Box::new(run))
     }
 
-    /// Calls a handler when a value of the spec, the labels or the annotations differs from what was handled last, and for new objects. The
-    /// value is what `field` returns, for example `|volume| volume.spec.size`: if the schema loses the field, the code does not compile.
+    /// Calls a handler when a value differs from what was handled last, and for new objects that have it. The value is what `field` returns,
+    /// for example `|volume| volume.spec.size` or `|volume| volume.status.as_ref()?.phase.clone()`: if the schema loses the field, the code
+    /// does not compile. It must depend on the object alone.
+    ///
+    /// If the handler itself changes the value, it is called for this change, too.
     pub fn field<T, R, F>(
         &mut self,
         id: &str,
@@ -205,20 +214,26 @@ impl<H: Handlers> Registry<H> {
         handler: impl Fn(Arc<H>, FieldUpdate<H::Resource, T>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
     where
-        T: Serialize + 'static,
+        T: Serialize + DeserializeOwned + 'static,
         R: Serialize + 'static,
         F: Future<Output = Result<R>> + Send + 'static,
     {
         let field = Arc::new(field);
         let accessor = field.clone();
         let run = move |handlers, invocation: Invocation<H::Resource>| {
-            let Invocation { call, old, .. } = invocation;
-            let old = old.map(|old| field(&old));
+            let Invocation {
+                call, old_value, ..
+            } = invocation;
+            let old = old_value.and_then(|old| serde_json::from_value(old).ok());
             let new = field(&call.object);
             let update = FieldUpdate { call, old, new };
             value(handler(handlers, update)).boxed()
         };
-        let of_object = move |object: &H::Resource| serde_json::to_value(accessor(object));
+        let of_object = move |object: &H::Resource| {
+            let mut value = serde_json::to_value(accessor(object))?;
+            drop_nulls(&mut value);
+            Ok(value)
+        };
         self.add::<R>(id, On::Field(Box::new(of_object)), Box::new(run))
     }
 

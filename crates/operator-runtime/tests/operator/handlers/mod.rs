@@ -3,6 +3,7 @@
 mod background;
 mod causes;
 mod conflicts;
+mod fields;
 mod grace;
 mod killed;
 mod meanwhile;
