@@ -133,6 +133,11 @@ async def timer(name, retry, **_):
     await call("timer", name, "timer", retry)
 
 
+@kopf.timer(*KIND, id="idle", idle=1, labels={"idle": "yes"})
+async def idle(name, retry, **_):
+    await call("idle", name, "timer", retry)
+
+
 @kopf.daemon(*KIND, id="daemon", backoff=0.1, labels={"daemon": "yes"}, cancellation_timeout=5)
 async def daemon(name, retry, stopped, **_):
     await call("daemon", name, "daemon", retry)

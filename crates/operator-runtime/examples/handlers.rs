@@ -210,6 +210,9 @@ impl Handlers for Subjects {
         on.timer("timer", Duration::from_millis(400), Self::simple)
             .backoff(Duration::from_millis(100))
             .label("timer", "yes");
+        on.timer("idle", None, Self::simple)
+            .idle(Duration::from_secs(1))
+            .label("idle", "yes");
         on.daemon("daemon", Self::daemon)
             .backoff(Duration::from_millis(100))
             .label("daemon", "yes");

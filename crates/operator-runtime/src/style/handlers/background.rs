@@ -12,7 +12,7 @@ use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, sleep_until, timeout},
@@ -41,10 +41,16 @@ use crate::{
 /// A timer or daemon, as it was registered.
 pub(super) struct Background<H: Handlers> {
     pub id: String,
+    /// [`Cause::Timer`] or [`Cause::Daemon`].
+    pub cause: Cause,
     pub filter: Filter<H::Resource>,
     pub retries: Retries,
     pub schedule: Schedule,
     pub run: RunBackground<H>,
+    /// Whether it returns a value.
+    pub has_result: bool,
+    /// The field of the status that gets the value.
+    pub result: Option<String>,
 }
 
 /// Calls a timer or daemon.
@@ -53,18 +59,17 @@ pub(super) type RunBackground<H> = Box<
             Arc<H>,
             Call<<H as Handlers>::Resource>,
             Lifetime<<H as Handlers>::Resource>,
-        ) -> BoxFuture<'static, Result<()>>
+        ) -> BoxFuture<'static, Result<Value>>
         + Send
         + Sync,
 >;
 
-/// When a timer or daemon is called.
+/// When a timer or daemon is called. With neither `interval` nor `idle`, it is called once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
-    /// `None` for a daemon.
     pub interval: Option<Duration>,
-    /// How long the object must not have changed.
-    pub idle: Duration,
+    /// How long the object must not have changed. Without an interval, it is called once after each change.
+    pub idle: Option<Duration>,
     /// The time before the first call.
     pub delay: Duration,
     /// Whether the interval counts from the beginning of a tick, and not from its end.
@@ -286,7 +291,7 @@ impl<H: Handlers> Worker<H> {
         let stop = self.lifetime.stop.clone();
         let grace = self.background().schedule.grace;
         let id = self.background().id.clone();
-        let is_daemon = self.background().schedule.interval.is_none();
+        let what = self.background().cause;
         let work = self.repeat();
         tokio::pin!(work);
         tokio::select! {
@@ -295,7 +300,6 @@ impl<H: Handlers> Worker<H> {
         }
         // the tick of a timer, or the daemon, may take this long to end
         if timeout(grace, work).await.is_err() {
-            let what = if is_daemon { "daemon" } else { "timer" };
             warn!("the {what} {id} did not end within {grace:?}, and is aborted");
         }
     }
@@ -313,7 +317,7 @@ impl<H: Handlers> Worker<H> {
             return;
         }
         loop {
-            if self.wait_until_idle(idle).await {
+            if self.wait_until_idle(idle.unwrap_or_default()).await {
                 return;
             }
             let begun = Instant::now();
@@ -321,7 +325,10 @@ impl<H: Handlers> Worker<H> {
                 return;
             }
             let Some(interval) = interval else {
-                return;
+                if idle.is_none() || !self.wait_for_change(begun).await {
+                    return;
+                }
+                continue;
             };
             let next = if is_sharp {
                 // the first multiple of the interval that is not over: ticks that were missed are skipped
@@ -389,13 +396,9 @@ impl<H: Handlers> Worker<H> {
         let background = self.background();
         // for sub-handlers, whose progress is kept only for this call
         let journal = Journal::new(Progress::new(Cause::Timer), None, self.backoff);
-        let cause = match background.schedule.interval {
-            Some(_) => Cause::Timer,
-            None => Cause::Daemon,
-        };
         let call = Call {
             about: About {
-                cause,
+                cause: background.cause,
                 id: format!(
                     "{}-{}",
                     object.uid().unwrap_or_default(),
@@ -408,7 +411,7 @@ impl<H: Handlers> Worker<H> {
             object: object.clone(),
             cx: cx.clone(),
             memo: self.memo.clone(),
-            scope: Scope::new(journal, background.retries),
+            scope: Scope::new(journal, background.retries, background.result.clone()),
         };
         let called = async {
             let run = (background.run)(self.handlers.clone(), call, self.lifetime.clone());
@@ -417,6 +420,13 @@ impl<H: Handlers> Worker<H> {
         let result = AssertUnwindSafe(called).catch_unwind().await;
         let result =
             result.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+        let result = match (result, &background.result) {
+            (Ok(value), Some(field)) if !value.is_null() => {
+                let status = json!({ (field.as_str()): value });
+                cx.merge_status(&*object, status).await
+            }
+            (result, _) => result.map(drop),
+        };
         (result, cx.is_outdated())
     }
 
@@ -447,6 +457,16 @@ impl<H: Handlers> Worker<H> {
             biased;
             () = self.lifetime.stop.cancelled() => true,
             () = sleep(delay) => false,
+        }
+    }
+
+    /// Waits until the object has changed after a time, or until the task should stop. Returns whether it has changed.
+    async fn wait_for_change(&self, since: Instant) -> bool {
+        let mut latest = self.lifetime.latest.clone();
+        tokio::select! {
+            biased;
+            () = self.lifetime.stop.cancelled() => false,
+            changed = latest.wait_for(|it| it.changed > since) => changed.is_ok(),
         }
     }
 

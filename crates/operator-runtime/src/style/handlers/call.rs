@@ -3,6 +3,7 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
 
 use super::{cause::Cause, difference::Path, journal::now, memo::Memo, subhandler::Scope};
 use crate::{Context, Result, style::Object};
@@ -88,7 +89,8 @@ impl<K: Object> Call<K> {
     }
 
     /// Calls a sub-handler, unless it has ended for this cause: its progress is recorded like that of a handler, so that it is retried
-    /// alone. Returns whether it has ended, with success or not.
+    /// alone. Returns whether it has ended, with success or not. What it returns is written to the status: see
+    /// [`result`](super::HandlerOptions::result).
     ///
     /// The id is unique within the handler. A handler with sub-handlers calls all of them in each attempt, in the same order, and waits for
     /// those that have not ended: it is called again when the next of them is due.
@@ -110,9 +112,10 @@ impl<K: Object> Call<K> {
     ///
     /// # Errors
     /// If the progress cannot be written.
-    pub async fn sub_handler<F>(&self, id: &str, handler: F) -> Result<bool>
+    pub async fn sub_handler<R, F>(&self, id: &str, handler: F) -> Result<bool>
     where
-        F: AsyncFnOnce(Self) -> Result<()>,
+        R: Serialize,
+        F: AsyncFnOnce(Self) -> Result<R>,
     {
         self.scope.clone().call(self, id, handler).await
     }

@@ -327,7 +327,7 @@ impl<H: Handlers> Work<'_, H> {
         (cause, attempt, started): (Cause, u32, Timestamp),
     ) -> (Result<Value>, Scope) {
         let engine = self.engine;
-        let scope = Scope::new(journal.clone(), handler.retries);
+        let scope = Scope::new(journal.clone(), handler.retries, handler.result.clone());
         let old_value = match &handler.on {
             On::Field(value) => match self.field(&handler.id, value) {
                 Ok(change) => change.old,

@@ -22,8 +22,12 @@ use crate::{
 };
 
 /// What a handler returns, as JSON.
-async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
+pub(super) async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
     Ok(serde_json::to_value(result.await?)?)
+}
+
+fn returns_value<R: 'static>() -> bool {
+    TypeId::of::<R>() != TypeId::of::<()>()
 }
 
 /// How long a timer or daemon may take to end, by default.
@@ -96,8 +100,7 @@ pub(super) struct Invocation<K: Object> {
 pub struct HandlerOptions<'a, K> {
     filter: &'a mut Filter<K>,
     retries: &'a mut Retries,
-    /// `None` for timers and daemons, which have no results.
-    result: Option<&'a mut Option<String>>,
+    result: &'a mut Option<String>,
 }
 
 /// The options of a handler of events.
@@ -239,18 +242,22 @@ impl<H: Handlers> Registry<H> {
 
     /// Calls a handler for each object at an interval, with the object as it was seen last. A tick that fails is retried like a handler;
     /// when it has failed for good, the next one comes at the interval.
-    pub fn timer<F>(
+    ///
+    /// Without an interval, but with [`idle`](TimerOptions::idle), it is called once after the object was idle for that time, and once more
+    /// after each later change. With neither, it is called once for an object, and again after a restart.
+    pub fn timer<R, F>(
         &mut self,
         id: &str,
-        interval: Duration,
+        interval: impl Into<Option<Duration>>,
         handler: impl Fn(Arc<H>, Call<H::Resource>) -> F + Send + Sync + 'static,
     ) -> TimerOptions<'_, H::Resource>
     where
-        F: Future<Output = Result<()>> + Send + 'static,
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
     {
-        let run = move |handlers, call, _| handler(handlers, call).boxed();
-        let background = self.add_background(id, Some(interval), Box::new(run));
-        TimerOptions(background)
+        let run = move |handlers, call, _| value(handler(handlers, call)).boxed();
+        let of = (Cause::Timer, interval.into());
+        TimerOptions(self.add_background::<R>(id, of, Box::new(run)))
     }
 
     /// Calls a function for each object; the function runs as long as the object exists. If it returns an error, it is called again, like a
@@ -269,31 +276,33 @@ impl<H: Handlers> Registry<H> {
     {
         let run = move |handlers, call, lifetime| {
             let daemon = DaemonCall { call, lifetime };
-            handler(handlers, daemon).boxed()
+            value(handler(handlers, daemon)).boxed()
         };
-        let background = self.add_background(id, None, Box::new(run));
-        DaemonOptions(background)
+        DaemonOptions(self.add_background::<()>(id, (Cause::Daemon, None), Box::new(run)))
     }
 
-    fn add_background(
+    fn add_background<R: 'static>(
         &mut self,
         id: &str,
-        interval: Option<Duration>,
+        (cause, interval): (Cause, Option<Duration>),
         run: RunBackground<H>,
     ) -> BackgroundOptions<'_, H::Resource> {
         let index = self.background.len();
         self.background.push(Background {
             id: id.to_owned(),
+            cause,
             filter: Filter::default(),
             retries: Retries::default(),
             schedule: Schedule {
                 interval,
-                idle: Duration::ZERO,
+                idle: None,
                 delay: Duration::ZERO,
                 is_sharp: false,
                 grace: GRACE,
             },
             run,
+            has_result: returns_value::<R>(),
+            result: None,
         });
         let background = &mut self.background[index];
         BackgroundOptions {
@@ -301,7 +310,7 @@ impl<H: Handlers> Registry<H> {
             handler: HandlerOptions {
                 filter: &mut background.filter,
                 retries: &mut background.retries,
-                result: None,
+                result: &mut background.result,
             },
         }
     }
@@ -384,14 +393,14 @@ impl<H: Handlers> Registry<H> {
             filter: Filter::default(),
             retries: Retries::default(),
             run,
-            has_result: TypeId::of::<R>() != TypeId::of::<()>(),
+            has_result: returns_value::<R>(),
             result: None,
         });
         let handler = &mut self.handlers[index];
         HandlerOptions {
             filter: &mut handler.filter,
             retries: &mut handler.retries,
-            result: Some(&mut handler.result),
+            result: &mut handler.result,
         }
     }
 
@@ -422,17 +431,20 @@ impl<H: Handlers> Registry<H> {
                 ));
             }
         }
-        let mut handlers = self.handlers.iter();
-        if let Some(handler) = handlers.find(|it| it.has_result && it.result.is_none()) {
+        let handlers = self.handlers.iter();
+        let handlers = handlers.map(|it| (&it.id, it.has_result, &it.result));
+        let background = self.background.iter();
+        let background = background.map(|it| (&it.id, it.has_result, &it.result));
+        let mut all = handlers.chain(background);
+        if let Some((id, ..)) = all.find(|(_, has_result, field)| *has_result && field.is_none()) {
             return Err(format!(
-                "the handler {:?} returns a value that goes nowhere\nhelp: name the field of the status with `result`, or return `()`",
-                handler.id
+                "the handler {id:?} returns a value that goes nowhere\nhelp: name the field of the status with `result`, or return `()`"
             ));
         }
         let mut timers = self.background.iter();
         if let Some(timer) = timers.find(|it| it.schedule.interval == Some(Duration::ZERO)) {
             return Err(format!(
-                "the timer {:?} has the interval 0\nhelp: choose an interval, or use a daemon",
+                "the timer {:?} has the interval 0\nhelp: choose an interval, or none and `idle`",
                 timer.id
             ));
         }
@@ -461,12 +473,11 @@ impl<K: Object> HandlerOptions<'_, K> {
     }
 
     /// Writes what the handler returns to this field of the status, such as `endpoint`, when it has succeeded. `None` and `()` are not
-    /// written. The schema of the status must have the field, or the API server drops it, which is reported in an event. If a crash comes
-    /// between the write and the record of the success, the handler is called again.
-    pub fn result(mut self, field: &str) -> Self {
-        if let Some(result) = &mut self.result {
-            **result = Some(field.to_owned());
-        }
+    /// written. What a [sub-handler](Call::sub_handler) returns becomes an entry of the field, with the id of the sub-handler as its key. The
+    /// schema of the status must have the field, or the API server drops it, which is reported in an event. If a crash comes between the
+    /// write and the record of the success, the handler is called again.
+    pub fn result(self, field: &str) -> Self {
+        *self.result = Some(field.to_owned());
         self
     }
 
@@ -581,8 +592,13 @@ like_a_handler!(DaemonOptions);
 impl<K: Object> TimerOptions<'_, K> {
     /// Ticks only when the spec, labels and annotations of the object have not changed for this time.
     pub fn idle(self, idle: Duration) -> Self {
-        self.0.schedule.idle = idle;
+        self.0.schedule.idle = Some(idle);
         self
+    }
+
+    /// Like [`HandlerOptions::result`].
+    pub fn result(self, field: &str) -> Self {
+        self.with(|it| it.result(field))
     }
 
     /// Counts the interval from the beginning of a tick to the beginning of the next one, instead of from its end. A tick that takes longer
@@ -606,6 +622,25 @@ impl<K: Object> EventOptions<'_, K> {
     pub fn label(self, name: &str, value: &str) -> Self {
         let label = (name.to_owned(), Some(value.to_owned()));
         self.0.labels.push(label);
+        self
+    }
+
+    /// Like [`HandlerOptions::has_label`].
+    pub fn has_label(self, name: &str) -> Self {
+        self.0.labels.push((name.to_owned(), None));
+        self
+    }
+
+    /// Like [`HandlerOptions::annotation`].
+    pub fn annotation(self, name: &str, value: &str) -> Self {
+        let annotation = (name.to_owned(), Some(value.to_owned()));
+        self.0.annotations.push(annotation);
+        self
+    }
+
+    /// Like [`HandlerOptions::has_annotation`].
+    pub fn has_annotation(self, name: &str) -> Self {
+        self.0.annotations.push((name.to_owned(), None));
         self
     }
 

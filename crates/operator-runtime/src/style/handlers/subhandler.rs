@@ -8,15 +8,18 @@ use std::{
 };
 
 use futures::FutureExt;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     call::{About, Call},
     journal::{Due, Ended, Journal, outdated},
+    registry::value,
     report::report,
 };
 use crate::{
-    Error, Result, engine::decode::read, error::panic_message, lock::lock, retries::Retries,
-    style::Object,
+    Context, Error, Result, engine::decode::read, error::panic_message, lock::lock,
+    retries::Retries, style::Object,
 };
 
 /// The sub-handlers of one call of a handler.
@@ -26,6 +29,8 @@ pub(super) struct Scope {
     pub journal: Arc<Journal>,
     /// The retries of the handler, which apply to each sub-handler.
     pub retries: Retries,
+    /// The field of the status that gets what the handler and its sub-handlers return.
+    result: Option<String>,
     /// The time until the next sub-handler is due, if one has not ended.
     waits: Arc<Mutex<Option<Duration>>>,
     /// The ids of the sub-handlers that were called.
@@ -33,10 +38,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub fn new(journal: Arc<Journal>, retries: Retries) -> Self {
+    pub fn new(journal: Arc<Journal>, retries: Retries, result: Option<String>) -> Self {
         Self {
             journal,
             retries,
+            result,
             waits: Arc::default(),
             called: Arc::default(),
         }
@@ -57,10 +63,11 @@ impl Scope {
     }
 
     /// Calls a sub-handler if it is due. Returns whether it has ended.
-    pub async fn call<K, F>(self, parent: &Call<K>, id: &str, handler: F) -> Result<bool>
+    pub async fn call<K, R, F>(self, parent: &Call<K>, id: &str, handler: F) -> Result<bool>
     where
         K: Object,
-        F: AsyncFnOnce(Call<K>) -> Result<()>,
+        R: Serialize,
+        F: AsyncFnOnce(Call<K>) -> Result<R>,
     {
         let id = format!("{}/{id}", parent.about.handler);
         if !self.called().insert(id.clone()) {
@@ -83,7 +90,7 @@ impl Scope {
                 return Ok(true);
             }
         };
-        let inner = Self::new(self.journal.clone(), self.retries);
+        let inner = Self::new(self.journal.clone(), self.retries, self.result.clone());
         let cx = parent.cx.part();
         let newest = cx.written().as_ref().and_then(|it| read::<K>(it).ok());
         let call = Call {
@@ -99,9 +106,15 @@ impl Scope {
             scope: inner.clone(),
             ..parent.clone()
         };
-        let called = AssertUnwindSafe(handler(call)).catch_unwind().await;
+        let called = AssertUnwindSafe(value(handler(call))).catch_unwind().await;
         let result =
             called.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
+        let result = match result {
+            Ok(value) if inner.waits().is_none() => {
+                self.deliver(&id, value, (&*parent.object, &cx)).await
+            }
+            result => result.map(drop),
+        };
         let result = match result {
             Ok(()) if cx.is_outdated() => {
                 self.journal.set_returned(&id);
@@ -136,5 +149,26 @@ impl Scope {
             ));
         }
         Ok(has_ended)
+    }
+
+    /// Writes what a sub-handler has returned to the status.
+    async fn deliver<K: Object>(
+        &self,
+        id: &str,
+        value: Value,
+        (object, cx): (&K, &Context),
+    ) -> Result<()> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let (handler, key) = id.split_once('/').unwrap_or(("", id));
+        let Some(field) = &self.result else {
+            let problem = anyhow::anyhow!(
+                "the sub-handler {id:?} returns a value that goes nowhere\nhelp: name a map of the status with `result` of the handler {handler:?}, or return `()`"
+            );
+            return Err(Error::permanent(problem));
+        };
+        cx.merge_status(object, json!({ (field.as_str()): { (key): value } }))
+            .await
     }
 }

@@ -169,3 +169,62 @@ async fn a_timer_without_an_interval_ends_the_start() {
         "{error}"
     );
 }
+
+/// Timers without an interval.
+struct Quiet(Arc<Journal>);
+
+impl Handlers for Quiet {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.timer("idle", None, Self::idle)
+            .idle(Duration::from_millis(300))
+            .result("observedGeneration");
+        on.timer("once", None, Self::once).backoff(SHORT);
+    }
+}
+
+impl Quiet {
+    async fn idle(self: Arc<Self>, call: Call<Widget>) -> Result<i32> {
+        self.0.call(&call, "")?;
+        Ok(call.object().spec.size)
+    }
+
+    async fn once(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
+        self.0.call(&call, "")
+    }
+}
+
+#[tokio::test]
+async fn a_timer_without_an_interval_is_called_once_or_after_each_change() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    journal.plan("once", &[Outcome::Other]);
+    let running = start(&server, Quiet(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    let expected = [
+        "a timer once#1 size 1",
+        "a timer once#2 size 1",
+        "a timer idle#1 size 1",
+    ];
+    assert_eq!(logged(&server, &journal, 3).await, expected);
+    let observed = async |size: i64| {
+        server
+            .eventually(&format!("the result is {size}"), async || {
+                let status = widgets(&server).get("a").await.ok()?.status?;
+                (status.observed_generation == Some(size)).then_some(())
+            })
+            .await;
+    };
+    observed(1).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert_eq!(journal.len(), 0);
+
+    for size in [2, 3] {
+        patch(&server, "a", json!({"spec": {"size": size}})).await;
+    }
+    observed(3).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert_eq!(journal.take(), ["a timer idle#1 size 3"]);
+    running.stop().await.unwrap();
+}

@@ -124,7 +124,8 @@ impl Handlers for Words {
 
     fn register(&self, on: &mut Registry<Self>) {
         on.create("each", Self::each)
-            .backoff(Duration::from_millis(50));
+            .backoff(Duration::from_millis(50))
+            .result("handlers");
     }
 }
 
@@ -132,8 +133,11 @@ impl Words {
     async fn each(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
         self.0.call(&call, "")?;
         for word in call.object().spec.way.iter().flat_map(|way| way.split(' ')) {
-            call.sub_handler(word, async |call| self.0.call(&call, ""))
-                .await?;
+            let upper = async |call| {
+                self.0.call(&call, "")?;
+                Ok(word.to_uppercase())
+            };
+            call.sub_handler(word, upper).await?;
         }
         Ok(())
     }
@@ -163,6 +167,9 @@ async fn a_failing_sub_handler_is_retried_alone() {
             "a create each/two#2 size 1",
         ]
     );
+    let status = widgets(&server).get("a").await.unwrap().status.unwrap();
+    let results = ["one", "three", "two"].map(|it| (it.to_owned(), it.to_uppercase()));
+    assert_eq!(status.handlers, Some(results.into()));
     running.stop().await.unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Events of the watch, indexes, results, and notices.
 
 use super::*;
+use crate::support::until_quiet;
 use kube::api::DeleteParams;
 use operator_runtime::handlers::{EventKind, Index, WatchEvent};
 
@@ -187,5 +188,57 @@ async fn a_filter_or_an_index_that_panics_concerns_its_object_alone() {
     patch(&server, "a", json!({"spec": {"size": 3}})).await;
     assert_eq!(logged(&server, &journal, 1).await, ["Modified a"]);
     assert_eq!(by_size.keys(), [2, 3]);
+    running.stop().await.unwrap();
+}
+
+/// Handlers of events with filters.
+struct Selected(Arc<Journal>);
+
+impl Handlers for Selected {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.event("label", async |it: Arc<Self>, event| {
+            it.log("label", &event)
+        })
+        .has_label("app");
+        on.event("annotation", async |it: Arc<Self>, event| {
+            it.log("annotation", &event)
+        })
+        .annotation("stamp", "red")
+        .has_annotation("note");
+    }
+}
+
+impl Selected {
+    fn log(&self, handler: &str, event: &WatchEvent<Widget>) -> Result<()> {
+        let line = format!("{handler} {event:?}");
+        self.0.lines.lock().unwrap().push(line);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn events_have_the_filters_of_labels_and_annotations() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    let running = start(&server, Selected(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    for (metadata, expected) in [
+        (json!({"labels": {"app": "web"}}), "label Modified a"),
+        (
+            json!({"labels": {"app": null}, "annotations": {"stamp": "red"}}),
+            "",
+        ),
+        (
+            json!({"annotations": {"note": "x"}}),
+            "annotation Modified a",
+        ),
+        (json!({"annotations": {"stamp": "blue"}}), ""),
+    ] {
+        patch(&server, "a", json!({ "metadata": metadata })).await;
+        until_quiet(&server).await;
+        assert_eq!(journal.take().join(" "), expected);
+    }
     running.stop().await.unwrap();
 }
