@@ -4,7 +4,7 @@ use heck::ToKebabCase;
 
 use super::{
     kind_error::KindError,
-    kinds::{self, KindArgs, STARTER, ScaffoldArg},
+    kinds::{self, Cache, KindArgs, STARTER, ScaffoldArg},
     open::OpenProject,
 };
 use crate::{
@@ -22,8 +22,8 @@ pub struct NewController<'a> {
     pub kind: &'a str,
     /// The name; by default, that of the kind.
     pub name: Option<&'a str>,
-    /// Whether it watches the metadata of the objects only.
-    pub metadata: bool,
+    /// What it caches; by default, the metadata of a built-in kind, and the objects of a kind of which the project has types.
+    pub cache: Option<Cache>,
     pub cleanup: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn controller_name(kind: &str) -> String {
 impl OpenProject {
     /// Adds kinds. If a kind already exists, its CRD is replaced. Returns the number of new kinds.
     pub fn add(&mut self, crds: Vec<Api>, chosen: &KindArgs) -> Result<usize, Failure> {
-        chosen.check_metadata()?;
+        chosen.check_cache()?;
         let mut added = 0;
         let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
         let new = crds.iter().filter(|api| new(api)).count();
@@ -82,7 +82,7 @@ impl OpenProject {
                         self.add_controller(NewController {
                             kind: &watched,
                             name: chosen.module.as_deref(),
-                            metadata: chosen.metadata,
+                            cache: chosen.cache,
                             cleanup: chosen.cleanup,
                         })?;
                     }
@@ -111,10 +111,16 @@ impl OpenProject {
         if let Some(kind) = taken.or(own.map(Kind::full_name)) {
             return Err(KindError::ControllerTaken(name, kind).into());
         }
+        let default = if resource.is_builtin() {
+            Cache::Metadata
+        } else {
+            Cache::Objects
+        };
+        let cache = new.cache.unwrap_or(default);
         self.config.add_controller(NamedController {
             name: name.clone(),
             kind: new.kind.to_owned(),
-            cache: new.metadata.then_some(WatchedCache::Metadata),
+            cache: (cache == Cache::Metadata).then_some(WatchedCache::Metadata),
             cleanup: new.cleanup,
             ..NamedController::default()
         });

@@ -86,8 +86,8 @@ pub enum KindError {
         wanted: &'static str,
         controller: String,
     },
-    #[error("--metadata applies to controllers of the style `controller` only")]
-    Metadata,
+    #[error("--cache applies to controllers of the style `controller` only")]
+    Cache,
     #[error("a kind to which these options apply is missing: {0}")]
     NoKind(String),
     #[error(
@@ -207,7 +207,7 @@ impl Explain for KindError {
             Self::OtherStyle { wanted, controller, .. } => format!(
                 "an existing controller is not converted: write `scaffold = {wanted:?}` in its table in operator.toml, move {controller} elsewhere, and run `cargo operator regenerate --reset {controller}`"
             ),
-            Self::Metadata => format!(
+            Self::Cache => format!(
                 "leave it out, or add `--scaffold {EXISTING}` if something else installs the CRD"
             ),
             Self::NoKind(_) => "add --crd FILE, --kind and --group, or --controller".into(),

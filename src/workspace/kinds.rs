@@ -1,7 +1,7 @@
 //! Reads the CRDs that the user names, and turns them into kinds of the config: with their module and scaffold.
 
 use clap::{
-    Args,
+    Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use indexmap::IndexMap;
@@ -41,9 +41,9 @@ pub struct KindArgs {
     /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
     #[arg(long)]
     pub cleanup: bool,
-    /// With the style controller: watch only the metadata of the objects
-    #[arg(long)]
-    pub metadata: bool,
+    /// With the style controller: what it is given of each object [default: metadata of a built-in kind, objects of the kind of a CRD]
+    #[arg(long, value_enum, value_name = "PART")]
+    pub cache: Option<Cache>,
     /// Where `crd()` of the types gets its schema from [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<SchemaMode>,
@@ -58,10 +58,10 @@ impl KindArgs {
         self.scaffold.unwrap_or(ScaffoldArg::Own(Scaffold::first()))
     }
 
-    /// Rejects `--metadata` for the controllers of the CRDs, if their kinds are the operator's own.
-    pub fn check_metadata(&self) -> Result<(), KindError> {
-        if self.metadata && self.style() != ScaffoldArg::Existing {
-            Err(KindError::Metadata)
+    /// Rejects `--cache` for the controllers of the CRDs, if their kinds are the operator's own.
+    pub fn check_cache(&self) -> Result<(), KindError> {
+        if self.cache.is_some() && self.style() != ScaffoldArg::Existing {
+            Err(KindError::Cache)
         } else {
             Ok(())
         }
@@ -74,13 +74,22 @@ impl KindArgs {
             ("--scaffold", self.scaffold.is_some()),
             ("--types-only", self.types_only),
             ("--cleanup", self.cleanup),
-            ("--metadata", self.metadata),
+            ("--cache", self.cache.is_some()),
             ("--schema", self.schema.is_some()),
             ("--as", self.module.is_some()),
         ];
         let passed = options.into_iter().filter(|(_, is_passed)| *is_passed);
         passed.map(|(name, _)| name).collect()
     }
+}
+
+/// The part of each object that a controller of the style `controller` watches and caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cache {
+    /// Names, labels, annotations and the like
+    Metadata,
+    /// Whole objects
+    Objects,
 }
 
 /// The style of a controller, as it is chosen on the command line.

@@ -268,7 +268,7 @@ fn changed() -> TempDir {
     set(&p, "owns = [\"apps/v1/Deployment\"]", "owns = []");
     set(
         &p,
-        "\n[[controller]]\nname = \"pod\"\nkind = \"v1/Pod\"\ncleanup = true\n",
+        "\n[[controller]]\nname = \"pod\"\nkind = \"v1/Pod\"\ncache = \"metadata\"\ncleanup = true\n",
         "",
     );
     edit(&p.join("operator.toml"), |text| {

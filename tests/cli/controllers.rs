@@ -15,7 +15,8 @@ fn a_project_of_a_built_in_kind_has_no_crd_and_few_permissions() {
     let made = files(&p);
     assert!(!made.keys().any(|path| path.starts_with("crds/")));
     let state = &made["operator.toml"];
-    let table = "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n";
+    let table =
+        "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\ncache = \"metadata\"\n";
     assert!(state.ends_with(table), "{state}");
     let registry = &made["src/controllers/mod.rs"];
     let add = ".add_named(\"pod-printer\", pod_printer::setup, |watches| watches)";
@@ -25,12 +26,12 @@ fn a_project_of_a_built_in_kind_has_no_crd_and_few_permissions() {
         assert!(!role.contains(&format!("- {verb}\n")), "{verb}: {role}");
     }
     let controller = &made["src/controllers/pod_printer.rs"];
-    assert!(controller.contains("type Resource = Pod;"));
+    assert!(controller.contains("type Resource = PartialObjectMeta<Pod>;"));
     assert!(!controller.contains("FINALIZER"));
     assert!(made["manifests/samples/pods.yaml"].contains("kind: Pod"));
     let inspected = ok(&p, "inspect pod-printer").stdout;
     for part in [
-        "\npod-printer\n  kind      v1/Pod\n  scope     Namespaced\n",
+        "\npod-printer\n  kind      v1/Pod, metadata only\n  scope     Namespaced\n",
         "  controls  src/controllers/pod_printer.rs\n  owns      -\n",
     ] {
         assert!(inspected.contains(part), "{inspected}");
@@ -44,10 +45,7 @@ fn a_project_of_a_built_in_kind_has_no_crd_and_few_permissions() {
 #[test]
 fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
     let folder = folder();
-    ok(
-        folder.path(),
-        "init p --controller v1/Secret --metadata --cleanup",
-    );
+    ok(folder.path(), "init p --controller v1/Secret --cleanup");
     let p = folder.path().join("p");
     let made = files(&p);
     let controller = &made["src/controllers/secret.rs"];
@@ -291,7 +289,7 @@ fn a_wrong_kind_or_name_is_an_error_with_a_cure_and_writes_nothing() {
         "--controller v1/Pod --crd widget.yaml",
         "--controller v1/Pod --controller v1/Node --as both",
         "--controller v1/Pods",
-        "--metadata --crd widget.yaml",
+        "--cache metadata --crd widget.yaml",
     ] {
         let refused = run(folder.path(), &format!("init q {arguments}"));
         assert_eq!(refused.code, 2, "{arguments}: {}", refused.stdout);
@@ -315,8 +313,8 @@ fn a_wrong_table_is_an_error_at_its_line() {
             "error: there is no built-in kind `v1/Pdo`\n  --> operator.toml:",
         ),
         (
-            "kind = \"v1/Pod\"",
-            "kind = \"v1/Pod\"\ncache = \"content\"",
+            "cache = \"metadata\"",
+            "cache = \"content\"",
             "unknown value `content`, expected `metadata`",
         ),
         (
@@ -438,7 +436,7 @@ fn a_rule_that_permits_nothing_is_an_error_at_its_line() {
 #[test]
 fn a_foreign_kind_can_be_cached_as_metadata() {
     let folder = folder();
-    let added = "--scaffold controller --metadata";
+    let added = "--scaffold controller --cache metadata";
     ok(folder.path(), &format!("init q --crd widget.yaml {added}"));
     ok(folder.path(), PODS);
     let p = folder.path().join("pods");
@@ -476,9 +474,9 @@ fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
             ],
         ),
         (
-            "--cleanup --metadata --scaffold declarative --schema embed --versions v1",
+            "--cleanup --cache metadata --scaffold declarative --schema embed --versions v1",
             [
-                "missing: --versions, --scaffold, --cleanup, --metadata, --schema\n",
+                "missing: --versions, --scaffold, --cleanup, --cache, --schema\n",
                 "add --crd",
             ],
         ),
@@ -502,8 +500,8 @@ fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
             ],
         ),
         (
-            "--crd widget.yaml --metadata",
-            ["--metadata applies to", "--scaffold controller"],
+            "--crd widget.yaml --cache metadata",
+            ["--cache applies to", "--scaffold controller"],
         ),
     ] {
         refused(folder.path(), &format!("init p {args}"), &parts);
@@ -527,7 +525,7 @@ fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
             ],
         ),
         (
-            "widget.yaml --scaffold controller --metadata",
+            "widget.yaml --scaffold controller --cache metadata",
             [
                 &*format!("{other} \"controller\""),
                 "remove `scaffold` from its table",
@@ -589,7 +587,7 @@ fn inspect_shows_rules_and_who_reconciles_a_kind() {
     for name in ["Pod", "pod", "pod-printer"] {
         let one = ok(&p, &format!("inspect {name}")).stdout;
         assert!(
-            one.starts_with("pods\n\npod-printer\n  kind      v1/Pod\n"),
+            one.starts_with("pods\n\npod-printer\n  kind      v1/Pod, metadata only\n"),
             "{one}"
         );
         assert_eq!(one.matches("  kind  ").count(), 1, "{one}");

@@ -41,7 +41,7 @@ fn a_controller_that_is_renamed_or_removed_by_hand_leaves_its_finalizer() {
     edit(&p.join("src/controllers/pods.rs"), |text| {
         text.replace("Some(\"p/pods\")", "Some(NAME)") + "const NAME: &str = \"x/y\";\n"
     });
-    let table = "\n[[controller]]\nname = \"pods\"\nkind = \"v1/Pod\"\ncleanup = true\n";
+    let table = "\n[[controller]]\nname = \"pods\"\nkind = \"v1/Pod\"\ncache = \"metadata\"\ncleanup = true\n";
     set(&p, table, "");
     assert_reported(
         &p,
@@ -239,7 +239,7 @@ fn a_file_that_was_moved_explains_one_missing_file() {
     }
     set(
         &p,
-        "\n[[controller]]\nname = \"node\"\nkind = \"v1/Node\"\ncleanup = true\n",
+        "\n[[controller]]\nname = \"node\"\nkind = \"v1/Node\"\ncache = \"metadata\"\ncleanup = true\n",
         "",
     );
     set(&p, "name = \"keeper\"", "name = \"guard\"");

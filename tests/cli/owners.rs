@@ -453,7 +453,7 @@ fn a_file_of_the_user_that_a_new_controller_takes_is_named() {
     assert_eq!(text(&p, controller), mine);
     fs::remove_file(p.join(controller)).unwrap();
     ok(&p, &format!("regenerate --reset {controller}"));
-    assert!(text(&p, controller).contains("type Resource = Node;"));
+    assert!(text(&p, controller).contains("type Resource = PartialObjectMeta<Node>;"));
     // without the lock, every file is unknown
     fs::remove_file(p.join("operator.lock")).unwrap();
     let lost = ok(&p, "regenerate").stderr;

@@ -255,7 +255,7 @@ fn a_controller_of_another_kind_is_reported_until_one_of_them_changes() {
     let folder = folder();
     ok(
         folder.path(),
-        "init p --controller v1/Pod --as watcher --cleanup",
+        "init p --controller v1/Pod --as watcher --cleanup --cache objects",
     );
     let p = folder.path().join("p");
     ok(&p, "add-crd ../widget.yaml --scaffold controller");

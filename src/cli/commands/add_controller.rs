@@ -7,6 +7,7 @@ use crate::{
     terminal::Terminal,
     workspace::{
         adding::NewController,
+        kinds::Cache,
         open::{OpenProject, ProjectArgs},
     },
 };
@@ -16,16 +17,16 @@ use crate::{
 #[command(after_help = "Examples:
   cargo operator add-controller v1/Pod
   cargo operator add-controller apps/v1/Deployment --as rollout-notifier
-  cargo operator add-controller v1/Secret --metadata")]
+  cargo operator add-controller v1/Secret --cache objects")]
 pub struct Args {
     /// The kind, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group
     kind: String,
     /// The name of the controller [default: the name of the kind, such as `replica-set`]
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// Watch only the metadata of the objects
-    #[arg(long)]
-    metadata: bool,
+    /// What the controller is given of each object [default: metadata, or objects of a kind of which the project has types]
+    #[arg(long, value_enum, value_name = "PART")]
+    cache: Option<Cache>,
     /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
     #[arg(long)]
     cleanup: bool,
@@ -43,7 +44,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let name = open.add_controller(NewController {
         kind: &args.kind,
         name: args.name.as_deref(),
-        metadata: args.metadata,
+        cache: args.cache,
         cleanup: args.cleanup,
     })?;
     let summary = format!("{}: the controller {name} added", open.config.name);

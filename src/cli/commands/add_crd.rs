@@ -19,7 +19,7 @@ use crate::{
   kustomize build config/crd | cargo operator add-crd -
   cargo operator add-crd --kind Backup --group cache.example.com
   cargo operator add-crd --types-only gateway-api/
-  cargo operator add-crd certificates.yaml --scaffold controller --metadata")]
+  cargo operator add-crd certificates.yaml --scaffold controller --cache metadata")]
 pub struct Args {
     /// Files or folders with CustomResourceDefinitions, or `-` for standard input; other objects in them are ignored
     #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]

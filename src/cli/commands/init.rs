@@ -99,7 +99,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         open.add_controller(NewController {
             kind,
             name: args.chosen.module.as_deref(),
-            metadata: args.chosen.metadata,
+            cache: args.chosen.cache,
             cleanup: args.chosen.cleanup,
         })?;
     }
