@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     Result,
+    engine::version,
     error::{has_code, is_gone},
 };
 
@@ -320,13 +321,9 @@ fn is_same(one: &Value, other: &Value) -> bool {
     one == other || is_nothing(one) && is_nothing(other)
 }
 
-/// Whether an object is newer than what a write of it returned. [Resource
-/// versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers.
+/// Whether an object is newer than what a write of it returned.
 fn is_newer(object: &impl Resource, written: &Value) -> bool {
-    let number = |version: &str| version.parse::<u128>().ok();
-    let version = object.meta().resource_version.as_deref().and_then(number);
-    let written = written["metadata"]["resourceVersion"]
-        .as_str()
-        .and_then(number);
+    let version = version::number_of(object.meta());
+    let written = version::number(written["metadata"]["resourceVersion"].as_str());
     matches!((version, written), (Some(version), Some(written)) if version > written)
 }

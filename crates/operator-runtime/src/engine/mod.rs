@@ -20,6 +20,7 @@ pub(crate) mod related;
 pub(crate) mod shared_cache;
 pub(crate) mod status_owners;
 pub(crate) mod tasks;
+pub(crate) mod version;
 pub(crate) mod watch;
 
 pub use reconciled::Reconciled;

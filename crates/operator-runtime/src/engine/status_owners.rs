@@ -12,7 +12,7 @@ use std::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{Resource, api::ObjectMeta};
 
-use crate::lock::lock;
+use crate::{engine::version, lock::lock};
 
 /// The owners of the status of the objects in a cache. Clones share them.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ struct State {
 
 /// The owners in one version of an object.
 struct Recorded {
-    version: Option<u128>,
+    version: Option<u64>,
     /// Entries of `managedFields` as JSON, which is smaller than their value.
     owners: Box<str>,
 }
@@ -55,7 +55,7 @@ impl StatusOwners {
         let owners = metadata.managed_fields.take().unwrap_or_default();
         let Some(uid) = &metadata.uid else { return };
         let mut state = lock(&self.0);
-        let version = number(metadata);
+        let version = version::number_of(metadata);
         if let Some(recorded) = state.objects.get(uid)
             && recorded.version > version
         {
@@ -91,17 +91,11 @@ impl StatusOwners {
         if state.is_builtin {
             return None;
         }
+        let version = version::number_of(metadata);
         match state.objects.get(metadata.uid.as_ref()?) {
             None => Some(vec![]),
-            Some(known) if known.version == number(metadata) => {
-                serde_json::from_str(&known.owners).ok()
-            }
+            Some(known) if known.version == version => serde_json::from_str(&known.owners).ok(),
             Some(_) => None,
         }
     }
-}
-
-/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers.
-fn number(metadata: &ObjectMeta) -> Option<u128> {
-    metadata.resource_version.as_ref()?.parse().ok()
 }

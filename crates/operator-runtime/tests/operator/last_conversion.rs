@@ -24,7 +24,7 @@ fn no_conversion() -> Value {
 }
 
 /// The CRD with a second version, and with the operator's conversion webhook.
-fn with_conversion(fields: &[&str]) -> Value {
+pub fn with_conversion(fields: &[&str]) -> Value {
     let service = json!({ "service": {
         "name": "widget-operator-webhook", "namespace": "default", "path": "/convert", "port": 443,
     } });
@@ -42,7 +42,7 @@ async fn conversion(server: &Server) -> Value {
 }
 
 /// Runs these controllers, and a conversion at this URL or at its Service, until the CRD has the CA of its certificate. Returns the CA.
-async fn run_converting(server: &Server, controllers: Controllers, url: Option<&str>) -> Value {
+pub async fn run_converting(server: &Server, controllers: Controllers, url: Option<&str>) -> Value {
     let webhooks = Webhooks::new().convert_kind("Widget", Conversion::new(NAME, "v1"));
     let mut settings = Settings::for_tests();
     settings.webhook_address = Some("127.0.0.1:0".parse().unwrap());

@@ -107,6 +107,7 @@ async fn each_stored_object_is_written_once_and_the_former_version_is_forgotten(
         );
         assert_eq!((&before.data, before.uid()), (&after.data, after.uid()));
         assert_eq!(before.metadata.generation, after.metadata.generation);
+        assert_eq!(owners(after), [""; 0], "no field became the operator's");
     }
     let crd = crds(&server).await.get(NAME).await.unwrap();
     let annotations = crd.annotations();
@@ -114,6 +115,8 @@ async fn each_stored_object_is_written_once_and_the_former_version_is_forgotten(
         annotations.keys().all(|key| !key.contains("migration")),
         "{annotations:?}"
     );
+    let forgotten = format!("{OPERATOR} Update status: status.storedVersions");
+    assert_eq!(owners(&crd), [forgotten]);
 
     // nothing is left to do
     let count = server

@@ -1,51 +1,30 @@
 //! Each write has the field manager and the operation that the table in `docs/runtime.md` names. In memory and on a real API server.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::{
     api::{
         coordination::v1::Lease,
         core::v1::{ConfigMap, Event},
     },
-    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd,
 };
-use kube::{Api, ResourceExt};
+use kube::Api;
 use operator_runtime::{
-    Controllers, Settings, Setup,
+    Controllers, Error, Settings, Setup,
     handlers::{Call, Handlers, Registry},
 };
+use operator_testing::Server;
+use serde_json::json;
 
-use crate::support::{
-    Calls, FINALIZER, OPERATOR, Running, Widget, create, event, ready, server, until_quiet, widgets,
+use crate::{
+    crds::{NAME, crd, install, run},
+    last_conversion::{run_converting, with_conversion},
+    support::{
+        Calls, FINALIZER, OPERATOR, Running, Widget, create, event, owners, ready, server,
+        until_quiet, widgets,
+    },
 };
-
-/// Each owner of a field of an object: `MANAGER OPERATION SUBRESOURCE: FIELDS`, with the operator's own fields two levels deep.
-fn owners(object: &impl ResourceExt) -> Vec<String> {
-    let describe = |entry: &ManagedFieldsEntry| {
-        let text = |it: &Option<String>| it.clone().unwrap_or_default();
-        let fields = entry.fields_v1.as_ref().unwrap().0.as_object().unwrap();
-        let fields: Vec<_> = fields
-            .iter()
-            .flat_map(|(outer, inner)| {
-                let inner = inner.as_object().unwrap().keys();
-                inner
-                    .filter(|it| *it != ".")
-                    .map(move |it| format!("{}.{}", &outer[2..], &it[2..]))
-            })
-            .collect();
-        let (operation, subresource) = (text(&entry.operation), text(&entry.subresource));
-        let manager = text(&entry.manager);
-        format!("{manager} {operation} {subresource}: {}", fields.join(" "))
-    };
-    let mut owners: Vec<_> = object
-        .managed_fields()
-        .iter()
-        .map(describe)
-        .filter(|it| it.starts_with(OPERATOR))
-        .collect();
-    owners.sort();
-    owners
-}
 
 #[tokio::test]
 async fn a_reconciler_owns_what_it_writes() {
@@ -131,5 +110,72 @@ async fn handlers_have_a_manager_of_their_own_for_results_and_progress() {
             format!("{OPERATOR} Update : metadata.finalizers"),
             format!("{OPERATOR}-handlers Update status: status.handlers status.ready"),
         ]
+    );
+}
+
+/// Waits for an hour after its first attempt.
+struct Waiting;
+
+impl Handlers for Waiting {
+    type Resource = Widget;
+    const FINALIZER: Option<&'static str> = None;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.create("wait", Self::wait);
+    }
+}
+
+impl Waiting {
+    async fn wait(self: Arc<Self>, _call: Call<Widget>) -> operator_runtime::Result<()> {
+        Err(Error::temporary(
+            Duration::from_secs(3600),
+            std::io::Error::other("not yet"),
+        ))
+    }
+}
+
+#[tokio::test]
+async fn the_progress_of_handlers_is_an_annotation_of_the_operator() {
+    let server = server().await;
+    let controllers =
+        Controllers::new().add_handlers(async |_: Setup| Ok(Waiting), |watches| watches);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "ok").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    let expected = [format!("{OPERATOR} Update : metadata.annotations")];
+    server
+        .eventually("the attempt is recorded", async || {
+            (owners(&api.get("a").await.unwrap()) == expected).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn of_its_crd_the_operator_owns_all_or_the_bundle_alone() {
+    let server = Server::start().await.unwrap();
+    let crds: Api<Crd> = Api::all(server.client());
+    run(&server, "0.1.0", &crd(&["a"])).await;
+    let fields = "metadata.annotations spec.group spec.names spec.scope spec.versions";
+    let applied = crds.get(NAME).await.unwrap();
+    assert_eq!(owners(&applied), [format!("{OPERATOR} Apply : {fields}")]);
+
+    let server = Server::start().await.unwrap();
+    let crds: Api<Crd> = Api::all(server.client());
+    install(&server, &with_conversion(&["a"])).await;
+    run_converting(&server, Controllers::new(), None).await;
+    let injected = crds.get(NAME).await.unwrap();
+    assert_eq!(
+        owners(&injected),
+        [format!("{OPERATOR} Update : spec.conversion")]
+    );
+    let entries = injected.metadata.managed_fields.unwrap();
+    let own = entries
+        .into_iter()
+        .find(|it| it.manager.as_deref() == Some(OPERATOR));
+    let bundle = json!({ "f:caBundle": {} });
+    let config = json!({ "f:webhook": { "f:clientConfig": bundle } });
+    assert_eq!(
+        own.unwrap().fields_v1.unwrap().0["f:spec"]["f:conversion"],
+        config
     );
 }

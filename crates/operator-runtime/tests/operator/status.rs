@@ -10,10 +10,12 @@ use crate::support::{
     Calls, OPERATOR, Running, Widget, WidgetSpec, create, patch, server, until_quiet, widgets,
     writes,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition as MetaV1;
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
     client::Body,
+    core::PartialObjectMeta,
 };
 use operator_runtime::{
     Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup,
@@ -318,4 +320,40 @@ async fn a_busy_writer_of_its_own_condition_does_not_keep_ours_out() {
     busy.abort();
     let calls = calls.load(Ordering::SeqCst);
     assert!(calls <= 2, "it was reconciled {calls} times");
+}
+
+/// Adds its condition to an object of which only metadata are cached.
+struct Metadata;
+
+impl Reconciler for Metadata {
+    type Resource = PartialObjectMeta<Widget>;
+
+    async fn reconcile(&self, widget: Arc<Self::Resource>, cx: &Context) -> Result<Action> {
+        let mut conditions: Vec<MetaV1> = vec![];
+        Condition::new("Ready", true, "Seen", "")
+            .set_in(&mut conditions, widget.metadata.generation)?;
+        cx.update_status(&*widget, &json!({ "conditions": conditions }))
+            .await?;
+        Ok(Action::await_change())
+    }
+}
+
+#[tokio::test]
+async fn beside_another_writer_an_object_of_which_only_metadata_are_cached_keeps_both_conditions() {
+    let server = server().await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    create(&server, "a", "ok").await;
+    apply_backup(&api, &backup("1")).await;
+    let controllers = Controllers::new().add(async |_: Setup| Ok(Metadata), |watches| watches);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    for message in ["2", "3"] {
+        until_quiet(&server).await;
+        let widget = api.get("a").await.unwrap();
+        let conditions = widget.status.clone().unwrap().conditions.unwrap();
+        assert_eq!(conditions.len(), 2, "{conditions:?}");
+        let ready = "/f:conditions/k:{\"type\":\"Ready\"}";
+        assert_eq!(owners_of(&widget, ready), [OPERATOR]);
+        assert_eq!(owners_of(&widget, BACKUP), ["another"]);
+        apply_backup(&api, &backup(message)).await;
+    }
 }

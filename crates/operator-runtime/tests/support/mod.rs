@@ -16,7 +16,7 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::{
     api::{core::v1::ConfigMap, events::v1::Event},
-    apimachinery::pkg::apis::meta::v1::{Condition as MetaV1, OwnerReference},
+    apimachinery::pkg::apis::meta::v1::{Condition as MetaV1, ManagedFieldsEntry, OwnerReference},
 };
 use kube::{
     Api, Client, CustomResource, Resource, ResourceExt,
@@ -427,4 +427,32 @@ pub fn gated(server: &Server, is_open: Arc<AtomicBool>) -> Client {
         service.map_err(tower::BoxError::from),
         server.client().default_namespace(),
     )
+}
+
+/// Each owner of a field of an object: `MANAGER OPERATION SUBRESOURCE: FIELDS`, with the operator's own fields two levels deep.
+pub fn owners(object: &impl ResourceExt) -> Vec<String> {
+    let describe = |entry: &ManagedFieldsEntry| {
+        let text = |it: &Option<String>| it.clone().unwrap_or_default();
+        let fields = entry.fields_v1.as_ref().unwrap().0.as_object().unwrap();
+        let fields: Vec<_> = fields
+            .iter()
+            .flat_map(|(outer, inner)| {
+                let inner = inner.as_object().unwrap().keys();
+                inner
+                    .filter(|it| *it != ".")
+                    .map(move |it| format!("{}.{}", &outer[2..], &it[2..]))
+            })
+            .collect();
+        let (operation, subresource) = (text(&entry.operation), text(&entry.subresource));
+        let manager = text(&entry.manager);
+        format!("{manager} {operation} {subresource}: {}", fields.join(" "))
+    };
+    let mut owners: Vec<_> = object
+        .managed_fields()
+        .iter()
+        .map(describe)
+        .filter(|it| it.starts_with(OPERATOR))
+        .collect();
+    owners.sort();
+    owners
 }

@@ -4,7 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use kube::api::ObjectMeta;
 
-use super::{Key, version};
+use super::Key;
+use crate::engine::version;
 
 /// One watch of the kind: of a namespace, or of all.
 pub(super) struct Watch {
@@ -71,7 +72,7 @@ impl Watch {
 
     /// Records the version of a reported object.
     pub fn advance(&mut self, metadata: &ObjectMeta) {
-        self.newest = self.newest.max(version(metadata));
+        self.newest = self.newest.max(version::number_of(metadata));
     }
 }
 

@@ -20,9 +20,13 @@ use self::{
     by_owner::ByOwner,
     entry::{Content, Entry, List, Trust, Watch},
 };
-use crate::engine::related::{self, Related, compact};
-
-use crate::lock::lock;
+use crate::{
+    engine::{
+        related::{self, Related, compact},
+        version,
+    },
+    lock::lock,
+};
 
 mod by_owner;
 mod entry;
@@ -121,7 +125,9 @@ impl Children {
             Event::InitApply(object) => {
                 let key = key(&object.metadata);
                 if let Some(list) = &mut watch.list {
-                    list.newest = list.newest.max(version(&object.metadata).unwrap_or(0));
+                    list.newest = list
+                        .newest
+                        .max(version::number_of(&object.metadata).unwrap_or(0));
                     list.keys.insert(key.clone());
                 }
                 self.put(objects, by_owner, key, object);
@@ -169,7 +175,7 @@ impl Children {
     ) {
         let Related { metadata, body } = object;
         let before = objects.get(&key);
-        let version = version(metadata);
+        let version = version::number_of(metadata);
         if before.is_some_and(|known| known.is_newer_than(version)) {
             return;
         }
@@ -198,7 +204,7 @@ impl Children {
         let controller = related::controller(metadata).filter(|_| (self.is_child)(metadata));
         Entry {
             applied: applied.and_then(|known| known.applied),
-            version: version(metadata),
+            version: version::number_of(metadata),
             trust,
             content: match controller {
                 Some(_) => Content::Child(body.filter(|_| self.keeps_bodies)),
@@ -282,7 +288,7 @@ impl Children {
         let Some(watch) = state.watch(metadata.namespace.as_deref()) else {
             return;
         };
-        let (key, version) = (key(&metadata), version(&metadata));
+        let (key, version) = (key(&metadata), version::number_of(&metadata));
         let before = state.objects.get(&key);
         let newest = watch.newest.zip(version);
         let is_reported = newest.is_some_and(|(newest, version)| newest >= version);
@@ -389,11 +395,6 @@ fn key(metadata: &ObjectMeta) -> Key {
         metadata.namespace.clone(),
         metadata.name.clone().unwrap_or_default(),
     )
-}
-
-/// Versions of one kind compare as numbers.
-fn version(metadata: &ObjectMeta) -> Option<u64> {
-    metadata.resource_version.as_ref()?.parse().ok()
 }
 
 #[cfg(test)]

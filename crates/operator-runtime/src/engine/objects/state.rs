@@ -6,7 +6,10 @@ use kube::{Resource, ResourceExt};
 use tokio::time::Instant;
 
 use super::Backoff;
-use crate::{Action, engine::decode::Undecodable};
+use crate::{
+    Action,
+    engine::{decode::Undecodable, version},
+};
 
 /// The state of an object that is not idle; most objects are.
 pub(super) struct ObjectState<K> {
@@ -221,10 +224,9 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
     }
 }
 
-/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers; a
-/// version that is not a number counts as newer.
+/// Whether the cache has an older version than the one that we wrote. A version that is not a number counts as newer.
 fn is_older<K: Resource>(cached: &K, own: &K) -> bool {
-    let number = |object: &K| object.resource_version()?.parse::<u128>().ok();
+    let number = |object: &K| version::number_of(object.meta());
     cached.uid() == own.uid()
         && matches!((number(cached), number(own)), (Some(cached), Some(own)) if cached < own)
 }

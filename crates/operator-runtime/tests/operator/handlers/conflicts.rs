@@ -122,7 +122,7 @@ async fn an_operator_that_stops_waits_for_its_handlers_of_events_and_calls_no_mo
     assert_eq!(journal.take(), ["a ends"]);
 }
 
-/// A daemon that writes the size to the status.
+/// A daemon that writes the size into the status that it was given.
 struct Mirror;
 
 impl Handlers for Mirror {
@@ -137,7 +137,8 @@ impl Mirror {
     async fn mirror(self: Arc<Self>, daemon: DaemonCall<Widget>) -> Result<()> {
         while daemon.sleep(Duration::from_millis(20)).await {
             let latest = daemon.latest();
-            let status = json!({"observedGeneration": latest.spec.size});
+            let mut status = latest.status.clone().unwrap_or_default();
+            status.observed_generation = Some(latest.spec.size.into());
             daemon.cx().update_status(&*latest, &status).await?;
         }
         Ok(())
@@ -147,6 +148,7 @@ impl Mirror {
 #[tokio::test]
 async fn a_daemon_writes_the_status_also_after_writes_of_others() {
     let server = server().await;
+    let other = PatchParams::apply("another");
     let running = start(&server, Mirror).await;
     create_sized(&server, "a", 1).await;
     for size in [1, 2, 3] {
@@ -160,7 +162,34 @@ async fn a_daemon_writes_the_status_also_after_writes_of_others() {
             .await;
         let labels = json!({"metadata": {"labels": {"size": size.to_string()}}});
         patch(&server, "a", labels).await;
+        let condition = json!({
+            "type": "Backup", "status": "True", "reason": "Done", "message": size.to_string(),
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let applied = json!({
+            "apiVersion": "test.example.com/v1", "kind": "Widget", "status": { "conditions": [condition] },
+        });
+        let api = widgets(&server);
+        api.patch_status("a", &other, &Patch::Apply(applied))
+            .await
+            .unwrap();
     }
+    patch(&server, "a", json!({"spec": {"size": 4}})).await;
+    server
+        .eventually("the status has the last size", async || {
+            let status = widgets(&server).get("a").await.ok()?.status?;
+            (status.observed_generation == Some(4)).then_some(())
+        })
+        .await;
+    let conditions = widgets(&server)
+        .get("a")
+        .await
+        .unwrap()
+        .status
+        .unwrap()
+        .conditions
+        .unwrap();
+    assert_eq!(conditions[0].message, "3", "the other's is not taken back");
     running.stop().await.unwrap();
 }
 
