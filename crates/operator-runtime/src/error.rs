@@ -14,7 +14,7 @@ use crate::{
 /// it.
 ///
 /// `?` converts the errors of kube and serde_json, and an `anyhow::Error`; convert others with `anyhow::Error::from` or `anyhow::Context`.
-/// [`Error::temporary`] and [`Error::permanent`] determine when to retry:
+/// [`Error::temporary`], [`Error::throttled`] and [`Error::permanent`] determine when to retry:
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,6 +52,15 @@ pub enum Error {
     #[error("{}", chain_message(&**source))]
     Temporary {
         /// The time until the retry.
+        delay: Duration,
+        /// The cause.
+        source: anyhow::Error,
+    },
+
+    /// Another system limits the rate of its requests: retry after this delay.
+    #[error("{}", chain_message(&**source))]
+    Throttled {
+        /// The time until that system accepts requests again.
         delay: Duration,
         /// The cause.
         source: anyhow::Error,
@@ -177,12 +186,38 @@ impl Error {
         Self::Permanent(source.into())
     }
 
-    /// Creates an error that resolves itself; the reconciliation is retried after `delay`.
+    /// Creates an error that resolves itself; the reconciliation is retried after `delay`, or up to a fifth later, so that objects which failed
+    /// together are not retried together.
     pub fn temporary(delay: Duration, source: impl Into<anyhow::Error>) -> Self {
         Self::Temporary {
             delay,
             source: source.into(),
         }
+    }
+
+    /// Creates the error for an answer such as `429 Too Many Requests`, with the time in its header
+    /// [`Retry-After`](https://www.rfc-editor.org/rfc/rfc9110#field.retry-after). It is a [temporary](Self::temporary) error, and if a
+    /// [provider](crate::External) returns it, its controller makes no call for any object until then.
+    pub fn throttled(delay: Duration, source: impl Into<anyhow::Error>) -> Self {
+        Self::Throttled {
+            delay,
+            source: source.into(),
+        }
+    }
+
+    /// The delay that the error sets; `None` for one that sets none.
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        match self {
+            Self::Temporary { delay, .. } | Self::Throttled { delay, .. } => {
+                Some((*delay).min(LONGEST_DELAY))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a call of a provider has failed for a reason that will be over soon.
+    pub(crate) fn resolves_itself(&self) -> bool {
+        self.delay().is_some() || matches!(self, Self::External(ExternalError::TimedOut { .. }))
     }
 
     /// Creates the error for a child of a `kind` that the controller of `owner` does not own.
@@ -229,6 +264,7 @@ impl Error {
             Self::Panicked(_) => Some("Panicked"),
             Self::External(error) => Some(error.reason()),
             Self::Unlisted { .. } => (failures > 1).then_some("ChildrenUnlisted"),
+            Self::Throttled { .. } => (failures > 1).then_some("Throttled"),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
                 (failures > 1 && !self.is_unreachable()).then_some("ReconcileError")
             }

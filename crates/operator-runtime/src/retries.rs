@@ -27,8 +27,7 @@ impl Retries {
     ) -> Option<Duration> {
         let delay = match error {
             error if error.is_permanent() => return None,
-            Error::Temporary { delay, .. } => *delay,
-            _ => self.backoff.unwrap_or(growing),
+            error => error.delay().or(self.backoff).unwrap_or(growing),
         };
         let delay = delay.min(LONGEST_DELAY);
         let is_last = self.limit.is_some_and(|limit| attempts + 1 >= limit);

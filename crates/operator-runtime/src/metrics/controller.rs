@@ -52,6 +52,7 @@ pub(crate) struct Reconciles {
     error: Counter,
     errors: Counter,
     terminal_errors: Counter,
+    throttled: Counter,
     pub panics: Counter,
     seconds: Histogram,
     pub active: Gauge,
@@ -71,6 +72,9 @@ impl Reconciles {
                 if error.is_permanent() {
                     self.terminal_errors.inc();
                 }
+                if matches!(error, Error::Throttled { .. }) {
+                    self.throttled.inc();
+                }
                 &self.error
             }
         }
@@ -89,6 +93,7 @@ pub(super) struct Controllers {
     results: Family<ResultLabels, Counter>,
     errors: Family<ControllerLabel, Counter>,
     terminal_errors: Family<ControllerLabel, Counter>,
+    throttled: Family<ControllerLabel, Counter>,
     panics: Family<ControllerLabel, Counter>,
     seconds: Family<ControllerLabel, Histogram>,
     active: Family<ControllerLabel, Gauge>,
@@ -101,6 +106,7 @@ impl Controllers {
             results: Family::default(),
             errors: Family::default(),
             terminal_errors: Family::default(),
+            throttled: Family::default(),
             panics: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             active: Family::default(),
@@ -120,6 +126,11 @@ impl Controllers {
             "controller_runtime_terminal_reconcile_errors",
             "Reconciliations that failed, and are not repeated before the object changes",
             families.terminal_errors.clone(),
+        );
+        registry.register(
+            "operator_throttled_reconciles",
+            "Reconciliations that failed because another system limits the rate of its requests",
+            families.throttled.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_panics",
@@ -161,6 +172,7 @@ impl Controllers {
             error: result("error"),
             errors: self.errors.get_or_create_owned(&label),
             terminal_errors: self.terminal_errors.get_or_create_owned(&label),
+            throttled: self.throttled.get_or_create_owned(&label),
             panics: self.panics.get_or_create_owned(&label),
             seconds: self.seconds.get_or_create_owned(&label),
             active: self.active.get_or_create_owned(&label),

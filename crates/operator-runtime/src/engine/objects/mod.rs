@@ -48,10 +48,15 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         }
     }
 
-    /// Counts a failure of the object. Returns the number of consecutive failures, and the delay before the next attempt.
-    pub fn fail(&self, key: &ObjectRef<K>) -> (u32, Duration) {
+    /// Counts a failure of the object. Returns the number of consecutive failures, and the delay before the next attempt: the one that the
+    /// error sets, or else a growing one.
+    pub fn fail(&self, key: &ObjectRef<K>, delay: Option<Duration>) -> (u32, Duration) {
         let jitter = |failures| self.random.hash_one((key, failures)) as f64 / u64::MAX as f64;
-        self.change(key, |state| state.fail(self.backoff, jitter))
+        self.change(key, |state| {
+            let (failures, backoff) = state.fail(self.backoff, jitter);
+            let set = delay.map(|delay| delay.mul_f64(1.0 + jitter(failures) / 5.0));
+            (failures, set.unwrap_or(backoff))
+        })
     }
 
     /// Lets the next failure of the object count as the first.
@@ -206,15 +211,15 @@ mod tests {
     #[test]
     fn each_object_has_its_own_delay_and_success_resets_it() {
         let objects = Objects::new(BACKOFF);
-        let (count, first) = objects.fail(&key("a"));
-        let (next, second) = objects.fail(&key("a"));
+        let (count, first) = objects.fail(&key("a"), None);
+        let (next, second) = objects.fail(&key("a"), None);
         assert!((count, next) == (1, 2) && second > first);
-        assert!(objects.fail(&key("b")).1 <= BACKOFF.first);
+        assert!(objects.fail(&key("b"), None).1 <= BACKOFF.first);
         assert_eq!(objects.failing(), 2);
         objects.succeed(&key("a"));
         assert_eq!(objects.failing(), 1);
         assert_eq!(
-            objects.fail(&key("a")),
+            objects.fail(&key("a"), None),
             (1, first),
             "the jitter depends on the object and the count only"
         );
@@ -228,7 +233,7 @@ mod tests {
     fn delays_of_objects_that_fail_together_differ() {
         let objects = Objects::new(BACKOFF);
         let delays: Vec<_> = (0..50)
-            .map(|name| objects.fail(&key(&name.to_string())).1)
+            .map(|name| objects.fail(&key(&name.to_string()), None).1)
             .collect();
         let bounds = Duration::from_millis(800)..=Duration::from_secs(1);
         assert!(

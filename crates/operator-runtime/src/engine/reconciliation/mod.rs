@@ -163,7 +163,7 @@ impl<R: Reconciler> Reconciliations<R> {
                 #[cfg(feature = "otel")]
                 trace::failed(&error);
                 debug!(took = ?duration, "{error}");
-                self.objects.fail(key);
+                self.objects.fail(key, None);
                 action
             }
             Err(error) => self.handle_failure(key, &object, &error).await,
@@ -391,7 +391,7 @@ impl<R: Reconciler> Reconciliations<R> {
     ) -> Action {
         #[cfg(feature = "otel")]
         trace::failed(error);
-        let (failures, backoff) = self.objects.fail(key);
+        let (failures, backoff) = self.objects.fail(key, error.delay());
         // no limit for an object that is being deleted, because our finalizer blocks its deletion
         let limit = self
             .retry_limit
@@ -399,7 +399,6 @@ impl<R: Reconciler> Reconciliations<R> {
         let limit = limit.filter(|limit| failures >= *limit && !error.is_permanent());
         let delay = match error {
             error if limit.is_some() || error.is_permanent() => None,
-            Error::Temporary { delay, .. } => Some((*delay).min(LONGEST_DELAY)),
             _ => Some(backoff),
         };
         match delay {

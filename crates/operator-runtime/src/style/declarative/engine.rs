@@ -80,8 +80,7 @@ impl<D: Declarative> Engine<D> {
         cx: &Context,
     ) -> Result<(Applied, Option<Duration>)> {
         self.0.validate(parent).map_err(|error| match error {
-            error @ Error::Temporary { .. } => error,
-            error if error.is_permanent() => error,
+            error if error.is_permanent() || error.delay().is_some() => error,
             error => Error::permanent(error),
         })?;
         let desired = self.0.desired(parent, observed)?;

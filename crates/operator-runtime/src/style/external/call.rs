@@ -1,4 +1,4 @@
-//! The calls of a provider: limited in rate and time, and open to faults that tests inject.
+//! The calls of a provider: limited in rate and time, paused while the other system is throttling, and open to faults that tests inject.
 
 use std::{future::Future, sync::Arc};
 
@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use tokio::time::timeout;
 
 use super::{ExternalError, ExternalOptions, limit::Limit};
-use crate::Result;
+use crate::{Error, Result};
 
 /// A call of a provider, as [`AroundCalls`] sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,9 +116,13 @@ impl Calls {
             result.ok_or_else(|| anyhow::anyhow!("the call of `{method}` was not made").into())
         };
         let timed = timeout(self.timeout, answered).await;
-        timed.unwrap_or_else(|_| {
+        let answer = timed.unwrap_or_else(|_| {
             let after = self.timeout;
             Err(ExternalError::TimedOut { method, after }.into())
-        })
+        });
+        if let Err(error @ Error::Throttled { .. }) = &answer {
+            self.limit.pause(error.delay().unwrap_or_default());
+        }
+        answer
     }
 }

@@ -290,7 +290,9 @@ impl<E: External> Engine<E> {
         let observed = self.provider.observe(object, id, cx);
         let call = provider_call(object, "observe");
         let found = |it: &Option<E::Observed>| it.as_ref().map(|_| id.to_owned());
-        self.calls.call(call, observed, found).await
+        let observed = self.calls.call(call, observed, found).await?;
+        self.memory.observed(&uid(object));
+        Ok(observed)
     }
 
     pub async fn delete(&self, object: &E::Resource, id: &str, cx: &Context) -> Result<()> {
@@ -344,8 +346,17 @@ impl<E: External> Reconciler for Engine<E> {
             result?;
             return Ok(Action::await_change());
         }
-        let failed = |error| Outcome::of(recorded, Phase::Failed(error));
-        let mut outcome = result.unwrap_or_else(failed);
+        let is_tolerated = |error: &Error| {
+            error.resolves_itself()
+                && recorded.is_some()
+                && self.memory.unobserved(&uid(&*object)) < self.options.unobserved
+        };
+        let mut outcome = match result {
+            Ok(outcome) => outcome,
+            // the conditions stay as they are
+            Err(error) if is_tolerated(&error) => return Err(error),
+            Err(error) => Outcome::of(recorded, Phase::Failed(error)),
+        };
         let reported = self.report(&object, &mut outcome, cx).await;
         match outcome.phase {
             // if the status was not written, the next attempt does it

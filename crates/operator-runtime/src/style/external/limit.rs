@@ -1,4 +1,5 @@
-//! Limits how many calls begin in a second: a token bucket that all objects of a controller share.
+//! Limits how many calls begin in a second: a token bucket that all objects of a controller share. It pauses when the other system is
+//! throttling.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -14,8 +15,15 @@ pub(super) struct Limit {
     interval: Duration,
     /// By how much calls may begin earlier, after a pause.
     tolerance: Duration,
+    times: Mutex<Times>,
+}
+
+#[derive(Default)]
+struct Times {
     /// When the next call would begin if there were no bursts.
-    next: Mutex<Option<Instant>>,
+    next: Option<Instant>,
+    /// The end of the pause.
+    paused_until: Option<Instant>,
 }
 
 impl Limit {
@@ -27,21 +35,38 @@ impl Limit {
         Self {
             interval,
             tolerance: interval.saturating_mul(options.burst.saturating_sub(1)),
-            next: Mutex::default(),
+            times: Mutex::default(),
         }
     }
 
-    /// Waits until the next call may begin.
+    /// Waits until the next call may begin. A call that waits when a pause begins gets another time after it.
     pub async fn wait(&self) {
-        let begin = self.reserve(Instant::now());
-        sleep_until(begin).await;
+        loop {
+            let (begin, pause) = self.reserve(Instant::now());
+            sleep_until(begin).await;
+            if lock(&self.times).paused_until == pause {
+                return;
+            }
+        }
     }
 
-    fn reserve(&self, now: Instant) -> Instant {
-        let mut next = lock(&self.next);
-        let planned = next.map_or(now, |next| next.max(now));
-        *next = Some(planned + self.interval);
-        planned.checked_sub(self.tolerance).unwrap_or(now).max(now)
+    /// Lets no call begin for this time. After it they begin at the rate, without a burst.
+    pub fn pause(&self, time: Duration) {
+        let end = Instant::now() + time;
+        let mut times = lock(&self.times);
+        if times.paused_until.is_none_or(|paused| paused < end) {
+            times.paused_until = Some(end);
+            times.next = Some(end + self.tolerance);
+        }
+    }
+
+    /// When the call may begin, if there is no other pause than this one.
+    fn reserve(&self, now: Instant) -> (Instant, Option<Instant>) {
+        let mut times = lock(&self.times);
+        let planned = times.next.map_or(now, |next| next.max(now));
+        times.next = Some(planned + self.interval);
+        let begin = planned.checked_sub(self.tolerance).unwrap_or(now).max(now);
+        (begin, times.paused_until)
     }
 }
 
@@ -55,11 +80,29 @@ mod tests {
         let start = Instant::now();
         let begins = |now: Instant, count: usize| {
             (0..count)
-                .map(|_| (limit.reserve(now) - start).as_millis())
+                .map(|_| (limit.reserve(now).0 - start).as_millis())
                 .collect::<Vec<_>>()
         };
         assert_eq!(begins(start, 5), [0, 0, 0, 500, 1000]);
         let later = start + Duration::from_secs(60);
         assert_eq!(begins(later, 4), [60_000, 60_000, 60_000, 60_500]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_applies_to_the_calls_that_wait_already_and_ends_without_a_burst() {
+        let limit = Limit::new(&ExternalOptions::default().rate(2.0, 3));
+        let start = Instant::now();
+        let wait = async || {
+            limit.wait().await;
+            start.elapsed().as_millis()
+        };
+        let paused = async {
+            limit.pause(Duration::from_secs(5));
+            limit.pause(Duration::from_secs(1));
+        };
+        let calls = async { futures::join!(wait(), wait(), wait(), wait(), wait()) };
+        let ((a, b, c, d, e), ()) = futures::join!(calls, paused);
+        assert_eq!([a, b, c], [0; 3], "they have begun");
+        assert_eq!([d, e], [5000, 5500]);
     }
 }

@@ -25,6 +25,7 @@ struct State {
 #[derive(Default)]
 struct Entry {
     absent_since: Option<Instant>,
+    unobserved_since: Option<Instant>,
     unrecorded: Option<Unrecorded>,
     /// The name that the object holds.
     name: Option<String>,
@@ -80,6 +81,23 @@ impl Memory {
     pub fn present(&self, uid: &str) {
         if let Some(entry) = self.state().entries.get_mut(uid) {
             entry.absent_since = None;
+        }
+    }
+
+    /// Records that the external resource cannot be observed. Returns for how long, which begins with the first call in this process.
+    pub fn unobserved(&self, uid: &str) -> Duration {
+        let mut state = self.state();
+        let entry = state.entries.entry(uid.to_owned()).or_default();
+        entry
+            .unobserved_since
+            .get_or_insert_with(Instant::now)
+            .elapsed()
+    }
+
+    /// The external resource was observed.
+    pub fn observed(&self, uid: &str) {
+        if let Some(entry) = self.state().entries.get_mut(uid) {
+            entry.unobserved_since = None;
         }
     }
 

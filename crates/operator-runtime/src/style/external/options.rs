@@ -97,6 +97,9 @@ pub struct ExternalOptions {
     pub grace: Duration,
     /// The timeout of a call of the provider. Default: one minute.
     pub timeout: Duration,
+    /// How long the conditions of an object stay as they are while its external resource cannot be observed for a reason that resolves
+    /// itself: a [throttled](crate::Error::throttled), [temporary](crate::Error::temporary) or timed out call. Default: two minutes.
+    pub unobserved: Duration,
     /// How many calls of the provider begin in a second, for all objects. Default: 10.
     pub calls_per_second: f64,
     /// How many calls may begin at once after a pause. Default: 20.
@@ -110,6 +113,7 @@ impl Default for ExternalOptions {
             poll_pending: Duration::from_secs(10),
             grace: Duration::from_secs(30),
             timeout: Duration::from_secs(60),
+            unobserved: Duration::from_secs(120),
             calls_per_second: 10.0,
             burst: 20,
         }
@@ -142,6 +146,12 @@ impl ExternalOptions {
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Sets [`unobserved`](Self::unobserved).
+    #[must_use]
+    pub fn unobserved(self, unobserved: Duration) -> Self {
+        Self { unobserved, ..self }
     }
 
     /// Sets [`calls_per_second`](Self::calls_per_second) and [`burst`](Self::burst).

@@ -2,6 +2,7 @@
 
 mod identity;
 mod life;
+mod limits;
 mod policy;
 mod trial;
 mod uncertain;
@@ -27,7 +28,7 @@ use kube::{
 };
 use operator_runtime::{
     AroundCalls, Context, ControllerOptions, Controllers, Created, DeletionPolicy, DriftPolicy,
-    External, ExternalOptions, Identity, Operator, Result, Settings, State, Status,
+    Error, External, ExternalOptions, Identity, Operator, Result, Settings, State, Status,
 };
 use operator_testing::{Outcomes, ProviderFaults, Server, Trial, condition};
 use serde_json::json;

@@ -26,6 +26,8 @@ pub struct Things {
     pub rejects_updates: AtomicBool,
     /// The creation of a thing that exists updates it, and an observation returns a state that was read a while ago.
     pub is_eventual: AtomicBool,
+    /// The number of calls that it answers; it answers all if this is `None`.
+    pub calls_left: Mutex<Option<u32>>,
     /// Observations fail.
     pub is_unobservable: AtomicBool,
     /// Observations for a widget with the way `shared held` take until this ends.
@@ -45,6 +47,24 @@ impl World {
 
     pub fn changed(&self, change: String) {
         self.0.changes.lock().unwrap().push(change);
+    }
+
+    /// Refuses a call when no calls are left.
+    fn admit(&self) -> Result<()> {
+        match &mut *self.0.calls_left.lock().unwrap() {
+            Some(0) => {
+                let after = Duration::from_secs(1);
+                Err(Error::throttled(
+                    after,
+                    anyhow::anyhow!("429 Too Many Requests"),
+                ))
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     pub fn add(&self, id: &str, size: i32) {
@@ -81,6 +101,7 @@ impl External for Remote {
 
     async fn observe(&self, widget: &Widget, id: &str, _: &Context) -> Result<Option<Thing>> {
         assert!(!id.trim().is_empty());
+        self.0.admit()?;
         if self.0.0.is_unobservable.load(SeqCst) {
             return Err(anyhow::anyhow!("no connection").into());
         }
@@ -97,6 +118,9 @@ impl External for Remote {
 
     async fn create(&self, widget: &Widget, key: &str, _: &Context) -> Result<Created> {
         let world = &self.0;
+        if let Err(error) = world.admit() {
+            return Ok(Created::refused(error));
+        }
         if widget.spec.way.as_deref() == Some("assigned nothing") {
             return Ok(Created::id(""));
         }
