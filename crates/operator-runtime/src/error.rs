@@ -48,6 +48,10 @@ pub enum Error {
     #[error("{}", chain_message(&**.0))]
     Permanent(#[source] anyhow::Error),
 
+    /// [`Declarative::validate`](crate::Declarative::validate) has refused the object; a retry is useless until it changes.
+    #[error("{}", chain_message(&**.0))]
+    Invalid(#[source] anyhow::Error),
+
     /// Retry after this delay, instead of the backoff.
     #[error("{}", chain_message(&**source))]
     Temporary {
@@ -66,17 +70,18 @@ pub enum Error {
         source: anyhow::Error,
     },
 
-    /// The controller does not declare that it owns this kind, so the kind is not watched and the operator has no permissions for it.
+    /// The controller does not declare that it owns or watches this kind, so the kind is not watched and the operator has no permissions for
+    /// it.
     #[error(
-        "{kind} is not declared as a child of {owner}\nhelp: in operator.toml, under the kind {owner}, set\n    owns = [{owns}]\nand run `cargo operator regenerate`"
+        "{kind} is not in `{key}` of {owner}\nhelp: add \"{kind}\" to `{key}` of {owner} in operator.toml, and run `cargo operator regenerate`"
     )]
     Undeclared {
-        /// The kind of the child, for example `apps/v1/Deployment`.
+        /// The kind of the child or of the related object, for example `apps/v1/Deployment`.
         kind: String,
         /// The kind that the controller reconciles.
         owner: String,
-        /// The kinds to declare, in the syntax of `operator.toml`.
-        owns: String,
+        /// The key of `operator.toml` that lacks the kind.
+        key: &'static str,
     },
 
     /// An object of this name exists, and this owner does not control it.
@@ -220,17 +225,23 @@ impl Error {
         self.delay().is_some() || matches!(self, Self::External(ExternalError::TimedOut { .. }))
     }
 
-    /// Creates the error for a child of a `kind` that the controller of `owner` does not own.
-    pub(crate) fn undeclared<'a>(
-        kind: &'a Kind,
-        owner: &GroupKind,
-        owns: impl Iterator<Item = &'a Kind>,
-    ) -> Self {
-        let kinds = owns.chain([kind]).map(|kind| format!("\"{kind}\""));
+    /// Creates the error for an object of a `kind` that the controller of `owner` does not declare under this key.
+    pub(crate) fn undeclared(kind: &Kind, owner: &GroupKind, key: &'static str) -> Self {
         Self::Undeclared {
             kind: kind.to_string(),
             owner: owner.to_string(),
-            owns: kinds.collect::<Vec<_>>().join(", "),
+            key,
+        }
+    }
+
+    /// The message for those who use the objects, for example in a condition. It lacks the help for the developers of the operator, which
+    /// logs and events have.
+    pub fn summary(&self) -> String {
+        let text = self.to_string();
+        match (self, text.split_once("\nhelp: ")) {
+            // its help is about the object
+            (Self::External(_), _) | (_, None) => text,
+            (_, Some((summary, _))) => summary.to_owned(),
         }
     }
 
@@ -242,6 +253,7 @@ impl Error {
         matches!(
             self,
             Self::Permanent(_)
+                | Self::Invalid(_)
                 | Self::Undeclared { .. }
                 | Self::Unownable { .. }
                 | Self::DesiredTwice { .. }
@@ -255,6 +267,7 @@ impl Error {
     pub(crate) fn reason(&self, failures: u32) -> Option<&'static str> {
         match self {
             Self::Permanent(_) => Some("PermanentError"),
+            Self::Invalid(_) => Some("Invalid"),
             Self::Undeclared { .. } => Some("UndeclaredChild"),
             Self::Unownable { .. } | Self::Unwatched { .. } => Some("UnownableChild"),
             Self::DesiredTwice { .. } | Self::Unnamed { .. } | Self::Unsettled { .. } => {

@@ -91,7 +91,7 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        let child = Wanted::of(child)?;
+        let child = Wanted::of(child, Uncontrolled::Refuse)?;
         let owned = self.declared(&child.kind)?;
         let key = self.child_key(&child);
         let mut known = self.cached_or_live(owned, &child.kind, &key).await?;
@@ -125,11 +125,11 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let child = self.child(Wanted::of(child)?)?;
+        let child = self.child(Wanted::of(child, uncontrolled)?)?;
         let known = self
             .cached_or_live(child.owned, &child.kind, &child.key)
             .await?;
-        let mut written = self.write_child(&child, uncontrolled, known).await?.live;
+        let mut written = self.write_child(&child, known).await?.live;
         forget_managers(&mut written);
         Ok(serde_json::from_value(written)?)
     }
@@ -138,27 +138,18 @@ impl Context {
     pub(crate) async fn write_child(
         &self,
         child: &Child<'_>,
-        uncontrolled: Uncontrolled,
         known: Option<Value>,
     ) -> Result<Written> {
         match child.owned.update {
             UpdateStrategy::Apply => {
-                let live = self.apply_child(child, uncontrolled, known).await?;
+                let live = self.apply_child(child, known).await?;
                 Ok(Written { live, waits: false })
             }
-            strategy => {
-                self.update_child(child, strategy, uncontrolled, known)
-                    .await
-            }
+            strategy => self.update_child(child, strategy, known).await,
         }
     }
 
-    async fn apply_child(
-        &self,
-        child: &Child<'_>,
-        uncontrolled: Uncontrolled,
-        mut known: Option<Value>,
-    ) -> Result<Value> {
+    async fn apply_child(&self, child: &Child<'_>, mut known: Option<Value>) -> Result<Value> {
         let Child {
             owned, kind, key, ..
         } = child;
@@ -166,7 +157,9 @@ impl Context {
         let mut attempts = 0;
         loop {
             match &known {
-                Some(live) => self.check_control(&owned.kind, &key.name, live, uncontrolled)?,
+                Some(live) => {
+                    self.check_control(&owned.kind, &key.name, live, child.uncontrolled)?
+                }
                 None => self.check_owner().await?,
             }
             if let Some(applied) = known.take_if(|live| self.is_applied(child, live)) {
@@ -188,7 +181,7 @@ impl Context {
                 continue;
             }
             if known.is_none() {
-                self.check_name(child, uncontrolled, &error).await?;
+                self.check_name(child, &error).await?;
             }
             return Err(error.into());
         }
@@ -196,19 +189,14 @@ impl Context {
 
     /// After a rejected create, fails if an object with this name exists that the reconciled object does not control: the API server checks
     /// authorization and mutating admission before the name.
-    pub(super) async fn check_name(
-        &self,
-        child: &Child<'_>,
-        uncontrolled: Uncontrolled,
-        error: &kube::Error,
-    ) -> Result<()> {
+    pub(super) async fn check_name(&self, child: &Child<'_>, error: &kube::Error) -> Result<()> {
         let Child {
             owned, kind, key, ..
         } = child;
         if has_code(error, &[403, 422])
             && let Ok(Some(live)) = self.live(owned, kind, key).await
         {
-            self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
+            self.check_control(&owned.kind, &key.name, &live, child.uncontrolled)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What to do with an object that has no controller.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uncontrolled {
     Refuse,
     Adopt,
@@ -29,16 +29,18 @@ pub(crate) enum Uncontrolled {
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub kind: Kind,
+    pub uncontrolled: Uncontrolled,
     body: Value,
 }
 
 impl Wanted {
-    pub fn of<K>(child: &K) -> Result<Self>
+    pub fn of<K>(child: &K, uncontrolled: Uncontrolled) -> Result<Self>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
         Ok(Self {
             kind: Kind::of::<K>(),
+            uncontrolled,
             body: serde_json::to_value(child)?,
         })
     }
@@ -65,6 +67,7 @@ pub(crate) struct Child<'a> {
     pub desired: Value,
     /// The hash in the annotation, if the user's code returned a child that it has observed.
     pub recorded: Option<String>,
+    pub uncontrolled: Uncontrolled,
 }
 
 impl Context {
@@ -74,8 +77,7 @@ impl Context {
         if let Some(owned) = owns.iter().find(|owned| owned.kind.is_same(kind)) {
             return Ok(owned);
         }
-        let owns = owns.iter().map(|owned| &owned.kind);
-        Err(Error::undeclared(kind, self.kind(), owns))
+        Err(Error::undeclared(kind, self.kind(), "owns"))
     }
 
     pub(super) fn child_key(&self, child: &Wanted) -> ChildKey {
@@ -119,6 +121,11 @@ impl Context {
             key,
             desired,
             recorded: recorded.and_then(|hash| hash.as_str().map(str::to_owned)),
+            uncontrolled: match owned.update {
+                UpdateStrategy::Apply | UpdateStrategy::Replace => child.uncontrolled,
+                // an existing object is not written, and so cannot be taken over
+                _ => Uncontrolled::Refuse,
+            },
         })
     }
 
@@ -140,7 +147,7 @@ impl Context {
     }
 
     fn desired(&self, child: &Wanted, key: &ChildKey) -> Result<Value> {
-        let Wanted { kind, body } = child;
+        let Wanted { kind, body, .. } = child;
         let mut desired = body.clone();
         drop_nulls(&mut desired);
         desired["apiVersion"] = kind.resource.api_version.as_str().into();
@@ -213,7 +220,7 @@ impl Context {
         let owner = format!("{} {}", self.kind(), self.owner.name);
         let help = match &holder {
             None => {
-                "give the child another name, or take the object over with `cx.adopt` (update strategies `apply` and `replace`)"
+                "give the child another name, or take the object over with `cx.adopt`, or `Desired::adopt` in a declarative controller (update strategies `apply` and `replace`)"
             }
             Some(holder) if *holder == owner => {
                 "that one was deleted and recreated; the garbage collector will delete its child"

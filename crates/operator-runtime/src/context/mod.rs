@@ -97,6 +97,8 @@ pub(crate) struct ControllerContext {
     /// The tasks beside the reconciliations that make requests.
     pub tasks: BackgroundTasks,
     pub owns: Vec<Owned>,
+    /// The kinds that are watched besides the owned ones.
+    pub watches: Vec<Kind>,
     pub status_owners: StatusOwners,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
@@ -135,6 +137,7 @@ impl ControllerContext {
         client: Client,
         identity: Identity,
         owns: Vec<Owned>,
+        watches: Vec<Kind>,
         status_owners: StatusOwners,
         metrics: &ControllerMetrics,
         tasks: BackgroundTasks,
@@ -158,6 +161,7 @@ impl ControllerContext {
             manager: identity.manager(),
             identity,
             owns,
+            watches,
             status_owners,
             start: watch::Sender::new(Start::Waiting),
             reads: metrics.child_reads.clone(),

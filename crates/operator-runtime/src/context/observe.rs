@@ -2,13 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::api::GetParams;
 use serde_json::Value;
 use tracing::debug;
 
 use super::{Context, Owned, apply::is_conflict, child::ChildKey};
 use crate::{
-    Result,
-    engine::related::{self, is_written_by},
+    Error, Result,
+    engine::{
+        kind::Kind,
+        related::{self, is_written_by},
+    },
+    error::is_gone,
 };
 
 /// A child: the index of its kind among the owned kinds, its namespace and its name.
@@ -66,6 +71,23 @@ impl Context {
             }
         }
         Ok(children)
+    }
+
+    /// An object of a watched kind, from the API server.
+    pub(crate) async fn read_watched(&self, kind: &Kind, key: &ChildKey) -> Result<Option<Value>> {
+        let mut watches = self.controller.watches.iter();
+        if !watches.any(|watched| watched.is_same(kind)) {
+            return Err(Error::undeclared(kind, self.kind(), "watches"));
+        }
+        let request = kind
+            .requests(key.namespace.as_deref())
+            .get(&key.name, &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether this controller has written a child of the reconciled object: another controller of the same kind may own the same kinds.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Context,
     apply::{ATTEMPTS, Written, is_being_deleted, is_conflict},
-    child::{Child, Uncontrolled},
+    child::Child,
     ownership,
     record::{annotation, hash, is_contained, is_untouched, replacement},
 };
@@ -22,17 +22,11 @@ impl Context {
         &self,
         child: &Child<'_>,
         strategy: UpdateStrategy,
-        uncontrolled: Uncontrolled,
         mut known: Option<Value>,
     ) -> Result<Written> {
         let Child {
             owned, kind, key, ..
         } = child;
-        // only `Replace` writes an existing object, and so can take it over
-        let uncontrolled = match strategy {
-            UpdateStrategy::Replace => uncontrolled,
-            _ => Uncontrolled::Refuse,
-        };
         let mut attempts = 0;
         loop {
             let is_known = known.is_some();
@@ -43,7 +37,7 @@ impl Context {
                     self.send_create(child).await
                 }
                 Some(live) => {
-                    self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
+                    self.check_control(&owned.kind, &key.name, &live, child.uncontrolled)?;
                     let unchanged = |waits| {
                         Ok(Written {
                             live: live.clone(),
@@ -89,7 +83,7 @@ impl Context {
                 continue;
             }
             if !is_known {
-                self.check_name(child, uncontrolled, &error).await?;
+                self.check_name(child, &error).await?;
             }
             return Err(error.into());
         }

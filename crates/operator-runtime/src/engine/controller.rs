@@ -161,6 +161,7 @@ pub(crate) fn run<R: Reconciler>(
             wiring.client,
             identity,
             owns,
+            watches.watches,
             cache.status_owners(&manager),
             &metrics,
             wiring.tasks,

@@ -66,15 +66,12 @@ impl StatusOwners {
             _ => None,
         };
         let is_shared = owners.iter().any(|entry| entry.manager.as_ref() != only);
-        match serde_json::to_string(&owners) {
-            Ok(text) if is_shared && !state.is_builtin => {
-                let owners = text.into();
-                let recorded = Recorded { version, owners };
-                state.objects.insert(uid.clone(), recorded);
-            }
-            _ => {
-                state.objects.remove(uid);
-            }
+        if !is_shared || state.is_builtin {
+            state.objects.remove(uid);
+        } else if let Ok(text) = serde_json::to_string(&owners) {
+            let owners = text.into();
+            let recorded = Recorded { version, owners };
+            state.objects.insert(uid.clone(), recorded);
         }
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod handlers;
 mod object;
 mod reconciler;
 
-pub use declarative::{Applied, Declarative, Desired, Finalized, Observed, Status};
+pub use declarative::{Applied, Declarative, Desired, Finalized, Observed, RelatedObject, Status};
 pub use external::{
     AroundCalls, Created, DeletionPolicy, DriftPolicy, External, ExternalError, ExternalOptions,
     Identity, ProviderCall, State,

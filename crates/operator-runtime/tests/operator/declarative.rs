@@ -286,7 +286,7 @@ async fn nothing_is_deleted_after_an_error() {
         ("fail", "nothing is known"),
         ("taken", "controlled by nobody"),
         ("twice", "two children v1/ServiceAccount a-0"),
-        ("undeclared", "v1/Secret is not declared"),
+        ("undeclared", "v1/Secret is not in `owns`"),
         ("unnamed", "has no name"),
         ("elsewhere", "cannot be owned"),
     ];

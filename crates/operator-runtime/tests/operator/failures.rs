@@ -216,7 +216,7 @@ async fn an_undeclared_child_is_refused_with_the_line_to_add() {
     create(&server, "a", "undeclared").await;
     let note = event(&server, "a", "UndeclaredChild").await;
     assert!(
-        note.contains(r#"owns = ["v1/ConfigMap", "v1/Secret"]"#),
+        note.contains(r#"help: add "v1/Secret" to `owns` of Widget.test.example.com"#),
         "{note}"
     );
     assert!(note.contains("cargo operator regenerate"), "{note}");
@@ -249,7 +249,7 @@ async fn a_child_of_another_owner_is_never_taken_over() {
     assert_eq!(
         note,
         "v1/ConfigMap a exists already and is controlled by nobody\n\
-         help: give the child another name, or take the object over with `cx.adopt` (update strategies `apply` and `replace`)"
+         help: give the child another name, or take the object over with `cx.adopt`, or `Desired::adopt` in a declarative controller (update strategies `apply` and `replace`)"
     );
     assert_eq!(api.get("a").await.unwrap().data, None);
     api.delete("a", &DeleteParams::default()).await.unwrap();

@@ -19,6 +19,7 @@ mod migration;
 mod ownership;
 mod priority;
 mod process;
+mod related;
 mod scope;
 mod status;
 mod strategies;

@@ -38,7 +38,7 @@ impl Declarative for GreetingController {
     ) -> Result<Status<Greeting>> {
         let ready = match result {
             Ok(_) => Condition::new("Ready", true, "Applied", "the ConfigMap has the text"),
-            Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+            Err(error) => Condition::new("Ready", false, "ApplyFailed", error.summary()),
         };
         let generation = greeting.metadata.generation;
         let mut status = greeting.status.clone().unwrap_or_default();

@@ -49,8 +49,8 @@ impl Declarative for TempNamespaceController {
         let (phase, message) = match result {
             Ok(_) if remaining(temp).is_zero() => (Phase::Expired, None),
             Ok(_) => (Phase::Active, None),
-            Err(error) if error.is_permanent() => (Phase::Invalid, Some(error.to_string())),
-            Err(error) => (Phase::Failed, Some(error.to_string())),
+            Err(error) if error.is_permanent() => (Phase::Invalid, Some(error.summary())),
+            Err(error) => (Phase::Failed, Some(error.summary())),
         };
         Ok(Status::new(TempNamespaceStatus {
             phase: Some(phase),

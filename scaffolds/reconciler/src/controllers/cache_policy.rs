@@ -61,7 +61,7 @@ fn ready(applied: &Result<ConfigMap>) -> Condition {
             "Applied",
             "the ConfigMap contains the current spec",
         ),
-        Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+        Err(error) => Condition::new("Ready", false, "ApplyFailed", error.summary()),
     }
 }
 

@@ -62,7 +62,7 @@ impl Reconciler for MemcachedReconciler {
 fn ready(applied: &Result<Deployment>) -> Condition {
     let deployment = match applied {
         Ok(deployment) => deployment,
-        Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+        Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.summary()),
     };
     let desired = deployment
         .spec

@@ -22,7 +22,7 @@ impl Reconciler for PageReconciler {
         let applied = cx.apply(&config_map(&page, cx)).await;
         let ready = match &applied {
             Ok(_) => Condition::new("Ready", true, "Published", "the ConfigMap has the text"),
-            Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+            Err(error) => Condition::new("Ready", false, "ApplyFailed", error.summary()),
         };
         let generation = page.metadata.generation;
         let mut status = page.status.clone().unwrap_or_default();

@@ -44,7 +44,7 @@ fn page(site: &Site, cx: &Context) -> Page {
 fn ready(page: &Result<Page>) -> Condition {
     let page = match page {
         Ok(page) => page,
-        Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+        Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.summary()),
     };
     let mut conditions = page
         .status

@@ -125,7 +125,7 @@ pub fn status(site: &Site, done: &Result<Deployment>) -> Result<SiteStatus> {
     let condition = match done {
         Ok(deployment) if is_up(deployment) => Condition::new("Ready", true, "Up", "it runs"),
         Ok(_) => Condition::new("Ready", false, "Starting", "its pods are not all ready"),
-        Err(error) => Condition::new("Ready", false, "Failed", error.to_string()),
+        Err(error) => Condition::new("Ready", false, "Failed", error.summary()),
     };
     conditioned(site, condition)
 }

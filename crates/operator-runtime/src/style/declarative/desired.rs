@@ -6,7 +6,10 @@ use kube::{Resource, core::object::HasStatus};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Result, context::Wanted};
+use crate::{
+    Result,
+    context::{Uncontrolled, Wanted},
+};
 
 /// The desired children and status of a parent of kind `K`.
 pub struct Desired<K> {
@@ -34,7 +37,20 @@ impl<K> Desired<K> {
     where
         C: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        self.children.push(Wanted::of(&child));
+        let wanted = Wanted::of(&child, Uncontrolled::Refuse);
+        self.children.push(wanted);
+        self
+    }
+
+    /// Like [`child`](Self::child), but also takes over an existing object that has no controller, if its kind has the strategy
+    /// [`Apply`](crate::UpdateStrategy::Apply) or [`Replace`](crate::UpdateStrategy::Replace). It is then deleted together with the parent.
+    #[must_use]
+    pub fn adopt<C>(mut self, child: C) -> Self
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        let wanted = Wanted::of(&child, Uncontrolled::Adopt);
+        self.children.push(wanted);
         self
     }
 

@@ -1,16 +1,22 @@
 //! A [`Declarative`] as a [`Reconciler`]: makes the requests.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use kube::Resource;
+use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Applied, Declarative, Finalized, Observed, desired::Choice};
+use super::{Applied, Declarative, Finalized, Observed, RelatedObject, desired::Choice};
 use crate::{
     Action, ControllerOptions, Error, Reconciler, Result,
-    context::{Context, Uncontrolled, is_being_deleted},
+    context::{Context, is_being_deleted},
+    engine::kind::Kind,
     error::LONGEST_DELAY,
+    lock::lock,
 };
 
 /// The delay after children were not deleted, because the parent or a child has changed. Normally a watch triggers a reconciliation
@@ -18,20 +24,25 @@ use crate::{
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A [`Declarative`] as a [`Reconciler`].
-pub(super) struct Engine<D>(pub D);
+pub(super) struct Engine<D> {
+    declarative: D,
+    /// The kinds of all related objects so far: an object of another kind is related to no parent.
+    related_kinds: Mutex<Vec<Kind>>,
+}
 
 impl<D: Declarative> Reconciler for Engine<D> {
     type Resource = D::Resource;
     const FINALIZER: Option<&'static str> = D::FINALIZER;
 
     async fn reconcile(&self, parent: Arc<D::Resource>, cx: &Context) -> Result<Action> {
-        let mut observed = Observed::of(&*parent, cx).await?;
+        let related = self.related(&parent);
+        let mut observed = Observed::of(&*parent, related, cx).await?;
         let mut desired_status = None;
         let result = self
             .write(&parent, &mut observed, &mut desired_status, cx)
             .await;
         let applied = result.as_ref().map(|(applied, _)| applied);
-        let status = self.0.status(&parent, &observed, applied);
+        let status = self.declarative.status(&parent, &observed, applied);
         let written = match status.map(|status| status.choice) {
             Ok(Choice::Value(status)) => write_status(&*parent, status, cx).await,
             Ok(Choice::Unchanged) => Ok(()),
@@ -47,8 +58,9 @@ impl<D: Declarative> Reconciler for Engine<D> {
     }
 
     async fn cleanup(&self, parent: Arc<D::Resource>, cx: &Context) -> Result<()> {
-        let observed = Observed::of_listed(&*parent, cx).await?;
-        match self.0.finalize(&parent, &observed)? {
+        let related = self.related(&parent);
+        let observed = Observed::of_listed(&*parent, related, cx).await?;
+        match self.declarative.finalize(&parent, &observed)? {
             Finalized::Done => Ok(()),
             Finalized::After(delay) => {
                 cx.delay_cleanup(delay);
@@ -58,19 +70,53 @@ impl<D: Declarative> Reconciler for Engine<D> {
     }
 
     fn options(&self) -> ControllerOptions<D::Resource> {
-        self.0.options()
+        self.declarative.options()
     }
 
     fn parents(
         &self,
         changed: &crate::Changed,
         cache: &crate::Store<D::Resource>,
-    ) -> Vec<crate::ObjectRef<D::Resource>> {
-        self.0.parents(changed, cache)
+    ) -> Vec<ObjectRef<D::Resource>> {
+        let mut parents = self.declarative.parents(changed, cache);
+        let is_related = |kind: &Kind| {
+            kind.resource.group == changed.group && kind.resource.kind == changed.kind
+        };
+        if lock(&self.related_kinds).iter().any(is_related) {
+            let names_it = |parent: &Arc<D::Resource>| {
+                let namespace = parent.namespace();
+                let related = self.declarative.related(parent);
+                related
+                    .iter()
+                    .any(|it| it.is(changed, namespace.as_deref()))
+            };
+            let found = cache.state().into_iter().filter(names_it);
+            parents.extend(found.map(|parent| ObjectRef::from(&*parent)));
+        }
+        parents
     }
 }
 
 impl<D: Declarative> Engine<D> {
+    pub fn new(declarative: D) -> Self {
+        Self {
+            declarative,
+            related_kinds: Mutex::default(),
+        }
+    }
+
+    /// The objects that are related to the parent. Their kinds are recorded before the objects are read, so that no change is missed.
+    fn related(&self, parent: &D::Resource) -> Vec<RelatedObject> {
+        let related = self.declarative.related(parent);
+        let mut kinds = lock(&self.related_kinds);
+        for object in &related {
+            if !kinds.iter().any(|known| known.is_same(&object.kind)) {
+                kinds.push(object.kind.clone());
+            }
+        }
+        related
+    }
+
     /// Writes and deletes children, and updates `observed` accordingly.
     async fn write(
         &self,
@@ -79,11 +125,13 @@ impl<D: Declarative> Engine<D> {
         status: &mut Option<serde_json::Result<Value>>,
         cx: &Context,
     ) -> Result<(Applied, Option<Duration>)> {
-        self.0.validate(parent).map_err(|error| match error {
-            error if error.is_permanent() || error.delay().is_some() => error,
-            error => Error::permanent(error),
-        })?;
-        let desired = self.0.desired(parent, observed)?;
+        self.declarative
+            .validate(parent)
+            .map_err(|error| match error {
+                error if error.delay().is_some() => error,
+                error => Error::Invalid(error.into()),
+            })?;
+        let desired = self.declarative.desired(parent, observed)?;
         *status = desired.status;
         // Check all children before the first one is written.
         let mut children = BTreeMap::new();
@@ -113,7 +161,7 @@ impl<D: Declarative> Engine<D> {
                         .await?
                 }
             };
-            let written = cx.write_child(child, Uncontrolled::Refuse, known).await?;
+            let written = cx.write_child(child, known).await?;
             if written.waits {
                 let name = format!("{} {}", child.kind, child.key.name);
                 applied.waiting.push(name);

@@ -4,6 +4,7 @@
 mod desired;
 mod engine;
 mod observed;
+mod related;
 
 use std::{future::Future, sync::Arc};
 
@@ -11,6 +12,7 @@ use self::engine::Engine;
 pub use self::{
     desired::{Applied, Desired, Finalized, Status},
     observed::Observed,
+    related::RelatedObject,
 };
 use super::Object;
 use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, controllers::Style};
@@ -61,11 +63,20 @@ pub trait Declarative: Send + Sync + 'static {
     /// collector deletes the children. By convention it is `<group of the kind>/<name of the operator>`.
     const FINALIZER: Option<&'static str> = None;
 
-    /// Checks the parent before anything else. If this returns an error, the runtime changes no child, passes the error to
-    /// [`status`](Self::status), and does not reconcile the parent again until it or a child changes; after [`Error::temporary`], until its
+    /// Checks the parent before anything else. If this returns an error, the runtime changes no child, passes it to
+    /// [`status`](Self::status) as [`Error::Invalid`], and does not reconcile the parent again until it or a child changes; after [`Error::temporary`], until its
     /// delay is over.
     fn validate(&self, _parent: &Self::Resource) -> Result<()> {
         Ok(())
+    }
+
+    /// Returns the objects that the other methods read besides the children, for example a Secret that the spec names. The runtime reads
+    /// them before it calls these methods, which get them from [`Observed::related`], and reconciles the parent when one of them changes,
+    /// or is created or deleted. Their kinds must be in `watches` and `reads` of `operator.toml`.
+    ///
+    /// The function must depend on the parent alone.
+    fn related(&self, _parent: &Self::Resource) -> Vec<RelatedObject> {
+        vec![]
     }
 
     /// Returns the children that the parent should have, and optionally its status and the time after which to reconcile it again.
@@ -140,7 +151,7 @@ impl Controllers {
         let setup = |context| {
             let declarative = setup(context);
             async {
-                let engine = Arc::new(Engine(declarative.await?));
+                let engine = Arc::new(Engine::new(declarative.await?));
                 Ok(move || engine.clone())
             }
         };

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::try_join_all;
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::RelatedObject;
 use crate::{
     Error, Result,
     context::{ChildKey, Context, OwnedKey, child_labels},
@@ -21,6 +23,8 @@ pub struct Observed {
     /// The indexes of the owned kinds that had not been listed yet.
     unlisted: BTreeSet<usize>,
     pub(super) children: BTreeMap<OwnedKey, Value>,
+    /// The related objects, and those that do not exist.
+    related: Vec<(Kind, ChildKey, Option<Value>)>,
 }
 
 impl Observed {
@@ -28,8 +32,12 @@ impl Observed {
     ///
     /// # Errors
     /// [`Error::Unlisted`] if a kind has not been listed yet.
-    pub(super) async fn of(parent: &impl Resource<DynamicType = ()>, cx: &Context) -> Result<Self> {
-        let observed = Self::of_listed(parent, cx).await?;
+    pub(super) async fn of(
+        parent: &impl Resource<DynamicType = ()>,
+        related: Vec<RelatedObject>,
+        cx: &Context,
+    ) -> Result<Self> {
+        let observed = Self::of_listed(parent, related, cx).await?;
         match observed.unlisted.first() {
             Some(index) => Err(observed.unlisted(*index)),
             None => Ok(observed),
@@ -39,8 +47,15 @@ impl Observed {
     /// The children of the kinds that have been listed. To read the children of another kind is an error.
     pub(super) async fn of_listed(
         parent: &impl Resource<DynamicType = ()>,
+        related: Vec<RelatedObject>,
         cx: &Context,
     ) -> Result<Self> {
+        let read = async |object: RelatedObject| {
+            let key = object.key(parent.namespace().as_deref());
+            let found = cx.read_watched(&object.kind, &key).await?;
+            Ok::<_, Error>((object.kind, key, found))
+        };
+        let related = try_join_all(related.into_iter().map(read)).await?;
         // before the children: a kind that is listed in between must not seem to have none
         let unlisted = cx.unlisted();
         Ok(Self {
@@ -52,6 +67,7 @@ impl Observed {
             owns: cx.owns().iter().map(|owned| owned.kind.clone()).collect(),
             owner: cx.kind().clone(),
             children: cx.children().await?,
+            related,
         })
     }
 
@@ -84,13 +100,50 @@ impl Observed {
         self.of_kind::<C>()?.map(|(_, live)| decode(live)).collect()
     }
 
+    /// Returns the object of this kind and name that [`related`](super::Declarative::related) names, or `None` if it does not exist. If
+    /// several namespaces have one, returns the first that `related` names; [`related_in`](Self::related_in) tells them apart.
+    ///
+    /// # Errors
+    /// If `related` does not name it; [`Error::Json`] if it cannot be decoded.
+    pub fn related<C>(&self, name: &str) -> Result<Option<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        self.find_related(|key| key.name == name, name)
+    }
+
+    /// As [`related`](Self::related), in this namespace.
+    pub fn related_in<C>(&self, namespace: &str, name: &str) -> Result<Option<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        let is_meant =
+            |key: &ChildKey| key.name == name && key.namespace.as_deref() == Some(namespace);
+        self.find_related(is_meant, name)
+    }
+
+    fn find_related<C>(&self, is_meant: impl Fn(&ChildKey) -> bool, name: &str) -> Result<Option<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        let kind = Kind::of::<C>();
+        let mut related = self.related.iter();
+        let found = related.find(|(of, key, _)| of.is_same(&kind) && is_meant(key));
+        match found {
+            Some((_, _, object)) => object.as_ref().map(decode).transpose(),
+            None => Err(Error::permanent(anyhow::anyhow!(
+                "{kind} {name} is not related to the object\nhelp: return it from `related`"
+            ))),
+        }
+    }
+
     fn of_kind<C>(&self) -> Result<impl Iterator<Item = (&ChildKey, &Value)>>
     where
         C: Resource<DynamicType = (), Scope: 'static>,
     {
         let kind = Kind::of::<C>();
         let Some(index) = self.owns.iter().position(|owned| owned.is_same(&kind)) else {
-            return Err(Error::undeclared(&kind, &self.owner, self.owns.iter()));
+            return Err(Error::undeclared(&kind, &self.owner, "owns"));
         };
         if self.unlisted.contains(&index) {
             return Err(self.unlisted(index));

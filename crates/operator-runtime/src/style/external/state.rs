@@ -72,7 +72,7 @@ impl Phase {
                     Error::External(error) => error.reason(),
                     _ => "ReconcileError",
                 };
-                return Condition::new("Synced", false, reason, error.to_string());
+                return Condition::new("Synced", false, reason, error.summary());
             }
         };
         Condition::new("Synced", synced, reason, message)

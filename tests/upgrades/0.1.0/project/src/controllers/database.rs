@@ -55,7 +55,7 @@ fn ready(result: Result<&Applied, &Error>) -> Condition {
             "Applied",
             "the ConfigMap contains the current spec",
         ),
-        Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+        Err(error) => Condition::new("Ready", false, "ApplyFailed", error.summary()),
     }
 }
 
