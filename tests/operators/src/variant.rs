@@ -54,6 +54,14 @@ variants! {
     StaleCache = "stale-cache",
     TakesForeignStatus = "takes-foreign-status",
     DropsForeignStatus = "drops-foreign-status",
+    GenerationPlusOne = "generation-plus-one",
+    ReadyOfAStaleStatus = "ready-of-a-stale-status",
+    ReadyOfNoGeneration = "ready-of-no-generation",
+    FirstObjectOnly = "first-object-only",
+    FirstSpecForAll = "first-spec-for-all",
+    SharedSelector = "shared-selector",
+    SilentFailure = "silent-failure",
+    HidesAnError = "hides-an-error",
 
     // correct, if unusual
     NoChildren = "no-children",
@@ -69,4 +77,10 @@ variants! {
     ChildByClient = "child-by-client",
     ManyChildren = "many-children",
     ChildrenAtOnce = "children-at-once",
+    GenerationOfConditions = "generation-of-conditions",
+    ReadyWhenApplied = "ready-when-applied",
+    ReadyOfTheOld = "ready-of-the-old",
+    NumbersItsObjects = "numbers-its-objects",
+    OneObjectOnly = "one-object-only",
+    BestEffortChild = "best-effort-child",
 }

@@ -68,6 +68,8 @@ struct State {
     webhook_failures: Vec<(Request, String)>,
     /// Requests that are like this one fail until this time.
     outage: Option<(Request, Instant)>,
+    /// The group, plural, namespace and name of an object that cannot be written, and how often that was tried.
+    unwritable: Option<([String; 4], usize)>,
     /// The number of writes of an object to let pass, a write of that object, and the YAML to apply just before the next one.
     edit: Option<(usize, Request, String)>,
 }
@@ -161,6 +163,12 @@ impl Faults {
             state.faults_end = state.faults_end.max(Some(now));
             return Decision::Fault(Fault::ServerError);
         }
+        if let Some((path, times)) = &mut state.unwritable
+            && is_write_of(&request, path)
+        {
+            *times += 1;
+            return Decision::Fault(Fault::ServerError);
+        }
         // after an earlier fault, another request may have the number: then the fault is injected into the next one to which it applies
         let mut due = state.schedule.0.range(..=number);
         let due = due.find(|(_, fault)| fault.applies_to(&request));
@@ -182,6 +190,17 @@ impl Faults {
             _ => {}
         }
         Decision::Fault(fault)
+    }
+
+    /// Lets all writes of the object with this group, plural, namespace and name fail until [`accept_writes`](Self::accept_writes).
+    pub fn refuse_writes(&self, path: [String; 4]) {
+        self.lock().unwritable = Some((path, 0));
+    }
+
+    /// Ends [`refuse_writes`](Self::refuse_writes), and returns how many writes have failed.
+    pub fn accept_writes(&self) -> usize {
+        let refused = self.lock().unwritable.take();
+        refused.map_or(0, |(_, times)| times)
     }
 
     /// Applies `yaml` just before the operator writes the object (or subresource) of `request`, with any verb, after `number` earlier
@@ -256,6 +275,13 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// How many requests are answered. On a paused clock, which advances only when all tasks are idle, an endless loop of requests would stop
 /// the time.
 const MAX_REQUESTS: usize = 5_000;
+
+/// Whether a request writes the object; a creation has no name.
+fn is_write_of(request: &Request, [group, plural, namespace, name]: &[String; 4]) -> bool {
+    request.is_write()
+        && (&request.group, &request.resource, &request.namespace) == (group, plural, namespace)
+        && (request.name.is_empty() || request.name == *name)
+}
 
 enum Decision {
     Server,

@@ -129,7 +129,7 @@ fn forget_addresses(spec: &mut Value) {
 }
 
 /// The kind, namespace and name of an object: `ConfigMap team-a/site-config`.
-fn named(object: &Value) -> String {
+pub(super) fn named(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];
     let (kind, name) = (text(&object["kind"]), text(&metadata["name"]));

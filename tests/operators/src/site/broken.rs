@@ -7,7 +7,10 @@ use std::{
 };
 
 use k8s_openapi::{
-    api::core::v1::{Pod, Secret},
+    api::{
+        apps::v1::Deployment,
+        core::v1::{Pod, Secret},
+    },
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::Timestamp,
 };
@@ -298,6 +301,86 @@ pub async fn drops_foreign_status(site: &Site, cx: &Context) -> Result<Action> {
             .await?;
     }
     steps::reconcile(site, cx).await
+}
+
+/// Counts the change that its own write is.
+pub async fn generation_plus_one(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let mut status = steps::status(site, &done)?;
+    status.observed_generation = site.metadata.generation.map(|it| it + 1);
+    cx.update_status(site, &status).await?;
+    done?;
+    Ok(Action::await_change())
+}
+
+/// Counts ready pods, of whatever generation.
+pub async fn ready_of_a_stale_status(site: &Site, cx: &Context) -> Result<Action> {
+    let mut done = steps::children(site, cx).await;
+    if let Ok(deployment) = &mut done {
+        forget_generation(deployment);
+    }
+    cx.update_status(site, &steps::status(site, &done)?).await?;
+    done?;
+    Ok(Action::await_change())
+}
+
+/// The same, and does not say of which generation of the site.
+pub async fn ready_of_no_generation(site: &Site, cx: &Context) -> Result<Action> {
+    let mut done = steps::children(site, cx).await;
+    if let Ok(deployment) = &mut done {
+        forget_generation(deployment);
+    }
+    let mut status = steps::status(site, &done)?;
+    status.observed_generation = None;
+    for condition in status.conditions.iter_mut().flatten() {
+        condition.observed_generation = None;
+    }
+    cx.update_status(site, &status).await?;
+    done?;
+    Ok(Action::await_change())
+}
+
+fn forget_generation(deployment: &mut Deployment) {
+    deployment.metadata.generation = None;
+}
+
+/// All sites have pods with the same labels.
+pub async fn shared_selector(site: &Site, cx: &Context) -> Result<Action> {
+    let certificate = steps::certificate(site, cx).await?;
+    steps::record(site, cx).await?;
+    cx.apply(&steps::config_map(site, cx, certificate)).await?;
+    let mut deployment = steps::deployment(site, cx);
+    if let Some(spec) = &mut deployment.spec {
+        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+        spec.selector.match_labels = Some(labels.clone());
+        spec.template.metadata.get_or_insert_default().labels = Some(labels);
+    }
+    let deployment = cx.apply(&deployment).await;
+    cx.update_status(site, &steps::status(site, &deployment)?)
+        .await?;
+    deployment?;
+    Ok(Action::await_change())
+}
+
+/// After an error, the status stays as it is.
+pub async fn silent_failure(site: &Site, cx: &Context) -> Result<Action> {
+    let deployment = steps::children(site, cx).await?;
+    cx.update_status(site, &steps::status(site, &Ok(deployment))?)
+        .await?;
+    Ok(Action::await_change())
+}
+
+/// An error of the first child is retried, but the status depends only on the second one.
+pub async fn hides_an_error(site: &Site, cx: &Context) -> Result<Action> {
+    let certificate = steps::certificate(site, cx).await?;
+    steps::record(site, cx).await?;
+    let config_map = cx.apply(&steps::config_map(site, cx, certificate)).await;
+    let deployment = cx.apply(&steps::deployment(site, cx)).await;
+    cx.update_status(site, &steps::status(site, &deployment)?)
+        .await?;
+    config_map?;
+    deployment?;
+    Ok(Action::await_change())
 }
 
 fn sites(site: &Site, cx: &Context) -> Api<Site> {

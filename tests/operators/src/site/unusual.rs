@@ -8,7 +8,7 @@ use kube::{
 use operator_runtime::{Action, Condition, Context, Result};
 
 use super::steps;
-use crate::api::site::v1::Site;
+use crate::api::site::v1::{Site, SiteStatus};
 
 /// Its Deployment waits for a node that nobody has.
 pub async fn never_ready(site: &Site, cx: &Context) -> Result<Action> {
@@ -59,12 +59,15 @@ pub async fn child_by_client(site: &Site, cx: &Context) -> Result<Action> {
     }
     child.metadata.managed_fields = None;
     let parameters = PatchParams::apply(cx.operator()).force();
-    api.patch(&child.name_any(), &parameters, &Patch::Apply(&child))
-        .await?;
-    let deployment = cx.apply(&steps::deployment(site, cx)).await;
-    cx.update_status(site, &steps::status(site, &deployment)?)
-        .await?;
-    deployment?;
+    let done = match api
+        .patch(&child.name_any(), &parameters, &Patch::Apply(&child))
+        .await
+    {
+        Ok(_) => cx.apply(&steps::deployment(site, cx)).await,
+        Err(error) => Err(error.into()),
+    };
+    cx.update_status(site, &steps::status(site, &done)?).await?;
+    done?;
     Ok(Action::await_change())
 }
 
@@ -79,5 +82,68 @@ pub async fn children_at_once(site: &Site, cx: &Context) -> Result<Action> {
     let done = config_map.and(deployment);
     cx.update_status(site, &steps::status(site, &done)?).await?;
     done?;
+    Ok(Action::await_change())
+}
+
+/// Each condition has a generation, and the status has none.
+pub async fn generation_of_conditions(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let mut status = steps::status(site, &done)?;
+    status.observed_generation = None;
+    cx.update_status(site, &status).await?;
+    done?;
+    Ok(Action::await_change())
+}
+
+/// Ready does not depend on pods.
+pub async fn ready_when_applied(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let condition = match &done {
+        Ok(_) => Condition::new("Ready", true, "Applied", "its children are up to date"),
+        Err(error) => Condition::new("Ready", false, "Failed", error.to_string()),
+    };
+    cx.update_status(site, &steps::conditioned(site, condition)?)
+        .await?;
+    done?;
+    Ok(Action::await_change())
+}
+
+/// While a new spec rolls out, it is ready in the old generation.
+pub async fn ready_of_the_old(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let status = steps::status(site, &done)?;
+    let is_ready = |status: &SiteStatus| {
+        let mut conditions = status.conditions.iter().flatten();
+        conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+    };
+    let was_ready = site.status.as_ref().is_some_and(is_ready);
+    let is_rolling = done.is_ok() && was_ready && !is_ready(&status);
+    if !is_rolling || site.metadata.generation == observed(site) {
+        cx.update_status(site, &status).await?;
+    }
+    done?;
+    Ok(Action::await_change())
+}
+
+fn observed(site: &Site) -> Option<i64> {
+    site.status.as_ref().and_then(|it| it.observed_generation)
+}
+
+/// Its ConfigMap is not needed, and has a condition of its own.
+pub async fn best_effort_child(site: &Site, cx: &Context) -> Result<Action> {
+    let certificate = steps::certificate(site, cx).await?;
+    steps::record(site, cx).await?;
+    let config_map = cx.apply(&steps::config_map(site, cx, certificate)).await;
+    let deployment = cx.apply(&steps::deployment(site, cx)).await;
+    let mut status = steps::status(site, &deployment)?;
+    let configured = match &config_map {
+        Ok(_) => Condition::new("Configured", true, "Applied", "the ConfigMap is up to date"),
+        Err(error) => Condition::new("Configured", false, "Failed", error.to_string()),
+    };
+    let conditions = status.conditions.get_or_insert_default();
+    configured.set_in(conditions, site.metadata.generation)?;
+    cx.update_status(site, &status).await?;
+    config_map?;
+    deployment?;
     Ok(Action::await_change())
 }

@@ -1,6 +1,7 @@
 //! Changes of the spec: the result must not depend on the previous spec, nor on the time of the change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use operator_schema::pointer;
@@ -9,9 +10,11 @@ use serde_json::{Value, json};
 use super::super::stage::Stage;
 use super::super::success::Phase;
 use super::super::{Operator, Sample, Trial};
+use super::claims::{check_generation, check_silent_failure, check_stale_status, is_ready};
 use super::planted::Planted;
-use super::scene::{Scene, differences, version};
-use super::{resource, yaml};
+use super::scene::{Scene, differences, group, is_of, version};
+use super::second::check_as_alone;
+use super::{renamed, resource, yaml};
 use crate::Request;
 use crate::install::documents;
 
@@ -20,6 +23,14 @@ const A_SECOND: Duration = Duration::from_millis(1_100);
 
 /// How many of the operator's writes of its object are tested with an edit just before the write.
 const EDITS: usize = 4;
+
+/// An object that an operator has reconciled alone.
+struct Settled {
+    state: Value,
+    /// The operator's writes of the object.
+    writes: Vec<Request>,
+    object: Arc<Value>,
+}
 
 impl Trial {
     /// Checks the result of a change of the spec, after the operator has settled and just before its own writes.
@@ -40,14 +51,19 @@ impl Trial {
                     let succeeded = self.check_success(&scene.server, sample, Phase::WithSample);
                     succeeded.await.ok()?;
                 }
-                Some((scene.state().await, own_writes(&scene).await))
+                Some(Settled {
+                    state: scene.state().await,
+                    writes: own_writes(&scene).await,
+                    object: scene.object().await.unwrap_or_default(),
+                })
             })
         };
         let scene = || Scene::start(self, stage, operator, Scene::options(self, stage, sample));
         let mut check = |problem: Result<(), String>| problems.extend(problem.err());
-        let Some((old, writes)) = created(sample) else {
+        let Some(old) = created(sample) else {
             return;
         };
+        check(check_generation(&old.object));
         check(
             stage
                 .runtime()
@@ -64,20 +80,20 @@ impl Trial {
                 text: edited,
                 fails: None,
             };
-            let (state, _) = created(&edited)?;
-            let (again, _) = created(&edited)?;
-            let is_alike = self.depends_on_history || paths(&state) == paths(&old);
-            is_alike.then_some((edited.text, state, again))
+            let new = created(&edited)?;
+            let again = created(&edited)?;
+            let is_alike = self.depends_on_history || paths(&new.state) == paths(&old.state);
+            is_alike.then_some((edited.text, new, again))
         });
-        let Some((edited, state, again)) = expected else {
+        let Some((edited, new, again)) = expected else {
             return;
         };
-        let nondeterministic = differences(&state, &again);
+        let nondeterministic = differences(&new.state, &again.state);
         let compare = |actual: &Value, when: &str| {
             if self.depends_on_history {
                 return Ok(());
             }
-            let mut differences = differences(&state, actual);
+            let mut differences = differences(&new.state, actual);
             differences.retain(|path, _| !nondeterministic.contains_key(path));
             let shown: Vec<String> = differences.into_values().take(6).collect();
             if shown.is_empty() {
@@ -109,9 +125,31 @@ impl Trial {
             if is_deleted {
                 return Ok(());
             }
-            check_observed_generation(&scene, &self.kinds).await
+            check_observed_generation(&scene).await
         }));
-        for (number, write) in writes.iter().enumerate().take(EDITS) {
+        let second = Sample {
+            text: renamed(&edited),
+            fails: None,
+        };
+        if let Some(alone) = created(&second) {
+            check(stage.runtime().block_on(async {
+                check_as_alone(&scene().await, &second.text, &old.state, &alone.state).await
+            }));
+        }
+        // otherwise, it does not depend on what the workloads report
+        if !is_ready(&new.object) {
+            check(
+                stage
+                    .runtime()
+                    .block_on(async { check_stale_status(&scene().await, &edited).await }),
+            );
+        }
+        check(
+            stage
+                .runtime()
+                .block_on(async { check_silent_failure(&scene().await, &edited).await }),
+        );
+        for (number, write) in old.writes.iter().enumerate().take(EDITS) {
             check(stage.runtime().block_on(async {
                 let scene = scene().await;
                 scene.faults.edit_before(number, write, &edited);
@@ -176,11 +214,6 @@ async fn own_writes(scene: &Scene<'_>) -> Vec<Request> {
     kind_writes.collect()
 }
 
-fn group(object: &Value) -> &str {
-    let api_version = object["apiVersion"].as_str().unwrap_or_default();
-    api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
 /// Checks that a change of a label does not change the `lastTransitionTime` of a condition.
 async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
     scene.install(scene.sample_text()).await;
@@ -220,10 +253,7 @@ async fn conditions(scene: &Scene<'_>) -> BTreeMap<String, Value> {
 }
 
 /// Checks that a status with the current generation was written after the children, or does not report success.
-async fn check_observed_generation(
-    scene: &Scene<'_>,
-    kinds: &[(String, String)],
-) -> Result<(), String> {
+async fn check_observed_generation(scene: &Scene<'_>) -> Result<(), String> {
     let Some(object) = scene.object().await else {
         return Ok(());
     };
@@ -231,6 +261,7 @@ async fn check_observed_generation(
         &object["metadata"]["generation"],
         &object["status"]["observedGeneration"],
     );
+    check_generation(&object)?;
     let conditions = conditions(scene).await;
     if claimed != generation || conditions.values().any(|it| it["status"] != "True") {
         return Ok(());
@@ -239,7 +270,7 @@ async fn check_observed_generation(
     // The operator may also reconcile a child, and write its status later.
     let late = made
         .iter()
-        .filter(|child| !is_of(kinds, child))
+        .filter(|child| !is_of(scene.kinds, child))
         .find(|child| version(child) > version(&object));
     let Some(late) = late else {
         return Ok(());
@@ -250,13 +281,6 @@ async fn check_observed_generation(
         kind.as_str().unwrap_or_default(),
         name.as_str().unwrap_or_default()
     ))
-}
-
-/// Whether the object is of one of these groups and kinds.
-fn is_of(kinds: &[(String, String)], object: &Value) -> bool {
-    kinds
-        .iter()
-        .any(|(of_group, kind)| of_group == group(object) && object["kind"] == **kind)
 }
 
 fn paths(state: &Value) -> Vec<&String> {

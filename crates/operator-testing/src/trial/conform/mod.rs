@@ -2,15 +2,19 @@
 //! spec, and leaves nothing behind.
 
 mod change;
+mod claims;
 mod panics;
 mod planted;
+mod references;
+mod rollout;
 mod scene;
+mod second;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use self::scene::{Scene, version};
+use self::scene::{Scene, is_of, version};
 use super::run::check_events;
 use super::stage::Stage;
 use super::state::Objects;
@@ -35,7 +39,13 @@ impl Trial {
     /// - what another controller wrote into the status, a condition and a field, stays, and stays its own;
     /// - an edit of the spec just before the operator writes the object is not lost;
     /// - the operator writes a generation to `status.observedGeneration` only after it has finished the work for it, or while a condition
-    ///   is not `True`;
+    ///   is not `True`, and no generation that does not exist;
+    /// - a second object with another spec, created when the first one has settled, gets what it gets alone;
+    /// - no selector of a workload matches the pods of another object; a Service selects pods of its object, and the Services and ports
+    ///   of an Ingress exist;
+    /// - after a change of the spec, the object is not `Ready` because of what its workloads reported before;
+    /// - while a child cannot be written, after a change of the spec or after its deletion, the object is not `Ready` in the current
+    ///   generation;
     /// - the `lastTransitionTime` of a condition changes only with its `status`.
     ///
     /// # Panics
@@ -87,11 +97,7 @@ impl Trial {
             }
             stage.runtime().block_on(async {
                 let scene = Scene::start(self, &stage, operator, options()).await;
-                problems.extend(
-                    check_foreign_objects(&scene, &children, &self.kinds)
-                        .await
-                        .err(),
-                );
+                problems.extend(check_foreign_objects(&scene, &children).await.err());
             });
             self.check_spec_changes(&stage, operator, sample, &mut problems);
         }
@@ -109,6 +115,7 @@ impl Trial {
             scene.install(scene.sample_text()).await;
             scene.rest("the sample was created").await?;
             children = scene.created_children().await;
+            references::check(&children, &scene.server.objects().await)?;
             let alone = scene.state().await;
 
             let undesired = self.place_undesired(&scene.server, &children).await;
@@ -162,6 +169,8 @@ impl Trial {
                 }
             })?;
         }
+        let children = scene.created_children().await;
+        references::check(&children, &scene.server.objects().await)?;
         scene.uninstall(second).await;
         scene.rest("the second object was deleted").await?;
         let mut state = scene.state().await;
@@ -234,11 +243,7 @@ fn resource(path: &str) -> String {
 
 /// Checks that foreign objects with the names of the children are not changed. If the operator reconciles their kind, too, as in a chain of
 /// owners, it may write their status and its finalizer.
-async fn check_foreign_objects(
-    scene: &Scene<'_>,
-    children: &[Arc<Value>],
-    reconciled: &[(String, String)],
-) -> Result<(), String> {
+async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
     let Some(namespace) = children
         .iter()
         .filter_map(|child| child["metadata"]["namespace"].as_str())
@@ -293,7 +298,7 @@ async fn check_foreign_objects(
         let [was, is] = [&before, &after].map(|objects| objects.values().find(is_it));
         let what = match (was, is) {
             (Some(was), Some(is)) if version(was) == version(is) => continue,
-            (Some(was), Some(is)) if is_of(reconciled, foreign) && content(was) == content(is) => {
+            (Some(was), Some(is)) if is_of(scene.kinds, foreign) && content(was) == content(is) => {
                 continue;
             }
             (_, None) => "was deleted",
@@ -307,14 +312,6 @@ async fn check_foreign_objects(
         ));
     }
     Ok(())
-}
-
-fn is_of(kinds: &[(String, String)], object: &Value) -> bool {
-    let version = object["apiVersion"].as_str().unwrap_or_default();
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    kinds
-        .iter()
-        .any(|(known, kind)| known == group && object["kind"] == **kind)
 }
 
 /// An object without the fields that the controller of its kind writes.
@@ -331,12 +328,15 @@ fn content(object: &Value) -> Value {
     object
 }
 
+/// The suffix of the name of the second object.
+const SECOND: &str = "-2";
+
 /// The sample with another name.
 fn renamed(sample: &str) -> String {
     let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
     for object in &mut objects {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        object["metadata"]["name"] = format!("{name}-2").into();
+        object["metadata"]["name"] = format!("{name}{SECOND}").into();
     }
     yaml(&objects)
 }

@@ -23,6 +23,8 @@ pub(super) struct Scene<'a> {
     pub before: Objects,
     /// Whether the operator reports its reconciliations.
     pub reports: bool,
+    /// The group and kind of the objects that the operator reconciles.
+    pub kinds: &'a [(String, String)],
     options: RunOptions<'a>,
 }
 
@@ -33,7 +35,7 @@ impl<'a> Scene<'a> {
 
     /// Starts the operator.
     pub async fn start(
-        trial: &Trial,
+        trial: &'a Trial,
         stage: &Stage,
         operator: &Operator<'_>,
         options: RunOptions<'a>,
@@ -49,6 +51,7 @@ impl<'a> Scene<'a> {
             faults,
             before,
             reports: operator.reports,
+            kinds: &trial.kinds,
             options,
         }
     }
@@ -121,6 +124,28 @@ impl<'a> Scene<'a> {
 
     pub async fn created_children(&self) -> Vec<Arc<Value>> {
         state::created_children(&self.server, &self.faults, &self.before).await
+    }
+
+    /// Those that the sample object itself controls, and whose kind the operator does not reconcile.
+    pub async fn own_children(&self) -> Vec<Arc<Value>> {
+        let uid = self.object().await.map(|it| it["metadata"]["uid"].clone());
+        let mut children = self.created_children().await;
+        children.retain(|child| {
+            controller(child).is_some_and(|owner| uid.as_ref() == Some(&owner["uid"]))
+                && !is_of(self.kinds, child)
+        });
+        children
+    }
+
+    /// Lets all writes of an object by the operator fail.
+    pub async fn refuse_writes(&self, object: &Value) {
+        let mut object = object.clone();
+        let path = self.server.path_of(&mut object).await.unwrap_or_default();
+        let plural = path.rsplit('/').nth(1).unwrap_or_default();
+        let [namespace, name] = ["namespace", "name"]
+            .map(|field| object["metadata"][field].as_str().unwrap_or_default());
+        let path = [group(&object), plural, namespace, name];
+        self.faults.refuse_writes(path.map(str::to_owned));
     }
 
     /// The sample object in its current state.
@@ -199,6 +224,24 @@ fn check_repetition(requests: &[Request]) -> Result<(), String> {
     }
 }
 
+/// The owner reference of an object's controller.
+pub(super) fn controller(object: &Value) -> Option<&Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)
+}
+
+pub(super) fn group(object: &Value) -> &str {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Whether the object is of one of these groups and kinds.
+pub(super) fn is_of(kinds: &[(String, String)], object: &Value) -> bool {
+    kinds
+        .iter()
+        .any(|(known, kind)| known == group(object) && object["kind"] == **kind)
+}
+
 /// The resource version.
 pub(super) fn version(object: &Value) -> u64 {
     let text = object["metadata"]["resourceVersion"].as_str();
@@ -208,11 +251,7 @@ pub(super) fn version(object: &Value) -> u64 {
 /// The paths at which two states differ, ignoring fields that only record the history of an object.
 pub(super) fn differences(expected: &Value, actual: &Value) -> BTreeMap<String, String> {
     let mut differences = BTreeMap::new();
-    let [expected, actual] = [expected, actual].map(|state| {
-        let mut state = state.clone();
-        forget_history(&mut state);
-        state
-    });
+    let [expected, actual] = [expected, actual].map(without_history);
     differ("", &expected, &actual, &mut differences);
     differences
 }
@@ -223,6 +262,12 @@ const HISTORY: [&str; 3] = [
     "observedGeneration",
     "deprecated.daemonset.template.generation",
 ];
+
+pub(super) fn without_history(state: &Value) -> Value {
+    let mut state = state.clone();
+    forget_history(&mut state);
+    state
+}
 
 fn forget_history(value: &mut Value) {
     match value {
