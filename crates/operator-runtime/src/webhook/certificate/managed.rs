@@ -49,7 +49,7 @@ pub(super) struct Managed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Settled,
-    /// An object does not exist yet, or could not be patched.
+    /// An object does not exist or does not call the operator yet, or could not be patched.
     Waiting,
     /// Another replica changed the Secret meanwhile.
     Stale,
@@ -197,9 +197,9 @@ impl Managed {
                     .await;
             }
             match checked {
-                Ok(Checked::Same | Checked::NotOurs) => {}
+                Ok(Checked::Same) => {}
                 Ok(Checked::Patched | Checked::Differs) => is_changed = true,
-                Ok(Checked::Absent) => is_complete = false,
+                Ok(Checked::Absent | Checked::NotOurs) => is_complete = false,
                 Err(failure) => {
                     let (kind, name) = (target.kind(), target.name());
                     warn!(

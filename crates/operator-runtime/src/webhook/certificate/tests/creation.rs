@@ -153,6 +153,24 @@ async fn a_configuration_that_appears_later_gets_the_bundle_soon() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_crd_that_gains_its_conversion_gets_the_bundle_soon() {
+    let (server, time) = (server().await, Time::new());
+    let (names, rest) = CONVERTED.split_once("  conversion:").unwrap();
+    let (_, versions) = rest.split_once("  versions:").unwrap();
+    let plain = format!("{names}  versions:{versions}");
+    for object in [VALIDATING, MUTATING, &plain] {
+        server.install(object).await.unwrap();
+    }
+    let replica = Replica::managed(server.client(), &time);
+    sleep(Duration::from_secs(1)).await;
+    assert!(*replica.loaded.borrow(), "ready without the conversion");
+    replace(&server.client(), "CustomResourceDefinition", CONVERTED).await;
+    sleep(Duration::from_secs(3)).await;
+    let [expected, _, bundle] = all_bundles(&server).await;
+    assert_eq!(bundle, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bundle_that_was_removed_is_set_again_within_a_minute() {
     let (server, time) = (installed().await, Time::new());
     let replica = Replica::managed(server.client(), &time);
