@@ -75,6 +75,8 @@ fn a_chart_without_its_crds_is_reported() {
     let chart = ok(&p.join("p"), "gen-manifests --helm --image localhost/p:1");
     let note = "note[helm-limit]: p: the CRDs are too large for a release of Helm\n";
     assert!(chart.stderr.contains(note), "{}", chart.stderr);
+    let next = "next: helm install p charts/p --namespace p --create-namespace\n";
+    assert!(chart.stderr.contains(next), "{}", chart.stderr);
     assert!(!p.join("p/charts/p/templates/crds").exists());
     assert!(p.join("p/charts/p/Chart.yaml").exists());
 }

@@ -78,6 +78,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         plan,
         summary: format!("{}: manifests/", open.config.name),
         next: match open.config.image {
+            Some(_) if args.helm => {
+                let name = &open.config.name;
+                format!("helm install {name} charts/{name} --namespace {name} --create-namespace")
+            }
             Some(_) => "kubectl apply --server-side -k manifests/".into(),
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },
