@@ -183,6 +183,8 @@ pub const PROOFS: &[Proof] = &[
 
     // outputs
     proof("helm", 60, &[Tool, ServerIfReal, KUBECTL, GO], Bash("tests/helm/run"), "the chart installs what the kustomize base installs"),
+    proof("helm-releases", 600, &[Tool, Server, KUBECTL, GO], Bash("tests/helm/releases"),
+        "Helm 3, Helm 4 and one after the other add, keep, remove and move the conversion webhook of a CRD"),
     proof("olm", 60, &[Tool, ServerIfReal, KUBECTL, GO], Bash("tests/olm/run"), "the bundle of OLM installs what the kustomize base installs"),
     proof("manifests", 120, &[Tool, KUBECTL, GO, PIP], Bash("tests/judge-manifests"), "checkov and kube-score accept all outputs"),
     proof("outputs", 180, &[Tool, Server, KUBECTL, GO, PIP], Bash("tests/outputs/run"), "the operator of an image works as each output installs it"),
