@@ -4,6 +4,7 @@ use super::{
     deployment::DeploymentSettings,
     monitoring::Monitoring,
     owned::{self, Owned},
+    place::Place,
     read::{self, Read},
     renamed::Renamed,
     rule::Rule,
@@ -122,6 +123,25 @@ impl From<RawNamespaces> for Namespaces {
     }
 }
 
+impl Config {
+    /// The paths of further samples, and where they are written.
+    pub fn samples(&self) -> impl Iterator<Item = (Place, &String)> {
+        fn of<'a>(
+            table: &'static str,
+            lists: impl Iterator<Item = &'a Vec<String>>,
+        ) -> impl Iterator<Item = (Place, &'a String)> {
+            lists.enumerate().flat_map(move |(index, samples)| {
+                let place = Place::of(table).then(index).then("samples");
+                let paths = samples.iter().enumerate();
+                paths.map(move |(number, path)| (place.clone().then(number), path))
+            })
+        }
+        let kinds = of("kind", self.kinds.iter().map(|it| &it.samples));
+        let controllers = of("controller", self.controllers.iter().map(|it| &it.samples));
+        kinds.chain(controllers)
+    }
+}
+
 /// One kind of the project.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -158,6 +178,9 @@ pub struct Kind {
     /// A part of the error of its sample's reconciliation, if that must fail because it needs something that no test provides.
     #[serde(default, rename = "sample-fails")]
     pub sample_fails: Option<String>,
+    /// The files of further samples, which the tests use as they use the generated one.
+    #[serde(default)]
+    pub samples: Vec<String>,
     /// The version to and from which all others are converted. It does not change with the storage version.
     #[serde(default)]
     pub hub: Option<String>,
@@ -227,6 +250,8 @@ pub struct NamedController {
     pub keeps: Vec<String>,
     #[serde(default, rename = "sample-fails")]
     pub sample_fails: Option<String>,
+    #[serde(default)]
+    pub samples: Vec<String>,
     #[serde(default)]
     pub rules: Vec<Rule>,
 }

@@ -40,6 +40,8 @@ pub struct Controller {
     /// The kinds whose objects may remain after a deletion.
     pub keeps: Vec<Related>,
     pub sample_fails: Option<String>,
+    /// The files of further samples.
+    pub samples: Vec<String>,
     /// The permissions in addition to those that follow from the lists above.
     pub rules: Vec<Rule>,
 }
@@ -200,6 +202,7 @@ fn of_kind(
         reads: lists.reads,
         keeps: lists.keeps,
         sample_fails: table.sample_fails.clone(),
+        samples: table.samples.clone(),
         rules: table.rules.clone(),
     }
 }
@@ -229,6 +232,7 @@ fn of_name(
         reads: lists.reads,
         keeps: lists.keeps,
         sample_fails: named.sample_fails.clone(),
+        samples: named.samples.clone(),
         rules: named.rules.clone(),
     }
 }

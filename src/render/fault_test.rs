@@ -1,5 +1,6 @@
 //! `tests/all/faults.rs`: tests the whole operator with each sample, under every fault, without its lease, and with its permissions.
 
+use heck::ToSnakeCase;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 use serde_json::json;
@@ -65,8 +66,10 @@ struct Test {
 #[derive(Clone)]
 pub struct Case {
     module: String,
-    /// The file of the sample in `manifests/samples/`.
+    /// The path of the sample.
     sample: Option<String>,
+    /// The paths of further samples, each of which is tested by itself.
+    more_samples: Vec<String>,
     /// The error with which the reconciliation of the sample fails, if it does.
     fails: Option<String>,
     /// The resources whose objects may remain after the deletion of the sample, such as `configmaps` or `certificates.cert-manager.io`.
@@ -89,7 +92,8 @@ impl Case {
         let waiting = children.clone().filter(|it| it.update.waits_for_deletion());
         Self {
             module: controller.module.clone(),
-            sample,
+            sample: sample.map(|file| format!("manifests/samples/{file}")),
+            more_samples: controller.samples.clone(),
             fails: controller.sample_fails.clone(),
             keeps: controller
                 .keeps
@@ -118,6 +122,7 @@ impl Case {
         self.depends_on_history |= other.depends_on_history;
         self.fails = self.fails.take().or_else(|| other.fails.clone());
         self.concerned.extend(other.concerned.iter().cloned());
+        self.more_samples.extend(other.more_samples.iter().cloned());
         for (own, others) in [
             (&mut self.keeps, &other.keeps),
             (&mut self.waiting, &other.waiting),
@@ -130,10 +135,22 @@ impl Case {
         }
     }
 
-    /// The values for the templates of this case; `None` without a sample.
-    fn test(&self, admissions: &[Admission]) -> Option<Test> {
-        let sample = self.sample.as_ref()?;
-        let name = self.module.trim_end_matches('_').to_owned();
+    /// The values for the templates of each sample of this case.
+    fn tests(&self, admissions: &[Admission]) -> impl Iterator<Item = Test> {
+        let name = self.module.trim_end_matches('_');
+        let first = self
+            .sample
+            .iter()
+            .map(|sample| self.test(name.to_owned(), sample, admissions));
+        let more = self.more_samples.iter().map(move |sample| {
+            let file = sample.rsplit('/').next().unwrap_or_default();
+            let stem = file.split('.').next().unwrap_or_default().to_snake_case();
+            self.test(format!("{name}_{stem}"), sample, admissions)
+        });
+        first.chain(more)
+    }
+
+    fn test(&self, name: String, sample: &str, admissions: &[Admission]) -> Test {
         let add = match self.fails {
             None => "sample_file(sample)",
             Some(_) => "sample_file_that_fails(sample, error)",
@@ -146,7 +163,7 @@ impl Case {
         let text = |name: &str, text: &str| format!("    let {name} = {};\n", literal(text));
         let error = self.fails.as_ref();
         let error = error.map(|error| text("error", error));
-        Some(Test {
+        Test {
             has_provider: self.has_provider && self.fails.is_none(),
             is_admitted: self.fails.is_none()
                 && admissions.iter().any(|admission| {
@@ -158,10 +175,9 @@ impl Case {
             waiting: names("waiting", &self.waiting),
             followed: indented(&chain("trial()", &calls)).trim_start().to_owned(),
             name,
-            sample: text("sample", &format!("manifests/samples/{sample}"))
-                + &error.unwrap_or_default(),
+            sample: text("sample", sample) + &error.unwrap_or_default(),
             add,
-        })
+        }
     }
 }
 
@@ -227,7 +243,7 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
         .collect();
     let tests: Vec<Test> = merged
         .iter()
-        .filter_map(|case| case.test(&operator.admissions))
+        .flat_map(|case| case.tests(&operator.admissions))
         .collect();
     let context = Context {
         name: &operator.config.name,

@@ -40,6 +40,8 @@ pub enum KindError {
     ManyNames(usize),
     #[error("operator.toml names the CRD {crd} of {kind}, but there is no such file")]
     NoCrd { kind: String, crd: String },
+    #[error("operator.toml names the sample {0}, but there is no such file")]
+    NoSample(String),
     #[error("{crd} should define {kind}.{group}, as operator.toml says, but it defines {defined}")]
     OtherKind {
         kind: String,
@@ -174,6 +176,7 @@ impl Explain for KindError {
                 "`cargo operator add-crd FILE` adds a kind with one, and `add-controller` one for an existing kind; or set `scaffold = {:?}` of a kind in operator.toml",
                 Scaffold::first().name
             ),
+            Self::NoSample(_) => "write an object of the kind into it, or remove it from `samples`".into(),
             Self::NoCrd { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
             Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the CRD".into(),
             Self::Scaffold { scaffold, controller, seeded, .. } => {

@@ -127,6 +127,13 @@ impl OpenProject {
             let range = place.and_then(|it| it.range(&text));
             Failure::at(range.map(|it| Location::new(&path, 1, &text, it)), &error)
         };
+        for (place, sample) in config.samples() {
+            if disk::read(&root, sample)?.is_none() {
+                let range = place.range(&text);
+                let location = range.map(|it| Location::new(&path, 1, &text, it));
+                return Err(Failure::at(location, &KindError::NoSample(sample.clone())));
+            }
+        }
         let mut inputs = BTreeMap::from([(CONFIG.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
             Some(text) => {

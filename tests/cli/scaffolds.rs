@@ -198,6 +198,39 @@ fn update_strategies_are_in_the_registry_the_roles_and_the_tests() {
 }
 
 #[test]
+fn a_further_sample_has_tests_of_its_own() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text + "samples = [\"tests/samples/with-backup.yaml\"]\n"
+    });
+    let refused = run(&p, "regenerate");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    for part in [
+        "operator.toml names the sample tests/samples/with-backup.yaml, but there is no such file",
+        "--> operator.toml:15:12",
+    ] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    let sample = fs::read_to_string(p.join("manifests/samples/widgets.example.com.yaml")).unwrap();
+    fs::create_dir(p.join("tests/samples")).unwrap();
+    fs::write(p.join("tests/samples/with-backup.yaml"), sample).unwrap();
+    ok(&p, "regenerate");
+    let faults = fs::read_to_string(p.join("tests/all/faults.rs")).unwrap();
+    for part in [
+        "fn widget_survives_every_fault()",
+        "fn widget_with_backup_survives_every_fault()",
+        "fn widget_with_backup_conforms()",
+    ] {
+        assert!(faults.contains(part), "{part}: {faults}");
+    }
+    let sample = "let sample = \"tests/samples/with-backup.yaml\";";
+    let uses = faults.matches(sample).count();
+    assert_eq!(uses, 3, "two tests, and the one of permissions");
+}
+
+#[test]
 fn a_kind_that_a_declarative_kind_no_longer_owns_is_reported_once() {
     let folder = folder();
     ok(

@@ -206,7 +206,7 @@ fn rule(
         Some(Table::Kind(_)) | None => ("kind", "its kind".to_owned()),
     };
     format!(
-        "help: if the operator uses a permission, but not with any sample, add a rule for it under {place} in operator.toml:\n{}",
+        "help: if the operator uses a permission, but not with any sample, add an object that needs it to `samples`, or a rule under {place} in operator.toml:\n{}",
         permission.as_toml(table, unused.iter())
     )
 }
