@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
                     let (change, message) = added(after, name, is, unknown, field);
                     self.report(change, field, Side::After, &step, message);
                 }
-                (Some(_), None) => {
+                (Some(was), None) => {
                     let is_kept =
                         field.level == Level::Envelope || Unknown::of(after) == Unknown::Preserved;
                     let (change, message) = if is_kept {
@@ -173,7 +173,13 @@ impl<'a> Walk<'a> {
                             format!("`{name}` no longer has a schema, but is kept"),
                         )
                     } else {
-                        (Change::FieldRemoved, format!("`{name}` was removed"))
+                        let renamed = renamed(before, after, was).map_or_else(String::new, |new| {
+                            format!("; if `{new}` is its new name, a new version (`add-version`) with `renames` keeps the values")
+                        });
+                        (
+                            Change::FieldRemoved,
+                            format!("`{name}` was removed{renamed}"),
+                        )
                     };
                     self.report(change, field, Side::Before, &step, message);
                 }
@@ -314,6 +320,34 @@ fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
         names.extend(gone.remove(&Some(name)).unwrap_or_default());
     }
     names
+}
+
+/// The only new field with the schema of this removed one, unless another removed field has it, too.
+fn renamed<'a>(before: &Schema, after: &'a Schema, was: &Schema) -> Option<&'a String> {
+    let plain = |schema: &Schema| Schema {
+        description: None,
+        ..schema.clone()
+    };
+    let was = plain(was);
+    fn alike<'s>(
+        of: &'s Schema,
+        without: &Schema,
+        is_alike: impl Fn(&Schema) -> bool,
+    ) -> Vec<&'s String> {
+        let fields = of.properties.iter();
+        fields
+            .filter(|(name, schema)| !without.properties.contains_key(*name) && is_alike(schema))
+            .map(|(name, _)| name)
+            .collect()
+    }
+    let is_alike = |schema: &Schema| plain(schema) == was;
+    match (
+        alike(after, before, is_alike).as_slice(),
+        alike(before, after, is_alike).len(),
+    ) {
+        ([new], 1) => Some(new),
+        _ => None,
+    }
 }
 
 /// The change for a field that had no schema before.
