@@ -80,6 +80,7 @@ impl Handlers for Results {
     fn register(&self, on: &mut Registry<Self>) {
         on.progress_in_status("handlers");
         on.create("size", Self::size).result("ready");
+        on.delete("delete", async |_, _| Ok(()));
     }
 }
 
