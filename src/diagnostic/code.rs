@@ -32,6 +32,8 @@ codes! {
     NoFields = "no-fields",
     /// The list of conditions has one owner as a whole, so its writers replace each other's conditions.
     AtomicConditions = "atomic-conditions",
+    /// A status has the generation, which each write of this status raises.
+    StatusGeneration = "status-generation",
     /// The Rust type of a field has changed since the last run.
     Retyped = "retyped",
     /// A change of a CRD breaks operator code, stored objects or clients.

@@ -60,7 +60,8 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
-    if controller.has_status || !controller.owns.is_empty() || controller.scaffold.has_provider {
+    let has_status = controller.has_status || controller.has_status_in_object;
+    if has_status || !controller.owns.is_empty() || controller.scaffold.has_provider {
         // to check whether the object still exists if its status is not found or a child was deleted, and whether it is unchanged
         // before a provider deletes its external resource
         needs.push((objects.clone(), rule(group, &[plural], &["get"])));

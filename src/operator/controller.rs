@@ -34,6 +34,8 @@ pub struct Controller {
     pub watches_metadata: bool,
     /// Whether it writes the status subresource.
     pub has_status: bool,
+    /// Whether the status is written to the object, because the kind has no status subresource.
+    pub has_status_in_object: bool,
     pub owns: Vec<Child>,
     pub watches: Vec<Related>,
     pub reads: Vec<Related>,
@@ -197,6 +199,9 @@ fn of_kind(
         cleanup: table.cleanup,
         watches_metadata: false,
         has_status: storage.status_subresource && table.versions.contains(&storage.name),
+        has_status_in_object: !storage.status_subresource
+            && storage.schema.properties.contains_key("status")
+            && table.versions.contains(&storage.name),
         owns: lists.owns,
         watches: lists.watches,
         reads: lists.reads,
@@ -227,6 +232,7 @@ fn of_name(
         cleanup: named.cleanup,
         watches_metadata: named.cache == Some(WatchedCache::Metadata),
         has_status: false,
+        has_status_in_object: false,
         owns: lists.owns,
         watches: lists.watches,
         reads: lists.reads,

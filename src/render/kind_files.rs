@@ -215,6 +215,13 @@ fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
         // The example knows no field of the status, so it writes none.
         unused.push(rule(format!("{plural}/status"), "patch"));
     }
+    if controller.has_status_in_object
+        && controller.owns.is_empty()
+        && !controller.scaffold.has_provider
+    {
+        // The example writes no such status: with `observedGeneration`, each write would be the reason of the next one.
+        unused.push(rule(plural.clone(), "get"));
+    }
     if controller.has_status
         && controller.cleanup
         && controller.owns.is_empty()

@@ -24,6 +24,7 @@ pub fn diagnostics(
     diagnostics.extend(schema_warnings(version));
     diagnostics.extend(dangling::diagnostics(version));
     diagnostics.extend(atomic_conditions(version));
+    diagnostics.extend(status_generation(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &supplement.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
@@ -114,6 +115,21 @@ fn atomic_conditions(version: &Version) -> Option<Diagnostic> {
         message: "writers of `status.conditions` replace each other's conditions, because the list has no keys".into(),
         instead: None,
         help: Some("if the CRD is yours, set `x-kubernetes-list-type: map` and `x-kubernetes-list-map-keys: [type]`".into()),
+    })
+}
+
+/// Reports `status.observedGeneration` of a kind without the status subresource: each write of a status raises the generation then.
+fn status_generation(version: &Version) -> Option<Diagnostic> {
+    let status = version.schema.properties.get("status")?;
+    let is_raised =
+        !version.status_subresource && status.properties.contains_key("observedGeneration");
+    is_raised.then(|| Diagnostic {
+        code: Code::StatusGeneration,
+        severity: Severity::Note,
+        pointer: version.schema_pointer() + "/properties/status/properties/observedGeneration",
+        message: "each write of `status.observedGeneration` raises `metadata.generation`, because there is no status subresource".into(),
+        instead: None,
+        help: Some("if the CRD is yours, set `subresources: {status: {}}`; otherwise, do not write the field".into()),
     })
 }
 

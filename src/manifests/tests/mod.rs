@@ -305,6 +305,13 @@ fn permissions_follow_the_declarations() {
     assert!(named.contains(own));
     let statusless = rules(|it| it.has_status = false);
     assert!(!statusless.contains("memcacheds/status"));
+    // the runtime reads and patches the object then
+    let in_object = rules(|it| {
+        (it.has_status, it.has_status_in_object) = (false, true);
+        it.owns.clear();
+    });
+    let of_object = r#"["memcacheds"] ["get","list","patch","watch"]"#;
+    assert!(in_object.contains(of_object), "{in_object}");
     assert!(!all.contains(r#""delete""#) && !all.contains(r#""*""#));
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct ControllerContext {
     /// The kinds that are watched besides the owned ones.
     pub watches: Vec<Kind>,
     pub status_owners: StatusOwners,
+    /// Whether a write has shown that the kind has no status subresource, so that its status is written to the object.
+    status_in_object: AtomicBool,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
     reads: Counter,
@@ -163,6 +165,7 @@ impl ControllerContext {
             owns,
             watches,
             status_owners,
+            status_in_object: AtomicBool::new(false),
             start: watch::Sender::new(Start::Waiting),
             reads: metrics.child_reads.clone(),
             handler_errors: metrics.handler_errors.clone(),

@@ -1,6 +1,6 @@
 //! Writes the status of the reconciled object if it changed.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::{fmt::Debug, sync::atomic::Ordering::Relaxed};
 
 use kube::{
     Resource, ResourceExt,
@@ -29,8 +29,11 @@ impl Context {
     /// one version of `object` only, so that it overwrites neither an object that was recreated under the name nor a concurrent write of
     /// another. If others write the object at the same time, the apply is repeated on the newest version, at most five times. If meanwhile
     /// the spec or a field that is sent was changed, nothing is written; that is not an error, because the object is reconciled again, at the
-    /// latest after a second. If it was deleted, nothing is written either. It is an error if the kind has no status subresource in this
-    /// version.
+    /// latest after a second. If it was deleted, nothing is written either.
+    ///
+    /// If the kind of the reconciled object has no status subresource in this version, the apply is on the object, with the field manager
+    /// `<field manager>-status`. Such a write raises `metadata.generation`, so a status that contains it never settles. For an object of
+    /// another kind, it is an error.
     ///
     /// The fields of `status` are sent, except for those that are as in `object` and that another [field
     /// manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) owns: they stay its own. If `object` is not the
@@ -108,7 +111,8 @@ impl Context {
             };
             let is_ours_alone = owners.is_ours_alone();
             let version = &newest_read.version;
-            let answer = self.apply_status(object, version, fields, is_ours_alone);
+            let in_object = self.writes_to_object(is_owner);
+            let answer = self.apply_status(object, version, fields, (is_ours_alone, in_object));
             match answer.await {
                 Ok(written) => {
                     if is_owner {
@@ -123,14 +127,16 @@ impl Context {
                     debug!("status not written: {error}");
                     newest = self.newest(&read).await?;
                 }
-                Err(error) if is_gone(&error) => {
-                    // an object without the subresource is there
-                    if is_owner && self.exists().await? {
+                Err(error) => {
+                    if is_gone(&error) && !(is_owner && self.exists().await?) {
+                        return Ok(());
+                    }
+                    let is_new = is_owner && !in_object;
+                    if !is_new || !self.finds_no_subresource::<K>(&error).await? {
                         return Err(error.into());
                     }
-                    return Ok(());
+                    newest = self.newest(&read).await?;
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         self.set_outdated(true);
@@ -150,7 +156,7 @@ impl Context {
             version: json!(metadata.resource_version),
             generation: metadata.generation,
             status: without_nulls(&object["status"]),
-            owners: entries.map(|entries| Owners::of(&entries, self.field_manager())),
+            owners: entries.map(|entries| Owners::of(&entries, &self.status_manager(is_owner))),
         })
     }
 
@@ -159,7 +165,7 @@ impl Context {
         let Some(newest) = self.read_owner().await? else {
             return Ok(None);
         };
-        let newest = self.stored(newest, false)?;
+        let newest = self.stored(newest, true)?;
         Ok((newest.generation == read.generation).then_some(newest))
     }
 
@@ -169,7 +175,7 @@ impl Context {
         object: &K,
         version: &Value,
         fields: Option<Value>,
-        is_ours_alone: bool,
+        (is_ours_alone, in_object): (bool, bool),
     ) -> kube::Result<Value>
     where
         K: Resource<DynamicType = ()>,
@@ -185,11 +191,11 @@ impl Context {
             "metadata": metadata,
             "status": status,
         });
-        let parameters = PatchParams::apply(self.field_manager()).force();
-        let request = requests::<K>(object.namespace().as_deref())
-            .patch_subresource("status", &name, &parameters, &Patch::Apply(&patch))
-            .map_err(kube::Error::BuildRequest)?;
-        let answer = self.controller.client.request::<Value>(request).await;
+        let manager = self.status_manager(in_object);
+        let parameters = PatchParams::apply(&manager).force();
+        let patch = Patch::Apply(&patch);
+        let answer = self.patch_status(object, &parameters, &patch, in_object);
+        let answer = answer.await;
         let is_invalid = |error: &kube::Error| has_code(error, &[422]);
         if !is_removal || !answer.as_ref().is_err_and(is_invalid) {
             return answer;
@@ -197,13 +203,72 @@ impl Context {
         // An apply that removes the last fields of a status makes it null, which is not valid. All of it was ours.
         let removal = json!({ "metadata": metadata, "status": null });
         let parameters = PatchParams {
-            field_manager: Some(self.field_manager().to_owned()),
+            field_manager: Some(manager),
             ..PatchParams::default()
         };
-        let request = requests::<K>(object.namespace().as_deref())
-            .patch_subresource("status", &name, &parameters, &Patch::Merge(&removal))
-            .map_err(kube::Error::BuildRequest)?;
+        let patch = Patch::Merge(&removal);
+        self.patch_status(object, &parameters, &patch, in_object)
+            .await
+    }
+
+    /// Sends a patch to the status of an object, or to the object that contains it.
+    async fn patch_status<K, P>(
+        &self,
+        object: &K,
+        parameters: &PatchParams,
+        patch: &Patch<P>,
+        in_object: bool,
+    ) -> kube::Result<Value>
+    where
+        K: Resource<DynamicType = ()>,
+        P: Serialize + Debug,
+    {
+        let requests = requests::<K>(object.namespace().as_deref());
+        let name = object.name_any();
+        let request = if in_object {
+            requests.patch(&name, parameters, patch)
+        } else {
+            requests.patch_subresource("status", &name, parameters, patch)
+        };
+        let request = request.map_err(kube::Error::BuildRequest)?;
         self.controller.client.request(request).await
+    }
+
+    /// The field manager of the status. In an object, the status must not share it with the other fields: an apply would remove these.
+    fn status_manager(&self, is_owner: bool) -> String {
+        let manager = self.field_manager();
+        if self.writes_to_object(is_owner) {
+            format!("{manager}-status")
+        } else {
+            manager.to_owned()
+        }
+    }
+
+    fn writes_to_object(&self, is_owner: bool) -> bool {
+        is_owner && self.controller.status_in_object.load(Relaxed)
+    }
+
+    /// Whether a write to the status subresource has failed because the kind has none, which is remembered. Without a permission for it, the
+    /// API server does not report that it is missing, and a generated role has none then.
+    async fn finds_no_subresource<K>(&self, error: &kube::Error) -> kube::Result<bool>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        if !has_code(error, &[403, 404]) {
+            return Ok(false);
+        }
+        let client = &self.controller.client;
+        let served = if K::group(&()).is_empty() {
+            client.list_core_api_resources(&K::version(&())).await?
+        } else {
+            client
+                .list_api_group_resources(&K::api_version(&()))
+                .await?
+        };
+        let status = format!("{}/status", K::plural(&()));
+        let is_missing = !served.resources.iter().any(|it| it.name == status);
+        self.controller.status_in_object.store(is_missing, Relaxed);
+        Ok(is_missing)
     }
 
     /// Sets fields of the status of the reconciled object, whatever its version is. Reports fields that its schema lacks.
@@ -236,20 +301,15 @@ impl Context {
             ..PatchParams::default()
         };
         let patch = Patch::Merge(json!({ "metadata": { "uid": object.uid() }, "status": status }));
-        let (requests, name) = (
-            requests::<K>(object.namespace().as_deref()),
-            object.name_any(),
-        );
-        let request = requests
-            .patch_subresource("status", &name, &parameters, &patch)
-            .map_err(kube::Error::BuildRequest)?;
-        let mut answer = self.controller.client.request::<Value>(request).await;
-        if answer.as_ref().is_err_and(is_gone) && self.exists().await? {
-            // what is not there is the subresource
-            let request = requests
-                .patch(&name, &parameters, &patch)
-                .map_err(kube::Error::BuildRequest)?;
-            answer = self.controller.client.request(request).await;
+        let in_object = self.writes_to_object(true);
+        let mut answer = self
+            .patch_status(object, &parameters, &patch, in_object)
+            .await;
+        if let Err(error) = &answer
+            && !in_object
+            && self.finds_no_subresource::<K>(error).await?
+        {
+            answer = self.patch_status(object, &parameters, &patch, true).await;
         }
         let written = match answer {
             Ok(written) => written,

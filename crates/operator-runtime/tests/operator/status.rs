@@ -357,3 +357,61 @@ async fn beside_another_writer_an_object_of_which_only_metadata_are_cached_keeps
         apply_backup(&api, &backup(message)).await;
     }
 }
+
+/// A client that has no permission for the status subresource, so that the API server does not report that it is missing.
+fn without_permission(server: &Server) -> Client {
+    let pass = server.client();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let pass = pass.clone();
+        async move {
+            if !request.uri().path().ends_with("/status") {
+                return pass.send(request).await;
+            }
+            let refused = json!({ "kind": "Status", "apiVersion": "v1", "code": 403, "message": "forbidden" });
+            let response = http::Response::builder().status(403);
+            let body = Body::from(refused.to_string().into_bytes());
+            Ok::<_, kube::Error>(response.body(body).unwrap())
+        }
+    });
+    Client::new(service, server.client().default_namespace())
+}
+
+#[tokio::test]
+async fn without_the_subresource_the_status_is_written_to_the_object() {
+    let crds = include_str!("../support/crds.yaml");
+    let crds = crds.replacen("      subresources: { status: {} }\n", "", 1);
+    for has_permission in [true, false] {
+        let server = Server::start().await.unwrap();
+        server.install(&crds).await.unwrap();
+        let client = if has_permission {
+            server.client()
+        } else {
+            without_permission(&server)
+        };
+        let _running = Running::start(client, Settings::for_tests(), sizes()).await;
+        create(&server, "a", "ok").await;
+        until_size(&server, 1).await;
+        // a field of another manager is not taken over
+        let condition = json!({ "type": "Backup", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let conditions = json!({ "status": { "conditions": [condition] } });
+        patch(&server, "a", conditions).await;
+        patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
+        until_size(&server, 2).await;
+        until_quiet(&server).await;
+        let api: Api<Widget> = Api::default_namespaced(server.client());
+        let widget = api.get("a").await.unwrap();
+        let owner_of = |field: &str| {
+            let mut entries = widget.metadata.managed_fields.iter().flatten();
+            let has_field = |fields: &serde_json::Value| fields["f:status"].get(field).is_some();
+            let entry = entries.find(|it| it.fields_v1.as_ref().is_some_and(|it| has_field(&it.0)));
+            entry.and_then(|it| it.manager.clone()).unwrap_or_default()
+        };
+        assert_eq!(
+            owner_of("f:observedGeneration"),
+            format!("{OPERATOR}-status")
+        );
+        assert_ne!(owner_of("f:conditions"), format!("{OPERATOR}-status"));
+        assert_eq!(widget.spec.size, 2);
+        assert_eq!(widget.status.unwrap().conditions.unwrap().len(), 1);
+    }
+}
