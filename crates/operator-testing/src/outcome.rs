@@ -3,8 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::lock;
+
+/// An object that is reconciled so often in this time is reconciled in an endless loop.
+pub(crate) const LOOP: (usize, Duration) = (500, Duration::from_secs(10));
 
 /// Collects the results of an operator's reconciliations. Clones share the results.
 ///
@@ -17,7 +24,13 @@ use crate::lock;
 /// });
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Outcomes(Arc<Mutex<BTreeMap<ObjectKey, Outcome>>>);
+pub struct Outcomes(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    outcomes: Mutex<BTreeMap<ObjectKey, Outcome>>,
+    loops: Notify,
+}
 
 /// The identity of an object; the namespace is empty for a cluster-scoped kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +48,8 @@ pub(crate) struct Outcome {
     pub failed: usize,
     /// The error of the last reconciliation, if it failed.
     pub failing: Option<String>,
+    /// The begin of the latest window of [`LOOP`], and the reconciliations in it.
+    recent: Option<(Instant, usize)>,
 }
 
 impl Outcomes {
@@ -56,6 +71,9 @@ impl Outcomes {
         };
         let mut outcomes = self.lock();
         let outcome = outcomes.entry(key).or_default();
+        if outcome.count(Instant::now()) > LOOP.0 {
+            self.0.loops.notify_one();
+        }
         match result {
             Ok(()) => {
                 outcome.succeeded += 1;
@@ -65,6 +83,21 @@ impl Outcomes {
                 outcome.failed += 1;
                 outcome.failing = Some(format!("{error:#}"));
             }
+        }
+    }
+
+    /// Waits until an object is reconciled in an endless loop. It does not depend on the clock, which stands still if the loop has no delay.
+    pub(crate) async fn endless_loop(&self) -> ObjectKey {
+        loop {
+            let looping = |(key, it): (&ObjectKey, &Outcome)| {
+                let is_looping = it.recent.is_some_and(|(_, times)| times > LOOP.0);
+                is_looping.then(|| key.clone())
+            };
+            let found = self.lock().iter().find_map(looping);
+            if let Some(key) = found {
+                return key;
+            }
+            self.0.loops.notified().await;
         }
     }
 
@@ -104,17 +137,26 @@ impl Outcomes {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Outcome>> {
-        lock(&self.0)
+        lock(&self.0.outcomes)
     }
 }
 
 impl Outcome {
+    /// Counts a reconciliation, and returns how many there were in the latest window.
+    fn count(&mut self, now: Instant) -> usize {
+        let recent = self.recent.filter(|(begin, _)| now - *begin < LOOP.1);
+        let (begin, times) = recent.unwrap_or((now, 0));
+        self.recent = Some((begin, times + 1));
+        times + 1
+    }
+
     /// Describes the failures, for example `was never reconciled successfully: 14 reconciliations failed, the last with: no luck`.
     pub fn failure(&self) -> String {
         let Self {
             succeeded,
             failed,
             failing,
+            ..
         } = self;
         let error = failing.as_deref().unwrap_or_default();
         let count = |number: usize| match number {

@@ -62,6 +62,10 @@ variants! {
     SharedSelector = "shared-selector",
     SilentFailure = "silent-failure",
     HidesAnError = "hides-an-error",
+    HotLoop = "hot-loop",
+    LoopWithoutDelay = "loop-without-delay",
+    PresentTime = "present-time",
+    EventEachTime = "event-each-time",
 
     // correct, if unusual
     NoChildren = "no-children",
@@ -73,7 +77,8 @@ variants! {
     SharedState = "shared-state",
     NeverReady = "never-ready",
     TwoStatusWrites = "two-status-writes",
-    EventEachTime = "event-each-time",
+    EventOfAChange = "event-of-a-change",
+    TimeOfAChange = "time-of-a-change",
     ChildByClient = "child-by-client",
     ManyChildren = "many-children",
     ChildrenAtOnce = "children-at-once",

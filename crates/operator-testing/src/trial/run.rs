@@ -1,7 +1,7 @@
 //! One run of an operator: it starts, reconciles a sample, and settles.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,8 +14,9 @@ use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
 use crate::fault::{Fault, Faults, LEASE, lease};
 use crate::install::documents;
+use crate::outcome::{LOOP, ObjectKey};
 use crate::schedule::Schedule;
-use crate::{Request, Server};
+use crate::{Request, Server, lock};
 
 /// How many times the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;
@@ -385,9 +386,18 @@ pub(super) async fn settle(
             .max(begun + min_duration)
             .max(lease_loss_end)
     };
+    let outcomes = server.outcomes();
+    let mut looping = None;
     for _ in 0..MAX_ATTEMPTS {
         let expected = end();
-        sleep_until(expected).await;
+        tokio::select! {
+            biased;
+            object = outcomes.endless_loop() => {
+                looping = Some(object);
+                break;
+            }
+            () = sleep_until(expected) => {}
+        }
         // Above the limit, requests are not answered, so that the operator may end because it cannot renew its lease: report the limit.
         if faults.exceeds_request_limit() {
             break;
@@ -401,16 +411,40 @@ pub(super) async fn settle(
         }
     }
     let requests = faults.requests();
-    let failures = failures(&server.outcomes());
+    let failures = failures(&outcomes);
     let question = match failures.as_str() {
         "" => ": does it write a different value each time?",
         _ => "",
     };
-    Err(format!(
-        "it does not stop making requests: {} requests, {}{failures}",
+    let details = format!(
+        "{} requests, {}{failures}",
         requests.len(),
         repeated(&requests, question),
-    ))
+    );
+    Err(match looping {
+        Some(object) => endless_loop(&object, &details),
+        None => format!("it does not stop making requests: {details}"),
+    })
+}
+
+/// Describes an endless loop. Each test of the program runs into it, and only the first one that does has the details.
+fn endless_loop(object: &ObjectKey, details: &str) -> String {
+    static FOUND: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let thread = std::thread::current();
+    if let Some(test) = thread.name() {
+        let mut found = lock(&FOUND);
+        let first = found
+            .entry(object.to_string())
+            .or_insert_with(|| test.to_owned());
+        if first != test {
+            return format!("{object} is reconciled in an endless loop, as {first} reports");
+        }
+    }
+    let (times, duration) = LOOP;
+    format!(
+        "{object} was reconciled more than {times} times in {} s: {details}\nhelp: a reconciliation that has nothing to do ends with `Action::await_change()`, or with a requeue after some seconds",
+        duration.as_secs()
+    )
 }
 
 /// The most frequent write, and how often it was requested.

@@ -82,7 +82,10 @@ impl Reconciler for PageReconciler {
             Variant::NoChildren => return status(&page, cx).await,
             Variant::OnlyEvents => {
                 let title = &page.spec.title;
-                cx.event(&*page, EventType::Normal, "Seen", title).await;
+                let shown = page.status.as_ref().and_then(|it| it.title.as_ref());
+                if shown != Some(title) {
+                    cx.event(&*page, EventType::Normal, "Seen", title).await;
+                }
                 return status(&page, cx).await;
             }
             Variant::SlowReconcile => tokio::time::sleep(Duration::from_millis(300)).await,

@@ -71,6 +71,20 @@ impl Reconciler for SiteReconciler {
                 steps::reconcile(&site, cx).await?;
                 Ok(Action::requeue(Duration::from_secs(2)))
             }
+            Variant::HotLoop => {
+                steps::reconcile(&site, cx).await?;
+                Ok(Action::requeue(Duration::from_millis(1)))
+            }
+            Variant::LoopWithoutDelay => Ok(Action::requeue(Duration::ZERO)),
+            Variant::PresentTime => broken::present_time(&site, cx).await,
+            Variant::TimeOfAChange => unusual::time_of_a_change(&site, cx).await,
+            Variant::EventOfAChange => {
+                if steps::observed(&site) != site.metadata.generation {
+                    cx.event(&*site, EventType::Normal, "Reconciling", &site.spec.host)
+                        .await;
+                }
+                steps::reconcile(&site, cx).await
+            }
             Variant::EventEachTime => {
                 cx.event(&*site, EventType::Normal, "Reconciling", &site.spec.host)
                     .await;

@@ -383,6 +383,16 @@ pub async fn hides_an_error(site: &Site, cx: &Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
+/// Its status has the time of the last reconciliation, in whole seconds.
+pub async fn present_time(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let mut status = steps::status(site, &done)?;
+    status.url = Some(format!("{:.0}", Timestamp::now()));
+    cx.update_status(site, &status).await?;
+    done?;
+    Ok(Action::await_change())
+}
+
 fn sites(site: &Site, cx: &Context) -> Api<Site> {
     Api::namespaced(cx.client(), &site.namespace().unwrap_or_default())
 }

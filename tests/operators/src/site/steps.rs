@@ -130,6 +130,10 @@ pub fn status(site: &Site, done: &Result<Deployment>) -> Result<SiteStatus> {
     conditioned(site, condition)
 }
 
+pub fn observed(site: &Site) -> Option<i64> {
+    site.status.as_ref().and_then(|it| it.observed_generation)
+}
+
 pub fn conditioned(site: &Site, condition: Condition) -> Result<SiteStatus> {
     let mut status = site.status.clone().unwrap_or_default();
     status.observed_generation = site.metadata.generation;

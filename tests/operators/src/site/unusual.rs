@@ -1,6 +1,9 @@
 //! Correct, by other means than most.
 
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+use k8s_openapi::{
+    api::{apps::v1::Deployment, core::v1::ConfigMap},
+    jiff::Timestamp,
+};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
@@ -118,15 +121,23 @@ pub async fn ready_of_the_old(site: &Site, cx: &Context) -> Result<Action> {
     };
     let was_ready = site.status.as_ref().is_some_and(is_ready);
     let is_rolling = done.is_ok() && was_ready && !is_ready(&status);
-    if !is_rolling || site.metadata.generation == observed(site) {
+    if !is_rolling || site.metadata.generation == steps::observed(site) {
         cx.update_status(site, &status).await?;
     }
     done?;
     Ok(Action::await_change())
 }
 
-fn observed(site: &Site) -> Option<i64> {
-    site.status.as_ref().and_then(|it| it.observed_generation)
+/// Its status has the time at which it saw the spec.
+pub async fn time_of_a_change(site: &Site, cx: &Context) -> Result<Action> {
+    let done = steps::children(site, cx).await;
+    let mut status = steps::status(site, &done)?;
+    if steps::observed(site) != site.metadata.generation {
+        status.url = Some(format!("{:.0}", Timestamp::now()));
+    }
+    cx.update_status(site, &status).await?;
+    done?;
+    Ok(Action::await_change())
 }
 
 /// Its ConfigMap is not needed, and has a condition of its own.

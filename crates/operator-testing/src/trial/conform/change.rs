@@ -11,6 +11,7 @@ use super::super::stage::Stage;
 use super::super::success::Phase;
 use super::super::{Operator, Sample, Trial};
 use super::claims::{check_generation, check_silent_failure, check_stale_status, is_ready};
+use super::noise;
 use super::planted::Planted;
 use super::scene::{Scene, differences, group, is_of, version};
 use super::second::check_as_alone;
@@ -41,34 +42,22 @@ impl Trial {
         sample: &Sample,
         problems: &mut Vec<String>,
     ) {
-        let created = |sample: &Sample| {
-            stage.runtime().block_on(async {
-                let options = Scene::options(self, stage, sample);
-                let scene = Scene::start(self, stage, operator, options).await;
-                scene.install(&sample.text).await;
-                scene.rest("the sample was created").await.ok()?;
-                if scene.reports {
-                    let succeeded = self.check_success(&scene.server, sample, Phase::WithSample);
-                    succeeded.await.ok()?;
-                }
-                Some(Settled {
-                    state: scene.state().await,
-                    writes: own_writes(&scene).await,
-                    object: scene.object().await.unwrap_or_default(),
-                })
-            })
-        };
+        let created = |sample: &Sample| self.settled_alone(stage, operator, sample);
         let scene = || Scene::start(self, stage, operator, Scene::options(self, stage, sample));
         let mut check = |problem: Result<(), String>| problems.extend(problem.err());
         let Some(old) = created(sample) else {
             return;
         };
         check(check_generation(&old.object));
-        check(
-            stage
-                .runtime()
-                .block_on(async { check_transition_times(&scene().await).await }),
-        );
+        check(stage.runtime().block_on(async {
+            let scene = scene().await;
+            check_transition_times(&scene).await?;
+            // a handler is called for a change of a label, too
+            if self.depends_on_history || is_of(&self.existing, &old.object) {
+                return Ok(());
+            }
+            noise::check_events(&scene).await
+        }));
         // change as much of the spec as leaves the same objects: at first all values, then all but strings
         let candidates = [Leaves::All, Leaves::NotText].map(|leaves| {
             stage
@@ -127,28 +116,6 @@ impl Trial {
             }
             check_observed_generation(&scene).await
         }));
-        let second = Sample {
-            text: renamed(&edited),
-            fails: None,
-        };
-        if let Some(alone) = created(&second) {
-            check(stage.runtime().block_on(async {
-                check_as_alone(&scene().await, &second.text, &old.state, &alone.state).await
-            }));
-        }
-        // otherwise, it does not depend on what the workloads report
-        if !is_ready(&new.object) {
-            check(
-                stage
-                    .runtime()
-                    .block_on(async { check_stale_status(&scene().await, &edited).await }),
-            );
-        }
-        check(
-            stage
-                .runtime()
-                .block_on(async { check_silent_failure(&scene().await, &edited).await }),
-        );
         for (number, write) in old.writes.iter().enumerate().take(EDITS) {
             check(stage.runtime().block_on(async {
                 let scene = scene().await;
@@ -166,10 +133,71 @@ impl Trial {
                 )
             }));
         }
+        self.check_with_edited(stage, operator, (sample, &edited), (&old, &new), problems);
     }
 }
 
 impl Trial {
+    /// Creates an object, and returns what the operator has made of it; `None` if it fails.
+    fn settled_alone(
+        &self,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        sample: &Sample,
+    ) -> Option<Settled> {
+        stage.runtime().block_on(async {
+            let options = Scene::options(self, stage, sample);
+            let scene = Scene::start(self, stage, operator, options).await;
+            scene.install(&sample.text).await;
+            scene.rest("the sample was created").await.ok()?;
+            if scene.reports {
+                let succeeded = self.check_success(&scene.server, sample, Phase::WithSample);
+                succeeded.await.ok()?;
+            }
+            Some(Settled {
+                state: scene.state().await,
+                writes: own_writes(&scene).await,
+                object: scene.object().await.unwrap_or_default(),
+            })
+        })
+    }
+
+    /// Checks a second object with the edited spec, and what the status claims after the change. `old` and `new` are the objects that were
+    /// created with either spec.
+    fn check_with_edited(
+        &self,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        (sample, edited): (&Sample, &str),
+        (old, new): (&Settled, &Settled),
+        problems: &mut Vec<String>,
+    ) {
+        let scene = || Scene::start(self, stage, operator, Scene::options(self, stage, sample));
+        let mut check = |problem: Result<(), String>| problems.extend(problem.err());
+        let second = Sample {
+            text: renamed(edited),
+            fails: None,
+        };
+        if let Some(alone) = self.settled_alone(stage, operator, &second) {
+            check(stage.runtime().block_on(async {
+                check_as_alone(&scene().await, &second.text, &old.state, &alone.state).await
+            }));
+        }
+        // otherwise, it does not depend on what the workloads report
+        if !is_ready(&new.object) {
+            check(
+                stage
+                    .runtime()
+                    .block_on(async { check_stale_status(&scene().await, edited).await }),
+            );
+        }
+        check(
+            stage
+                .runtime()
+                .block_on(async { check_silent_failure(&scene().await, edited).await }),
+        );
+    }
+
     /// Deletes the children that the operator does not update, so that it creates them again. Returns whether there are any.
     async fn delete_waiting(&self, scene: &Scene<'_>) -> Result<bool, String> {
         if self.waiting.is_empty() {
@@ -219,12 +247,9 @@ async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
     scene.install(scene.sample_text()).await;
     scene.rest("the sample was created").await?;
     let before = conditions(scene).await;
+    let first = times(scene).await;
     std::thread::sleep(A_SECOND);
-    let mut objects = documents(scene.sample_text()).map_err(|error| error.to_string())?;
-    for object in &mut objects {
-        object["metadata"]["labels"]["operator-testing"] = "touched".into();
-    }
-    scene.install(&yaml(&objects)).await;
+    noise::touch(scene, "touched").await;
     scene.rest("a label of the sample changed").await?;
     for (type_, condition) in conditions(scene).await {
         let Some(was) = before.get(&type_) else {
@@ -238,7 +263,36 @@ async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
             ));
         }
     }
-    Ok(())
+    let second = times(scene).await;
+    let changed = |was: &BTreeMap<String, String>, is: &BTreeMap<String, String>| {
+        let mut changed = is
+            .iter()
+            .filter(|(path, time)| was.get(*path).is_some_and(|was| was != *time));
+        changed
+            .next()
+            .map(|(path, time)| (path.clone(), time.clone()))
+    };
+    if changed(&first, &second).is_none() {
+        return Ok(());
+    }
+    // it may be the time of something that happens regularly: then it does not change again
+    std::thread::sleep(A_SECOND);
+    noise::touch(scene, "touched-again").await;
+    scene.rest("a label of the sample changed").await?;
+    match changed(&second, &times(scene).await) {
+        None => Ok(()),
+        Some((path, time)) => Err(format!(
+            "{path} is the present time: it changed from {} to {time} when a label of the sample changed\nhelp: such a status is written at each reconciliation, and each write triggers the next one; write the time of a change, and only with that change",
+            second.get(&path).map_or("", String::as_str)
+        )),
+    }
+}
+
+async fn times(scene: &Scene<'_>) -> BTreeMap<String, String> {
+    let object = scene.object().await;
+    object
+        .map(|object| noise::times(&object["status"]))
+        .unwrap_or_default()
 }
 
 async fn conditions(scene: &Scene<'_>) -> BTreeMap<String, Value> {

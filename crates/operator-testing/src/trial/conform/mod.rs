@@ -3,6 +3,7 @@
 
 mod change;
 mod claims;
+mod noise;
 mod panics;
 mod planted;
 mod references;
@@ -46,7 +47,8 @@ impl Trial {
     /// - after a change of the spec, the object is not `Ready` because of what its workloads reported before;
     /// - while a child cannot be written, after a change of the spec or after its deletion, the object is not `Ready` in the current
     ///   generation;
-    /// - the `lastTransitionTime` of a condition changes only with its `status`.
+    /// - the `lastTransitionTime` of a condition changes only with its `status`, and no time in the status is the present one;
+    /// - a settled object causes no new events when it is reconciled again.
     ///
     /// # Panics
     ///
