@@ -158,7 +158,7 @@ impl Context {
         loop {
             match &known {
                 Some(live) => {
-                    self.check_control(&owned.kind, &key.name, live, child.uncontrolled)?
+                    self.check_control(&owned.kind, &key.name, live, child.uncontrolled)?;
                 }
                 None => self.check_owner().await?,
             }

@@ -54,6 +54,7 @@ fn reconciliations(store: Store<ConfigMap>) -> Arc<Reconciliations<Counting>> {
         wiring.client,
         identity,
         vec![],
+        vec![],
         StatusOwners::of::<ConfigMap>(),
         &metrics,
         wiring.tasks,

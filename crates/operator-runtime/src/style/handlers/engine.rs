@@ -65,6 +65,9 @@ pub(super) struct Engine<H: Handlers> {
     options: ControllerOptions<H::Resource>,
 }
 
+/// A handler, the cause for which it is called, and the journal of this cause.
+type ToCall<'a, H> = (&'a Handler<H>, Cause, Arc<Journal>);
+
 /// An object whose handlers are called, and what has changed in it.
 struct Work<'a, H: Handlers> {
     engine: &'a Engine<H>,
@@ -261,7 +264,7 @@ impl<H: Handlers> Engine<H> {
     }
 }
 
-impl<H: Handlers> Work<'_, H> {
+impl<'a, H: Handlers> Work<'a, H> {
     /// Records that all handlers of a cause have ended: writes what they have handled, and removes the progress.
     async fn conclude(
         &mut self,
@@ -362,8 +365,38 @@ impl<H: Handlers> Work<'_, H> {
         (result, scope)
     }
 
-    /// Calls the handlers whose next attempt is due, in order. Each handler comes with its cause, and the journal of this cause.
-    async fn run(&mut self, handlers: &[(&Handler<H>, Cause, Arc<Journal>)]) -> Result<Pass> {
+    /// The handlers to call for a change and for a resume. If the change `begins`, one that is not for it is skipped until the change has
+    /// been handled.
+    fn due(
+        &self,
+        change: Option<(Cause, Arc<Journal>)>,
+        resume: Option<Arc<Journal>>,
+        skipped: &[String],
+        begins: bool,
+    ) -> Result<Vec<ToCall<'a, H>>> {
+        let mut due = vec![];
+        for handler in &self.engine.registry.handlers {
+            if let Some((cause, journal)) = &change
+                && handler.is_of(*cause)
+                && !skipped.contains(&handler.id)
+            {
+                if self.is_for(handler, *cause)? {
+                    due.push((handler, *cause, journal.clone()));
+                } else if begins {
+                    journal.progress().skipped.push(handler.id.clone());
+                }
+            }
+            if let Some(resume) = &resume
+                && self.is_for(handler, Cause::Resume)?
+            {
+                due.push((handler, Cause::Resume, resume.clone()));
+            }
+        }
+        Ok(due)
+    }
+
+    /// Calls the handlers whose next attempt is due, in order.
+    async fn run(&mut self, handlers: &[ToCall<'a, H>]) -> Result<Pass> {
         let mut next: Option<Duration> = None;
         for (position, (handler, cause, journal)) in handlers.iter().enumerate() {
             let (attempt, started) = match journal.begin(&handler.id, handler.retries) {
@@ -554,25 +587,9 @@ impl<H: Handlers> Reconciler for Engine<H> {
             changes: changes.into(),
             id,
         };
-        let mut due = vec![];
-        for handler in &self.registry.handlers {
-            let cause = cause.filter(|_| !is_reverted);
-            if let Some(cause) = cause
-                && handler.is_of(cause)
-                && !skipped.contains(&handler.id)
-            {
-                if work.is_for(handler, cause)? {
-                    due.push((handler, cause, journal.clone()));
-                } else if begins {
-                    journal.progress().skipped.push(handler.id.clone());
-                }
-            }
-            if let Some(resume) = &resume
-                && work.is_for(handler, Cause::Resume)?
-            {
-                due.push((handler, Cause::Resume, resume.clone()));
-            }
-        }
+        let change = cause.filter(|_| !is_reverted);
+        let change = change.map(|cause| (cause, journal.clone()));
+        let due = work.due(change, resume, &skipped, begins)?;
         let next = match work.run(&due).await? {
             Pass::Gone => return Ok(Action::await_change()),
             Pass::Next(next) => next,
