@@ -101,7 +101,10 @@ async fn half_replaced_files_change_nothing_until_they_are_complete() {
         (b"damaged", "tls.crt has no certificate"),
         (b"", "it has no tls.crt"),
     ] {
-        fs::write(folder.0.join("tls.crt"), damaged).unwrap();
+        // in one step, because the program may read it meanwhile
+        let (new, old) = (folder.0.join("new"), folder.0.join("tls.crt"));
+        fs::write(&new, damaged).unwrap();
+        fs::rename(&new, &old).unwrap();
         sleep(Duration::from_secs(30)).await;
         assert!(
             log.own().contains(reason),
