@@ -20,15 +20,15 @@ pub const SPECS: &[Case] = &[
         "{type: object, properties: {b: {type: string}, d: {type: boolean}}}",
         &[
             "field-removed spec.a: `a` was removed; if `b` is its new name, a new version (`add-version`) with `renames` keeps the values",
-            "field-added spec.b: `b` is new",
             "field-removed spec.c: `c` was removed",
+            "field-added spec.b: `b` is new",
             "field-added spec.d: `d` is new",
         ],
         &[
-            "field-added spec.a: `a` is new",
             "field-removed spec.b: `b` was removed; if `a` is its new name, a new version (`add-version`) with `renames` keeps the values",
-            "field-added spec.c: `c` is new",
             "field-removed spec.d: `d` was removed",
+            "field-added spec.a: `a` is new",
+            "field-added spec.c: `c` is new",
         ],
     ),
     (

@@ -4,6 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{cause::Cause, difference::Path, journal::now, memo::Memo, subhandler::Scope};
 use crate::{Context, Result, style::Object};
@@ -188,4 +189,9 @@ impl<K: Object, T> Deref for FieldUpdate<K, T> {
     fn deref(&self) -> &Call<K> {
         &self.call
     }
+}
+
+/// What a handler returns, as JSON.
+pub(super) async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
+    Ok(serde_json::to_value(result.await?)?)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     Handlers,
     background::{Background, DaemonCall, RunBackground, Schedule},
-    call::{Call, FieldUpdate, Update},
+    call::{Call, FieldUpdate, Update, value},
     cause::Cause,
     difference::Path,
     event::{EventHandler, WatchEvent},
@@ -20,11 +20,6 @@ use super::{
 use crate::{
     Result, context::drop_nulls, engine::kind::GroupKind, retries::Retries, style::Object,
 };
-
-/// What a handler returns, as JSON.
-pub(super) async fn value<R: Serialize>(result: impl Future<Output = Result<R>>) -> Result<Value> {
-    Ok(serde_json::to_value(result.await?)?)
-}
 
 fn returns_value<R: 'static>() -> bool {
     TypeId::of::<R>() != TypeId::of::<()>()

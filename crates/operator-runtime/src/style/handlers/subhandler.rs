@@ -12,9 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    call::{About, Call},
+    call::{About, Call, value},
     journal::{Due, Ended, Journal, outdated},
-    registry::value,
     report::report,
 };
 use crate::{
