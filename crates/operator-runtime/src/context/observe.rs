@@ -79,6 +79,9 @@ impl Context {
         if !watches.any(|watched| watched.is_same(kind)) {
             return Err(Error::undeclared(kind, self.kind(), "watches"));
         }
+        if key.name.is_empty() {
+            return Ok(None);
+        }
         let request = kind
             .requests(key.namespace.as_deref())
             .get(&key.name, &GetParams::default())

@@ -32,8 +32,8 @@ impl Context {
     /// latest after a second. If it was deleted, nothing is written either.
     ///
     /// If the kind of the reconciled object has no status subresource in this version, the apply is on the object, with the field manager
-    /// `<field manager>-status`. Such a write raises `metadata.generation`, so a status that contains it never settles. For an object of
-    /// another kind, it is an error.
+    /// `<field manager>-status`. Do not write a generation then, also not into a condition: each such write raises `metadata.generation`, and
+    /// so triggers the next one. For an object of another kind, it is an error.
     ///
     /// The fields of `status` are sent, except for those that are as in `object` and that another [field
     /// manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) owns: they stay its own. If `object` is not the
@@ -112,8 +112,18 @@ impl Context {
             let is_ours_alone = owners.is_ours_alone();
             let version = &newest_read.version;
             let in_object = self.writes_to_object(is_owner);
+            let is_removal = fields.is_none();
             let answer = self.apply_status(object, version, fields, (is_ours_alone, in_object));
             match answer.await {
+                // the kind has the subresource now
+                Ok(written)
+                    if in_object
+                        && !is_removal
+                        && is_same(&without_nulls(&written["status"]), &newest_read.status) =>
+                {
+                    self.controller.status_in_object.store(false, Relaxed);
+                    newest = self.newest(&read).await?;
+                }
                 Ok(written) => {
                     if is_owner {
                         self.record_written(written);

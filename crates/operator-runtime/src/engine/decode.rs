@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
+use crate::engine::kind::is_builtin;
+
 /// An object of kind `K`, or the error of one that cannot be decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<K> {
@@ -29,10 +31,14 @@ pub(crate) struct Undecodable {
     pub error: String,
 }
 
-impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
+impl<'de, K: Resource<DynamicType = ()> + DeserializeOwned> Deserialize<'de> for Decoded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
-        keep_status_managers(&mut object);
+        if is_builtin(&K::group(&())) {
+            forget_managers(&mut object);
+        } else {
+            keep_status_managers(&mut object);
+        }
         let error = match read(&object) {
             Ok(object) => return Ok(Self::Good(object)),
             Err(error) => error,

@@ -35,6 +35,11 @@ impl Scope {
     }
 }
 
+/// Whether a group is one of Kubernetes. The status of its kinds is written by Kubernetes.
+pub(crate) fn is_builtin(group: &str) -> bool {
+    !group.contains('.') || group.ends_with(".k8s.io")
+}
+
 /// The identity of a kind in all its versions: two groups may each have a `Cluster`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupKind {

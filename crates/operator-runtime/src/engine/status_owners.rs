@@ -12,14 +12,17 @@ use std::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{Resource, api::ObjectMeta};
 
-use crate::{engine::version, lock::lock};
+use crate::{
+    engine::{kind::is_builtin, version},
+    lock::lock,
+};
 
 /// The owners of the status of the objects in a cache. Clones share them.
 #[derive(Clone)]
 pub(crate) struct StatusOwners(Arc<Mutex<State>>);
 
 struct State {
-    /// The status of a built-in kind is written by Kubernetes. Its owners would be large, and are read when a controller writes to it, too.
+    /// The owners of a built-in kind would be large, so they are not decoded, but read when a controller writes to it, too.
     is_builtin: bool,
     /// The field managers of the controllers that use the cache.
     controllers: Vec<String>,
@@ -36,9 +39,8 @@ struct Recorded {
 
 impl StatusOwners {
     pub fn of<K: Resource<DynamicType = ()>>() -> Self {
-        let group = K::group(&());
         Self(Arc::new(Mutex::new(State {
-            is_builtin: !group.contains('.') || group.ends_with(".k8s.io"),
+            is_builtin: is_builtin(&K::group(&())),
             controllers: vec![],
             objects: HashMap::new(),
         })))
@@ -66,7 +68,7 @@ impl StatusOwners {
             _ => None,
         };
         let is_shared = owners.iter().any(|entry| entry.manager.as_ref() != only);
-        if !is_shared || state.is_builtin {
+        if !is_shared {
             state.objects.remove(uid);
         } else if let Ok(text) = serde_json::to_string(&owners) {
             let owners = text.into();

@@ -64,7 +64,7 @@ pub trait Declarative: Send + Sync + 'static {
     const FINALIZER: Option<&'static str> = None;
 
     /// Checks the parent before anything else. If this returns an error, the runtime changes no child, passes it to
-    /// [`status`](Self::status) as [`Error::Invalid`], and does not reconcile the parent again until it or a child changes; after [`Error::temporary`], until its
+    /// [`status`](Self::status) as [`Error::Invalid`] (a temporary error as it is), and does not reconcile the parent again until it or a child changes; after [`Error::temporary`], until its
     /// delay is over.
     fn validate(&self, _parent: &Self::Resource) -> Result<()> {
         Ok(())
@@ -74,7 +74,8 @@ pub trait Declarative: Send + Sync + 'static {
     /// them before it calls these methods, which get them from [`Observed::related`], and reconciles the parent when one of them changes,
     /// or is created or deleted. Their kinds must be in `watches` and `reads` of `operator.toml`.
     ///
-    /// The function must depend on the parent alone.
+    /// Each reconciliation reads them from the API server. The function must depend on the parent alone: it is called for each parent when an
+    /// object of a related kind changes.
     fn related(&self, _parent: &Self::Resource) -> Vec<RelatedObject> {
         vec![]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,8 +23,8 @@ pub struct Observed {
     /// The indexes of the owned kinds that had not been listed yet.
     unlisted: BTreeSet<usize>,
     pub(super) children: BTreeMap<OwnedKey, Value>,
-    /// The related objects, and those that do not exist.
-    related: Vec<(Kind, ChildKey, Option<Value>)>,
+    /// The related objects, those that do not exist, and the errors of those that could not be read.
+    related: Vec<(Kind, ChildKey, Result<Option<Value>>)>,
 }
 
 impl Observed {
@@ -50,12 +50,13 @@ impl Observed {
         related: Vec<RelatedObject>,
         cx: &Context,
     ) -> Result<Self> {
+        // An error is returned to the method that asks for the object, so that others, such as `finalize`, do not fail for it.
         let read = async |object: RelatedObject| {
             let key = object.key(parent.namespace().as_deref());
-            let found = cx.read_watched(&object.kind, &key).await?;
-            Ok::<_, Error>((object.kind, key, found))
+            let found = cx.read_watched(&object.kind, &key).await;
+            (object.kind, key, found)
         };
-        let related = try_join_all(related.into_iter().map(read)).await?;
+        let related = join_all(related.into_iter().map(read)).await;
         // before the children: a kind that is listed in between must not seem to have none
         let unlisted = cx.unlisted();
         Ok(Self {
@@ -104,7 +105,8 @@ impl Observed {
     /// several namespaces have one, returns the first that `related` names; [`related_in`](Self::related_in) tells them apart.
     ///
     /// # Errors
-    /// If `related` does not name it; [`Error::Json`] if it cannot be decoded.
+    /// If `related` does not name it; [`Error::Undeclared`] if the controller does not watch the kind; [`Error::Json`] if it cannot be
+    /// decoded; or the error of reading it.
     pub fn related<C>(&self, name: &str) -> Result<Option<C>>
     where
         C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
@@ -130,7 +132,11 @@ impl Observed {
         let mut related = self.related.iter();
         let found = related.find(|(of, key, _)| of.is_same(&kind) && is_meant(key));
         match found {
-            Some((_, _, object)) => object.as_ref().map(decode).transpose(),
+            Some((_, _, Ok(object))) => object.as_ref().map(decode).transpose(),
+            Some((_, _, Err(Error::Undeclared { .. }))) => {
+                Err(Error::undeclared(&kind, &self.owner, "watches"))
+            }
+            Some((_, _, Err(error))) => Err(anyhow::anyhow!("{kind} {name}: {error}").into()),
             None => Err(Error::permanent(anyhow::anyhow!(
                 "{kind} {name} is not related to the object\nhelp: return it from `related`"
             ))),

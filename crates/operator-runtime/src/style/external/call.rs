@@ -92,14 +92,34 @@ impl Calls {
         }
     }
 
-    /// Makes a call. `id` reads the id of the external resource from its result.
+    /// Fails during a long pause.
+    pub fn check(&self) -> Result<()> {
+        self.limit.check().map_err(paused)
+    }
+
+    /// Waits until a call may begin. Fails during a long pause.
+    pub async fn begin(&self) -> Result<()> {
+        self.limit.wait().await.map_err(paused)
+    }
+
+    /// Waits, and makes a call. `id` reads the id of the external resource from its result.
     pub async fn call<T: Send>(
         &self,
         call: ProviderCall,
         effect: impl Future<Output = Result<T>> + Send,
         id: impl FnOnce(&T) -> Option<String> + Send,
     ) -> Result<T> {
-        self.limit.wait().await;
+        self.begin().await?;
+        self.make(call, effect, id).await
+    }
+
+    /// Makes a call that has [begun](Self::begin).
+    pub async fn make<T: Send>(
+        &self,
+        call: ProviderCall,
+        effect: impl Future<Output = Result<T>> + Send,
+        id: impl FnOnce(&T) -> Option<String> + Send,
+    ) -> Result<T> {
         let method = call.method;
         let mut result = None;
         let answered = async {
@@ -125,4 +145,12 @@ impl Calls {
         }
         answer
     }
+}
+
+/// The error of a call that was not made.
+fn paused(rest: std::time::Duration) -> Error {
+    Error::throttled(
+        rest,
+        anyhow::anyhow!("the other system limits the rate of its requests"),
+    )
 }

@@ -144,6 +144,8 @@ impl<E: External> Engine<E> {
         record: &Record,
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
+        // before the creation is recorded
+        self.calls.check()?;
         // While this object was looking for an external resource, another object that has a record may have claimed the name.
         self.claim(object, identity, record, Hold::Recorded, cx)?;
         let token = match (identity, &record.started, &record.token) {
@@ -214,6 +216,9 @@ impl<E: External> Engine<E> {
         token: &str,
         cx: &Context,
     ) -> Result<Answer> {
+        if let Err(error) = self.calls.begin().await {
+            return Ok(Answer::Refused(error));
+        }
         let uid = uid(object);
         let key = match identity {
             Identity::Name(name) => name,
@@ -226,7 +231,7 @@ impl<E: External> Engine<E> {
             Answer::Refused(_) => None,
         };
         let call = provider_call(object, "create");
-        let Created(answer) = self.calls.call(call, created, created_id).await?;
+        let Created(answer) = self.calls.make(call, created, created_id).await?;
         if matches!(&answer, Answer::Id(id) if is_empty(id)) {
             return Err(empty_identity("the id that `create` returned"));
         }

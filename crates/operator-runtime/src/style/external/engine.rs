@@ -290,9 +290,7 @@ impl<E: External> Engine<E> {
         let observed = self.provider.observe(object, id, cx);
         let call = provider_call(object, "observe");
         let found = |it: &Option<E::Observed>| it.as_ref().map(|_| id.to_owned());
-        let observed = self.calls.call(call, observed, found).await?;
-        self.memory.observed(&uid(object));
-        Ok(observed)
+        self.calls.call(call, observed, found).await
     }
 
     pub async fn delete(&self, object: &E::Resource, id: &str, cx: &Context) -> Result<()> {
@@ -347,12 +345,15 @@ impl<E: External> Reconciler for Engine<E> {
             return Ok(Action::await_change());
         }
         let is_tolerated = |error: &Error| {
-            error.resolves_itself()
-                && recorded.is_some()
-                && self.memory.unobserved(&uid(&*object)) < self.options.unobserved
+            let until_next = error.delay().unwrap_or_default();
+            let unobserved = self.memory.unobserved(&uid(&*object)) + until_next;
+            error.resolves_itself() && recorded.is_some() && unobserved < self.options.unobserved
         };
         let mut outcome = match result {
-            Ok(outcome) => outcome,
+            Ok(outcome) => {
+                self.memory.observed(&uid(&*object));
+                outcome
+            }
             // the conditions stay as they are
             Err(error) if is_tolerated(&error) => return Err(error),
             Err(error) => Outcome::of(recorded, Phase::Failed(error)),

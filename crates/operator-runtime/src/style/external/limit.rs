@@ -4,9 +4,13 @@
 use std::{sync::Mutex, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
+use tracing::warn;
 
 use super::ExternalOptions;
 use crate::lock::lock;
+
+/// The longest time for which a call waits until a pause ends.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// The times at which calls may begin (a generic cell rate algorithm). A call that waits has its time already, so that calls begin in the
 /// order in which they came.
@@ -40,13 +44,31 @@ impl Limit {
     }
 
     /// Waits until the next call may begin. A call that waits when a pause begins gets another time after it.
-    pub async fn wait(&self) {
+    ///
+    /// # Errors
+    /// The rest of a long pause: what the caller knows would be old after it.
+    pub async fn wait(&self) -> Result<(), Duration> {
         loop {
+            self.check()?;
             let (begin, pause) = self.reserve(Instant::now());
             sleep_until(begin).await;
             if lock(&self.times).paused_until == pause {
-                return;
+                return Ok(());
             }
+        }
+    }
+
+    /// # Errors
+    /// The rest of a long pause.
+    pub fn check(&self) -> Result<(), Duration> {
+        let end = lock(&self.times).paused_until;
+        let rest = end.map_or(Duration::ZERO, |end| {
+            end.saturating_duration_since(Instant::now())
+        });
+        if rest > LONGEST_WAIT {
+            Err(rest)
+        } else {
+            Ok(())
         }
     }
 
@@ -55,6 +77,10 @@ impl Limit {
         let end = Instant::now() + time;
         let mut times = lock(&self.times);
         if times.paused_until.is_none_or(|paused| paused < end) {
+            warn!(
+                ?time,
+                "the other system limits the rate of its requests: no calls until then"
+            );
             times.paused_until = Some(end);
             times.next = Some(end + self.tolerance);
         }
@@ -93,15 +119,17 @@ mod tests {
         let limit = Limit::new(&ExternalOptions::default().rate(2.0, 3));
         let start = Instant::now();
         let wait = async || {
-            limit.wait().await;
+            limit.wait().await.unwrap();
             start.elapsed().as_millis()
         };
         let paused = async {
-            limit.pause(Duration::from_secs(5));
+            limit.pause(Duration::from_secs(2));
             limit.pause(Duration::from_secs(1));
         };
         let calls = futures::future::join_all(std::iter::repeat_with(wait).take(5));
         let (begun, ()) = futures::join!(calls, paused);
-        assert_eq!(begun, [0, 0, 0, 5000, 5500]);
+        assert_eq!(begun, [0, 0, 0, 2000, 2500]);
+        limit.pause(Duration::from_secs(60));
+        assert_eq!(limit.wait().await, Err(Duration::from_secs(60)));
     }
 }

@@ -422,8 +422,13 @@ impl<H: Handlers> Worker<H> {
             result.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic).to_owned())));
         let result = match (result, &background.result) {
             (Ok(value), Some(field)) if !value.is_null() => {
-                let status = json!({ (field.as_str()): value });
-                cx.merge_status(&*object, status).await
+                let shown = serde_json::to_value(&*object).unwrap_or_default();
+                if shown["status"][field.as_str()] == value {
+                    Ok(())
+                } else {
+                    let status = json!({ (field.as_str()): value });
+                    cx.merge_status(&*object, status).await
+                }
             }
             (result, _) => result.map(drop),
         };

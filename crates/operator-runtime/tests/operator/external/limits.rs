@@ -51,7 +51,7 @@ async fn the_conditions_of_an_object_outlast_a_busy_system_for_the_time_of_the_o
     let options = ExternalOptions::default()
         .rate(1000.0, 1000)
         .poll(Duration::from_millis(100))
-        .unobserved(Duration::from_secs(2));
+        .unobserved(Duration::from_secs(5));
     let controllers = controllers(world.clone(), options);
     let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     create(&server, "a", "name").await;

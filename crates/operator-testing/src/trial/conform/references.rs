@@ -85,7 +85,10 @@ fn check_service(
     existing: &[&Value],
     parent: Option<&Arc<Value>>,
 ) -> Result<(), String> {
-    if service["kind"] != "Service" || service["apiVersion"] != "v1" || has_custom_child(siblings) {
+    // a Job does not end in a trial, and the pods may come after it
+    let waits = siblings.iter().any(|it| it["kind"] == "Job");
+    let is_service = service["kind"] == "Service" && service["apiVersion"] == "v1";
+    if !is_service || waits || has_custom_child(siblings) {
         return Ok(());
     }
     let mut selector = labels(&service["spec"]["selector"]).unwrap_or_default();
@@ -140,6 +143,10 @@ fn check_ingress(
         let Some(name) = backend["name"].as_str() else {
             continue;
         };
+        // an action in an annotation, of the AWS Load Balancer Controller
+        if backend["port"]["name"] == "use-annotation" {
+            continue;
+        }
         let is_named =
             |service: &&&Value| service["kind"] == "Service" && service["metadata"]["name"] == name;
         let Some(service) = siblings.iter().find(is_named) else {
@@ -148,7 +155,7 @@ fn check_ingress(
                 continue;
             }
             return Err(format!(
-                "{} has the backend Service {name}, which does not exist",
+                "{} has the backend Service {name}, which does not exist\nhelp: correct the name; if another owner creates the Service, add it to tests/fixtures",
                 named(ingress)
             ));
         };
@@ -191,7 +198,7 @@ fn labels(value: &Value) -> Option<Labels> {
     Labels::deserialize(value).ok()
 }
 
-/// Whether a value or a key is this text.
+/// Whether a value is this text.
 fn mentions(value: &Value, text: &str) -> bool {
     match value {
         Value::String(value) => value == text,

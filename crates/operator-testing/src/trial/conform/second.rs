@@ -65,6 +65,9 @@ fn compare(second: &Value, first: &Value, alone: &Value, both: &Value) -> Result
                 "{path} is missing, but it exists if that object is alone"
             ));
         }
+        if is_refused {
+            continue;
+        }
         let name = second["metadata"]["name"].as_str().unwrap_or_default();
         let of_first = name.strip_suffix(super::SECOND).unwrap_or(name);
         let like_first = |value: &Value| -> Value {
