@@ -282,7 +282,7 @@ async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
     match changed(&second, &times(scene).await) {
         None => Ok(()),
         Some((path, time)) => Err(format!(
-            "{path} is the present time: it changed from {} to {time} when a label of the sample changed\nhelp: such a status is written at each reconciliation, and each write triggers the next one; write the time of a change, and only with that change",
+            "{path} is the present time: it changed from {} to {time} when a label of the sample changed\nhelp: such a status is written at each reconciliation, which can trigger the next one; write the time of a change, and only with that change",
             second.get(&path).map_or("", String::as_str)
         )),
     }
