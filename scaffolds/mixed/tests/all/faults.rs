@@ -466,6 +466,8 @@ fn every_permission_is_needed() {
         r#"{"kind":"PodTerminator","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list"]}"#,
     ];
     let unchecked = [
+        r#"{"apiGroups":["programs.example.com"],"resources":["baskets"],"verbs":["get"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["posters"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["bells"],"verbs":["get"]}"#,
         r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["kettles"],"verbs":["get"]}"#,
