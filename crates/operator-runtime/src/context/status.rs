@@ -21,6 +21,14 @@ use crate::{
     error::{has_code, is_gone},
 };
 
+/// Where the status of an object is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StatusPlace {
+    Subresource,
+    /// In the object, because its kind has no status subresource.
+    Object,
+}
+
 impl Context {
     /// Writes `status` as the status of `object`, unless it is unchanged.
     ///
@@ -111,13 +119,13 @@ impl Context {
             };
             let is_ours_alone = owners.is_ours_alone();
             let version = &newest_read.version;
-            let in_object = self.writes_to_object(is_owner);
+            let place = self.status_place(is_owner);
             let is_removal = fields.is_none();
-            let answer = self.apply_status(object, version, fields, (is_ours_alone, in_object));
+            let answer = self.apply_status(object, version, fields, is_ours_alone, place);
             match answer.await {
                 // the kind has the subresource now
                 Ok(written)
-                    if in_object
+                    if place == StatusPlace::Object
                         && !is_removal
                         && is_same(&without_nulls(&written["status"]), &newest_read.status) =>
                 {
@@ -141,8 +149,8 @@ impl Context {
                     if is_gone(&error) && !(is_owner && self.exists().await?) {
                         return Ok(());
                     }
-                    let is_new = is_owner && !in_object;
-                    if !is_new || !self.finds_no_subresource::<K>(&error).await? {
+                    let may_be_missing = is_owner && place == StatusPlace::Subresource;
+                    if !may_be_missing || !self.finds_no_subresource::<K>(&error).await? {
                         return Err(error.into());
                     }
                     newest = self.newest(&read).await?;
@@ -162,11 +170,12 @@ impl Context {
             None if is_owner => self.controller.status_owners.of_object(&metadata),
             None => Some(vec![]),
         };
+        let manager = self.status_manager(self.status_place(is_owner));
         Ok(Stored {
             version: json!(metadata.resource_version),
             generation: metadata.generation,
             status: without_nulls(&object["status"]),
-            owners: entries.map(|entries| Owners::of(&entries, &self.status_manager(is_owner))),
+            owners: entries.map(|entries| Owners::of(&entries, &manager)),
         })
     }
 
@@ -185,7 +194,8 @@ impl Context {
         object: &K,
         version: &Value,
         fields: Option<Value>,
-        (is_ours_alone, in_object): (bool, bool),
+        is_ours_alone: bool,
+        place: StatusPlace,
     ) -> kube::Result<Value>
     where
         K: Resource<DynamicType = ()>,
@@ -201,11 +211,10 @@ impl Context {
             "metadata": metadata,
             "status": status,
         });
-        let manager = self.status_manager(in_object);
+        let manager = self.status_manager(place);
         let parameters = PatchParams::apply(&manager).force();
         let patch = Patch::Apply(&patch);
-        let answer = self.patch_status(object, &parameters, &patch, in_object);
-        let answer = answer.await;
+        let answer = self.patch_status(object, &parameters, &patch, place).await;
         let is_invalid = |error: &kube::Error| has_code(error, &[422]);
         if !is_removal || !answer.as_ref().is_err_and(is_invalid) {
             return answer;
@@ -217,8 +226,7 @@ impl Context {
             ..PatchParams::default()
         };
         let patch = Patch::Merge(&removal);
-        self.patch_status(object, &parameters, &patch, in_object)
-            .await
+        self.patch_status(object, &parameters, &patch, place).await
     }
 
     /// Sends a patch to the status of an object, or to the object that contains it.
@@ -227,7 +235,7 @@ impl Context {
         object: &K,
         parameters: &PatchParams,
         patch: &Patch<P>,
-        in_object: bool,
+        place: StatusPlace,
     ) -> kube::Result<Value>
     where
         K: Resource<DynamicType = ()>,
@@ -235,27 +243,31 @@ impl Context {
     {
         let requests = requests::<K>(object.namespace().as_deref());
         let name = object.name_any();
-        let request = if in_object {
-            requests.patch(&name, parameters, patch)
-        } else {
-            requests.patch_subresource("status", &name, parameters, patch)
+        let request = match place {
+            StatusPlace::Subresource => {
+                requests.patch_subresource("status", &name, parameters, patch)
+            }
+            StatusPlace::Object => requests.patch(&name, parameters, patch),
         };
         let request = request.map_err(kube::Error::BuildRequest)?;
         self.controller.client.request(request).await
     }
 
     /// The field manager of the status. In an object, the status must not share it with the other fields: an apply would remove these.
-    fn status_manager(&self, is_owner: bool) -> String {
+    fn status_manager(&self, place: StatusPlace) -> String {
         let manager = self.field_manager();
-        if self.writes_to_object(is_owner) {
-            format!("{manager}-status")
-        } else {
-            manager.to_owned()
+        match place {
+            StatusPlace::Subresource => manager.to_owned(),
+            StatusPlace::Object => format!("{manager}-status"),
         }
     }
 
-    fn writes_to_object(&self, is_owner: bool) -> bool {
-        is_owner && self.controller.status_in_object.load(Relaxed)
+    fn status_place(&self, is_owner: bool) -> StatusPlace {
+        if is_owner && self.controller.status_in_object.load(Relaxed) {
+            StatusPlace::Object
+        } else {
+            StatusPlace::Subresource
+        }
     }
 
     /// Whether a write to the status subresource has failed because the kind has none, which is remembered. Without a permission for it, the
@@ -311,15 +323,14 @@ impl Context {
             ..PatchParams::default()
         };
         let patch = Patch::Merge(json!({ "metadata": { "uid": object.uid() }, "status": status }));
-        let in_object = self.writes_to_object(true);
-        let mut answer = self
-            .patch_status(object, &parameters, &patch, in_object)
-            .await;
+        let place = self.status_place(true);
+        let mut answer = self.patch_status(object, &parameters, &patch, place).await;
         if let Err(error) = &answer
-            && !in_object
+            && place == StatusPlace::Subresource
             && self.finds_no_subresource::<K>(error).await?
         {
-            answer = self.patch_status(object, &parameters, &patch, true).await;
+            let place = StatusPlace::Object;
+            answer = self.patch_status(object, &parameters, &patch, place).await;
         }
         let written = match answer {
             Ok(written) => written,

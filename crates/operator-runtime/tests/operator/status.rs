@@ -413,5 +413,12 @@ async fn without_the_subresource_the_status_is_written_to_the_object() {
         assert_ne!(owner_of("f:conditions"), format!("{OPERATOR}-status"));
         assert_eq!(widget.spec.size, 2);
         assert_eq!(widget.status.unwrap().conditions.unwrap().len(), 1);
+        if has_permission {
+            // a newer CRD has the subresource
+            let crds = include_str!("../support/crds.yaml");
+            server.install(crds).await.unwrap();
+            patch(&server, "a", json!({ "spec": { "size": 3 } })).await;
+            until_size(&server, 3).await;
+        }
     }
 }

@@ -216,9 +216,6 @@ impl<E: External> Engine<E> {
         token: &str,
         cx: &Context,
     ) -> Result<Answer> {
-        if let Err(error) = self.calls.begin().await {
-            return Ok(Answer::Refused(error));
-        }
         let uid = uid(object);
         let key = match identity {
             Identity::Name(name) => name,
@@ -231,7 +228,11 @@ impl<E: External> Engine<E> {
             Answer::Refused(_) => None,
         };
         let call = provider_call(object, "create");
-        let Created(answer) = self.calls.make(call, created, created_id).await?;
+        let Created(answer) = match self.calls.begin().await {
+            Ok(()) => self.calls.make(call, created, created_id).await?,
+            // no call, and so nothing was created
+            Err(error) => Created::refused(error),
+        };
         if matches!(&answer, Answer::Id(id) if is_empty(id)) {
             return Err(empty_identity("the id that `create` returned"));
         }

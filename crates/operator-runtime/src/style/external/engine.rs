@@ -346,8 +346,8 @@ impl<E: External> Reconciler for Engine<E> {
         }
         let is_tolerated = |error: &Error| {
             let until_next = error.delay().unwrap_or_default();
-            let unobserved = self.memory.unobserved(&uid(&*object)) + until_next;
-            error.resolves_itself() && recorded.is_some() && unobserved < self.options.unobserved
+            let unobserved = || self.memory.unobserved(&uid(&*object)) + until_next;
+            error.resolves_itself() && recorded.is_some() && unobserved() < self.options.unobserved
         };
         let mut outcome = match result {
             Ok(outcome) => {
