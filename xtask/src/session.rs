@@ -215,7 +215,8 @@ impl Session {
     pub fn run_all(&self, steps: &[Step]) -> bool {
         let run = |line: &str, log: Option<&File>| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            !self.stops.load(Relaxed) && self.run(&words, log)
+            // what does not begin has not failed
+            self.stops.load(Relaxed) || self.run(&words, log)
         };
         thread::scope(|scope| {
             // this takes minutes, and depends on no step
@@ -223,7 +224,9 @@ impl Session {
             let mut lanes = vec![];
             for step in steps {
                 match *step {
-                    Step::Run(line) => self.stops.store(!run(line, None), Relaxed),
+                    Step::Run(line) => {
+                        self.stops.fetch_or(!run(line, None), Relaxed);
+                    }
                     Step::Beside(name, lines) => {
                         // build it now, while no other compiler holds cargo's lock
                         if !self.is_dry && !self.stops.load(Relaxed) && self.has_tool() {
