@@ -274,16 +274,24 @@ impl ConfigFile {
         }
     }
 
-    /// Adds `owns` with the child of the example controller to the kind at `index`, if it has no `owns`.
-    pub fn own_example(&mut self, index: usize, child: &str) {
+    /// Adds `owns` with the child of the example controller, and `unused` with the fields that it does not use, to the kind at `index`,
+    /// where it does not have these keys.
+    pub fn follow_example(&mut self, index: usize, child: Option<&str>, unused: Vec<String>) {
         let tables = self
             .document
             .get_mut("kind")
             .and_then(Item::as_array_of_tables_mut);
         let table = tables.and_then(|tables| tables.get_mut(index));
-        if let Some(table) = table.filter(|table| !table.contains_key("owns")) {
+        let Some(table) = table else {
+            return;
+        };
+        if let Some(child) = child.filter(|_| !table.contains_key("owns")) {
             table["owns"] = value(Array::from_iter([child]));
             self.config.kinds[index].owns = vec![Owned::new(child)];
+        }
+        if !unused.is_empty() && !table.contains_key("unused") {
+            table["unused"] = value(unused.iter().collect::<Array>());
+            self.config.kinds[index].unused = unused;
         }
     }
 
@@ -477,6 +485,9 @@ fn kind_table(kind: &Kind) -> Table {
     }
     if kind.has_controller() {
         table["owns"] = value(kind.owns.iter().map(|owned| &owned.kind).collect::<Array>());
+    }
+    if !kind.unused.is_empty() {
+        table["unused"] = list(&kind.unused);
     }
     table
 }

@@ -181,6 +181,9 @@ pub struct Kind {
     /// The files of further samples, which the tests use as they use the generated one.
     #[serde(default)]
     pub samples: Vec<String>,
+    /// The fields that the controller does not use, such as `spec.contact`.
+    #[serde(default)]
+    pub unused: Vec<String>,
     /// The version to and from which all others are converted. It does not change with the storage version.
     #[serde(default)]
     pub hub: Option<String>,

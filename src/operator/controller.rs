@@ -44,6 +44,8 @@ pub struct Controller {
     pub sample_fails: Option<String>,
     /// The files of further samples.
     pub samples: Vec<String>,
+    /// The fields that it does not use, such as `spec.contact`.
+    pub unused_fields: Vec<String>,
     /// The permissions in addition to those that follow from the lists above.
     pub rules: Vec<Rule>,
 }
@@ -208,6 +210,7 @@ fn of_kind(
         keeps: lists.keeps,
         sample_fails: table.sample_fails.clone(),
         samples: table.samples.clone(),
+        unused_fields: table.unused.clone(),
         rules: table.rules.clone(),
     }
 }
@@ -239,6 +242,7 @@ fn of_name(
         keeps: lists.keeps,
         sample_fails: named.sample_fails.clone(),
         samples: named.samples.clone(),
+        unused_fields: vec![],
         rules: named.rules.clone(),
     }
 }

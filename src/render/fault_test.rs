@@ -56,6 +56,9 @@ struct Test {
     followed: String,
     /// The call that adds the sample to a trial.
     add: &'static str,
+    /// The statements that define all samples of its kind in a trial, to which the fields of the kind make a difference; empty if they
+    /// need not.
+    fields: String,
     /// Whether its requests, or those for its children, are admitted by webhooks.
     is_admitted: bool,
     /// Whether the calls of its provider get faults.
@@ -76,6 +79,9 @@ pub struct Case {
     keeps: Vec<String>,
     /// The resources of children that are not updated.
     waiting: Vec<String>,
+    /// Whether the children depend on all fields of the object, except for some.
+    uses_fields: bool,
+    unused_fields: Vec<String>,
     /// The permissions that no request of the tests needs, although the operator may need them.
     unused: Vec<PolicyRule>,
     /// Whether the controller manages external resources.
@@ -101,6 +107,10 @@ impl Case {
                 .map(|it| it.resource.name())
                 .collect(),
             waiting: waiting.map(|it| it.related.resource.name()).collect(),
+            uses_fields: controller.is_own()
+                && !controller.scaffold.has_provider
+                && !controller.scaffold.depends_on_history,
+            unused_fields: controller.unused_fields.clone(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
             depends_on_history: controller.scaffold.depends_on_history,
@@ -136,7 +146,7 @@ impl Case {
     }
 
     /// The values for the templates of each sample of this case.
-    fn tests(&self, admissions: &[Admission]) -> impl Iterator<Item = Test> {
+    fn tests(&self, admissions: &[Admission]) -> Vec<Test> {
         let name = self.module.trim_end_matches('_');
         let first = self
             .sample
@@ -147,7 +157,25 @@ impl Case {
             let stem = file.split('.').next().unwrap_or_default().to_snake_case();
             self.test(format!("{name}_{stem}"), sample, admissions)
         });
-        first.chain(more)
+        let mut tests: Vec<Test> = first.chain(more).collect();
+        if let Some(first) = tests.first_mut() {
+            first.fields = self.fields();
+        }
+        tests
+    }
+
+    /// The statements of the test that all fields of the samples are used.
+    fn fields(&self) -> String {
+        if !self.uses_fields || self.fails.is_some() {
+            return String::new();
+        }
+        let samples = self.sample.iter().chain(&self.more_samples);
+        let samples = samples.map(|sample| format!(".sample_file({})", literal(sample)));
+        let unused = (!self.unused_fields.is_empty()).then(|| ".unused(&unused)".to_owned());
+        let calls: Vec<String> = samples.chain(unused).collect();
+        let trial = indented(&chain("trial()", &calls));
+        let unused = names("unused", &self.unused_fields);
+        format!("{unused}    let trial = {};\n", trial.trim_start())
     }
 
     fn test(&self, name: String, sample: &str, admissions: &[Admission]) -> Test {
@@ -176,6 +204,7 @@ impl Case {
             followed: indented(&chain("trial()", &calls)).trim_start().to_owned(),
             name,
             sample: text("sample", sample) + &error.unwrap_or_default(),
+            fields: String::new(),
             add,
         }
     }

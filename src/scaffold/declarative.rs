@@ -26,6 +26,7 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
     has_provider: false,
     depends_on_history: false,
     example_child: example::example_child,
+    unused_fields: example::unused_fields,
     files: |subject| example::files(subject, &STYLE),
 };
 

@@ -1,6 +1,8 @@
 //! The values for the templates of a kind's example controller, which compiles for the schema of the kind. All scaffolds use them, and
 //! differ in [`Style`].
 
+use indexmap::IndexSet;
+use operator_schema::pointer::leaves;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -136,6 +138,37 @@ pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     }
 }
 
+/// The fields of a sample that the example does not use, such as `spec.contact`.
+pub(super) fn unused_fields(api: &Api, facts: &KindFacts, sample: &Value) -> Vec<String> {
+    let version = api.storage_version();
+    let is_used = |field: &str| match Child::of(version) {
+        Child::Deployment => {
+            let replicas = replicas_access(version, facts).is_some();
+            replicas && field == replicas_path(version).join(".")
+                || field == "spec.image" && image(facts).is_some()
+        }
+        Child::ConfigMap => facts.has_spec && field.starts_with("spec"),
+        Child::Remote | Child::Events => true,
+    };
+    let written = sample.as_object().into_iter().flatten();
+    let written = written.filter(|(name, _)| !ENVELOPE.contains(&name.as_str()));
+    let written: Value = written
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let leaves = leaves(&written).into_iter().map(|(_, field)| field);
+    let unused: IndexSet<String> = leaves.filter(|field| !is_used(field)).collect();
+    unused.into_iter().collect()
+}
+
+/// The members of an object that no controller follows.
+const ENVELOPE: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
+
+/// The image that the spec names.
+fn image(facts: &KindFacts) -> Option<Access> {
+    let image = facts.access(&["spec", "image"])?;
+    (image.rust_type == "String").then_some(image)
+}
+
 /// The code of `parents`, which returns the objects to reconcile after a change of a watched object.
 pub(super) fn parents(scope: Scope) -> String {
     let (which, chosen) = match scope {
@@ -263,9 +296,7 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
     } = *subject;
     let version = api.storage_version();
     let var = names.var;
-    let image = facts
-        .access(&["spec", "image"])
-        .filter(|found| found.rust_type == "String");
+    let image = image(facts);
     let namespace = if subject.in_namespaces {
         "support::NAMESPACES[0]"
     } else {

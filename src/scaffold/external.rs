@@ -26,6 +26,7 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     has_provider: true,
     depends_on_history: false,
     example_child: |_| None,
+    unused_fields: |_, _, _| vec![],
     files: |subject| example::files(subject, &STYLE),
 };
 

@@ -26,6 +26,7 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     has_provider: false,
     depends_on_history: true,
     example_child: |_| None,
+    unused_fields: |_, _, _| vec![],
     files: |subject| example::files(subject, &STYLE),
 };
 

@@ -54,6 +54,8 @@ pub struct Scaffold {
     pub depends_on_history: bool,
     /// The kind of the example's child, as `owns` names it, if it has one.
     pub example_child: fn(&Api) -> Option<&'static str>,
+    /// The fields of a sample that the example does not use, if its result depends on the others.
+    pub unused_fields: fn(&Api, &KindFacts, &Value) -> Vec<String>,
     /// The files of a new kind.
     pub files: fn(&Subject<'_>) -> Files,
 }

@@ -11,7 +11,7 @@ use crate::{
     config::{Kind, Owned},
     crd::{self, Api, ReadError},
     diagnostic::Failure,
-    disk,
+    disk, render,
     rust::module_name,
     scaffold::{EXISTING, EXISTING_ABOUT, Scaffold},
     terminal::Terminal,
@@ -258,8 +258,18 @@ pub fn kind(api: &Api, chosen: &KindArgs, present: &[Kind]) -> Result<Kind, Fail
             .map(Owned::new)
             .into_iter()
             .collect();
+        kind.unused = unused_fields(api, scaffold, kind.schema);
     }
     Ok(kind)
+}
+
+/// The fields of the generated sample that the example of the scaffold does not use.
+pub fn unused_fields(api: &Api, scaffold: &Scaffold, mode: SchemaMode) -> Vec<String> {
+    let storage = api.storage_version();
+    let facts = types::module(api, storage, mode).facts;
+    render::sample(api, storage)
+        .map(|sample| (scaffold.unused_fields)(api, &facts, &sample))
+        .unwrap_or_default()
 }
 
 /// The version in which a controller watches a kind that something else installs: the storage version, if it is served.

@@ -243,21 +243,21 @@ impl OpenProject {
         Ok(())
     }
 
-    /// If a kind gets its first controller, and the config names no children, adds the child of the example to `owns`, so that the
-    /// project's tests pass.
+    /// If a kind gets its first controller, adds the child of the example to `owns`, and the fields that it does not use to `unused`, unless
+    /// the config has these keys, so that the project's tests pass.
     fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
         let kind = &self.config.kinds[index];
         let Some(scaffold) = kind.scaffold else {
-            return Ok(());
-        };
-        let Some(child) = (scaffold.example_child)(&self.apis[index]) else {
             return Ok(());
         };
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let is_there =
             self.lock.files.contains_key(&path) || disk::read(&self.root, &path)?.is_some();
         if !is_there {
-            self.config.own_example(index, child);
+            let api = &self.apis[index];
+            let unused = kinds::unused_fields(api, scaffold, kind.schema);
+            let child = (scaffold.example_child)(api);
+            self.config.follow_example(index, child, unused);
         }
         Ok(())
     }

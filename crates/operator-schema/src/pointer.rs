@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// Escapes a key as a token of a pointer, without the slash before it.
 ///
 /// ```
@@ -28,9 +30,62 @@ pub fn unescape(token: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the pointer of each value that is neither an object, nor an array, nor null, with its path as people write it: `[]` stands for
+/// any item of a list.
+///
+/// ```
+/// let object = serde_json::json!({"spec": {"ports": [{"name": "http"}]}});
+/// let leaves = operator_schema::pointer::leaves(&object);
+/// assert_eq!(leaves, [("/spec/ports/0/name".to_owned(), "spec.ports[].name".to_owned())]);
+/// ```
+pub fn leaves(value: &Value) -> Vec<(String, String)> {
+    let mut leaves = vec![];
+    collect(value, (String::new(), String::new()), &mut leaves);
+    leaves
+}
+
+fn collect(value: &Value, (pointer, path): (String, String), leaves: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let dot = if path.is_empty() { "" } else { "." };
+                let names = (
+                    format!("{pointer}/{}", escape(key)),
+                    format!("{path}{dot}{key}"),
+                );
+                collect(value, names, leaves);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                let names = (format!("{pointer}/{index}"), format!("{path}[]"));
+                collect(value, names, leaves);
+            }
+        }
+        Value::Null => {}
+        _ => leaves.push((pointer, path)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leaves_have_escaped_pointers_and_plain_paths() {
+        let value =
+            serde_json::json!({"a/b": [1, [true]], "none": null, "empty": {}, "c": {"d": "x"}});
+        let leaves = leaves(&value);
+        let leaves: Vec<(&str, &str)> = leaves.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(
+            leaves,
+            [
+                ("/a~1b/0", "a/b[]"),
+                ("/a~1b/1/0", "a/b[][]"),
+                ("/c/d", "c.d")
+            ]
+        );
+    }
 
     #[test]
     fn keys_are_escaped_and_unescaped() {

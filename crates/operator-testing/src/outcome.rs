@@ -50,6 +50,9 @@ pub(crate) struct Outcome {
     pub failing: Option<String>,
     /// The begin of the latest window of [`LOOP`], and the reconciliations in it.
     recent: Option<(Instant, usize)>,
+    /// The first report, and the sum of the times since then until each report.
+    first: Option<Instant>,
+    total: Duration,
 }
 
 impl Outcomes {
@@ -71,7 +74,9 @@ impl Outcomes {
         };
         let mut outcomes = self.lock();
         let outcome = outcomes.entry(key).or_default();
-        if outcome.count(Instant::now()) > LOOP.0 {
+        let now = Instant::now();
+        outcome.total += now - *outcome.first.get_or_insert(now);
+        if outcome.count(now) > LOOP.0 {
             self.0.loops.notify_one();
         }
         match result {
@@ -114,6 +119,23 @@ impl Outcomes {
             .filter(|(_, it)| it.failing.is_some())
             .map(|(key, outcome)| (key.clone(), outcome.clone()))
             .collect()
+    }
+
+    /// The number of reconciliations of each object, and the sum of the times at which they ended, by the name of the object.
+    pub(crate) fn schedule(&self) -> BTreeMap<String, String> {
+        let describe = |(key, it): (&ObjectKey, &Outcome)| {
+            let Outcome {
+                succeeded,
+                failed,
+                total,
+                ..
+            } = it;
+            (
+                key.to_string(),
+                format!("{succeeded} and {failed} failed, at {total:?}"),
+            )
+        };
+        self.lock().iter().map(describe).collect()
     }
 
     /// A line for each object, failing objects first.

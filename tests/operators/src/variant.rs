@@ -52,6 +52,8 @@ variants! {
     NeedsAnUndeclaredRight = "needs-an-undeclared-right",
     DeclaresAnUnneededRight = "declares-an-unneeded-right",
     StaleCache = "stale-cache",
+    ForgetsAField = "forgets-a-field",
+    PollsEachSecond = "polls-each-second",
     TakesForeignStatus = "takes-foreign-status",
     DropsForeignStatus = "drops-foreign-status",
     GenerationPlusOne = "generation-plus-one",

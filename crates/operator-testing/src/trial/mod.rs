@@ -102,6 +102,8 @@ pub struct Trial {
     kept: Vec<String>,
     /// Resources of children that the operator does not update.
     waiting: Vec<String>,
+    /// The fields that the operator does not use.
+    unused: Vec<String>,
     rest: Duration,
 }
 
@@ -122,6 +124,7 @@ impl Trial {
             declared: vec![],
             kept: vec![],
             waiting: vec![],
+            unused: vec![],
             rest: REST,
         }
     }

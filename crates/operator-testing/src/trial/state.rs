@@ -105,6 +105,25 @@ fn is_new_or_changed(before: &Objects, path: &str, object: &Arc<Value>) -> bool 
     old.is_none_or(|old| !Arc::ptr_eq(old, object) && version(old) != version(object))
 }
 
+/// The count and a description of each event, by its path.
+pub(super) async fn events(server: &Server) -> BTreeMap<String, (u64, String)> {
+    let objects = server.objects().await;
+    let events = objects.into_iter().filter(|(_, it)| it["kind"] == "Event");
+    let counted = events.map(|(path, event)| {
+        let counts = [
+            &event["count"],
+            &event["deprecatedCount"],
+            &event["series"]["count"],
+        ];
+        let count = counts.iter().filter_map(|it| it.as_u64()).max();
+        let note = event["message"].as_str().or(event["note"].as_str());
+        let reason = event["reason"].as_str().unwrap_or_default();
+        let description = format!("the event {reason}: {}", note.unwrap_or_default());
+        (path, (count.unwrap_or(1), description))
+    });
+    counted.collect()
+}
+
 /// Group and plural of all objects that the operator wrote, except for events and leases.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
     faults

@@ -183,6 +183,12 @@ fn bundle_conforms() {
 }
 
 #[test]
+fn bundle_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/bundles.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn echo_server_survives_every_fault() {
     let sample = "manifests/samples/echoservers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -194,6 +200,12 @@ fn echo_server_conforms() {
     let sample = "manifests/samples/echoservers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn echo_server_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/echoservers.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
@@ -211,6 +223,12 @@ fn flaky_job_conforms() {
 }
 
 #[test]
+fn flaky_job_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/flakyjobs.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn greeting_survives_every_fault() {
     let sample = "manifests/samples/greetings.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -225,6 +243,12 @@ fn greeting_conforms() {
 }
 
 #[test]
+fn greeting_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/greetings.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn hold_survives_every_fault() {
     let sample = "manifests/samples/holds.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -236,6 +260,12 @@ fn hold_conforms() {
     let sample = "manifests/samples/holds.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn hold_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/holds.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
@@ -254,6 +284,13 @@ fn temp_namespace_conforms() {
 }
 
 #[test]
+fn temp_namespace_uses_its_fields() {
+    let trial = trial()
+        .sample_file("manifests/samples/tempnamespaces.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn ticker_survives_every_fault() {
     let sample = "manifests/samples/tickers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -265,6 +302,12 @@ fn ticker_conforms() {
     let sample = "manifests/samples/tickers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn ticker_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/tickers.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
@@ -321,6 +364,15 @@ fn pod_terminator_conforms() {
     let sample = "manifests/samples/podterminators.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn pod_terminator_uses_its_fields() {
+    let unused = ["spec.selector.example"];
+    let trial = trial()
+        .sample_file("manifests/samples/podterminators.programs.example.com.yaml")
+        .unused(&unused);
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]

@@ -42,6 +42,12 @@ fn memcached_conforms() {
 }
 
 #[test]
+fn memcached_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/memcacheds.cache.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn cache_policy_survives_every_fault() {
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -53,6 +59,12 @@ fn cache_policy_conforms() {
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn cache_policy_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/cachepolicies.cache.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
@@ -70,6 +82,12 @@ fn pod_set_conforms() {
 }
 
 #[test]
+fn pod_set_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/podsets.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn subscriber_survives_every_fault() {
     let sample = "manifests/samples/subscribers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -81,6 +99,12 @@ fn subscriber_conforms() {
     let sample = "manifests/samples/subscribers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn subscriber_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/subscribers.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
@@ -98,6 +122,13 @@ fn namespace_label_conforms() {
 }
 
 #[test]
+fn namespace_label_uses_its_fields() {
+    let trial = trial()
+        .sample_file("manifests/samples/namespacelabels.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn site_survives_every_fault() {
     let sample = "manifests/samples/sites.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -112,6 +143,12 @@ fn site_conforms() {
 }
 
 #[test]
+fn site_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/sites.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn page_survives_every_fault() {
     let sample = "manifests/samples/pages.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -123,6 +160,12 @@ fn page_conforms() {
     let sample = "manifests/samples/pages.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn page_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/pages.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]

@@ -35,6 +35,12 @@ fn database_conforms() {
 }
 
 #[test]
+fn database_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/databases.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn the_operator_survives_every_webhook_fault() {
     let mut trial = trial();
     let sample = "manifests/samples/databases.programs.example.com.yaml";

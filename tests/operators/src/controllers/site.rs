@@ -55,6 +55,7 @@ impl Reconciler for SiteReconciler {
             Variant::SharedSelector => broken::shared_selector(&site, cx).await,
             Variant::SilentFailure => broken::silent_failure(&site, cx).await,
             Variant::HidesAnError => broken::hides_an_error(&site, cx).await,
+            Variant::ForgetsAField => broken::forgets_a_field(&site, cx).await,
             Variant::GenerationOfConditions => unusual::generation_of_conditions(&site, cx).await,
             Variant::ReadyWhenApplied => unusual::ready_when_applied(&site, cx).await,
             Variant::ReadyOfTheOld => unusual::ready_of_the_old(&site, cx).await,
@@ -70,6 +71,10 @@ impl Reconciler for SiteReconciler {
             Variant::RegularResync => {
                 steps::reconcile(&site, cx).await?;
                 Ok(Action::requeue(Duration::from_secs(2)))
+            }
+            Variant::PollsEachSecond => {
+                steps::reconcile(&site, cx).await?;
+                Ok(Action::requeue(Duration::from_secs(1)))
             }
             Variant::HotLoop => {
                 steps::reconcile(&site, cx).await?;

@@ -48,6 +48,13 @@ pub async fn child_of_unknown_name(site: &Site, cx: &Context) -> Result<Action> 
     steps::reconcile(site, cx).await
 }
 
+/// All sites have one host.
+pub async fn forgets_a_field(site: &Site, cx: &Context) -> Result<Action> {
+    let mut site = site.clone();
+    site.spec.host = "www.example.com".into();
+    steps::reconcile(&site, cx).await
+}
+
 /// A second cleanup, after the first one's finalizer could not be removed, finds nothing and fails.
 pub async fn cleanup_not_twice(site: &Site, cx: &Context) -> Result<()> {
     let api = steps::config_maps(site, cx);

@@ -34,6 +34,12 @@ fn page_conforms() {
 }
 
 #[test]
+fn page_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/pages.web.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn site_survives_every_fault() {
     let sample = "manifests/samples/sites.web.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -45,6 +51,12 @@ fn site_conforms() {
     let sample = "manifests/samples/sites.web.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn site_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/sites.web.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]

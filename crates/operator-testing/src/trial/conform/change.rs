@@ -56,7 +56,7 @@ impl Trial {
             if self.depends_on_history || is_of(&self.existing, &old.object) {
                 return Ok(());
             }
-            noise::check_events(&scene).await
+            noise::check(&scene).await
         }));
         // change as much of the spec as leaves the same objects: at first all values, then all but strings
         let candidates = [Leaves::All, Leaves::NotText].map(|leaves| {
@@ -358,9 +358,10 @@ async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option
     server.install(sample).await.ok()?;
     let mut any = false;
     for number in 0..objects.len() {
-        let mut pointers = vec![];
-        collect(&objects[number]["spec"], "/spec", &mut pointers);
-        for pointer in pointers {
+        for (pointer, _) in pointer::leaves(&objects[number]) {
+            if !pointer.starts_with("/spec/") {
+                continue;
+            }
             let was = objects[number].pointer(&pointer).cloned()?;
             let Some(other) = another(&was, leaves) else {
                 continue;
@@ -374,21 +375,6 @@ async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option
         }
     }
     any.then(|| yaml(&objects))
-}
-
-/// Collects the JSON pointers of all values that are neither objects nor arrays.
-fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            collect(value, &format!("{path}/{}", pointer::escape(key)), pointers);
-        }),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(index, value)| collect(value, &format!("{path}/{index}"), pointers)),
-        Value::Null => {}
-        _ => pointers.push(path.to_owned()),
-    }
 }
 
 /// Another value of the same type.

@@ -3,6 +3,7 @@
 
 mod change;
 mod claims;
+mod fields;
 mod noise;
 mod panics;
 mod planted;
@@ -48,7 +49,7 @@ impl Trial {
     /// - while a child cannot be written, after a change of the spec or after its deletion, the object is not `Ready` in the current
     ///   generation;
     /// - the `lastTransitionTime` of a condition changes only with its `status`, and no time in the status is the present one;
-    /// - a settled object causes no new events when it is reconciled again.
+    /// - a settled object causes no new events when it is reconciled again, and no request for one object each second.
     ///
     /// # Panics
     ///

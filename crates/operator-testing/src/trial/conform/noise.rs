@@ -1,4 +1,4 @@
-//! What an operator writes when it has nothing to do: no events, and no present time.
+//! What an operator does when it has nothing to do: it records no events, makes few requests, and writes no present time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,23 +6,42 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::super::state::events;
 use super::scene::Scene;
 use super::yaml;
 use crate::install::documents;
+use crate::request_log::EVENTS_AND_LEASES;
 
 /// How often a label of the settled object changes, and how long the operator has for each change.
 const TOUCHES: usize = 20;
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Checks that reconciliations of a settled object record no events.
-pub(super) async fn check_events(scene: &Scene<'_>) -> Result<(), String> {
-    let before = events(scene).await;
+/// How often an operator may make a request for an object in the ten minutes of all changes: about once in two seconds.
+const REQUESTS: usize = 400;
+
+/// Checks that reconciliations of a settled object record no events, and that requests are not repeated each second.
+pub(super) async fn check(scene: &Scene<'_>) -> Result<(), String> {
+    let before = events(&scene.server).await;
+    let known = scene.faults.requests().len();
     for number in 1..=TOUCHES {
         touch(scene, &number.to_string()).await;
         sleep(PAUSE).await;
     }
+    let mut repeated: BTreeMap<String, usize> = BTreeMap::new();
+    for request in &scene.faults.requests()[known..] {
+        let is_counted = !request.name.is_empty() && request.verb != "watch";
+        if is_counted && !EVENTS_AND_LEASES.contains(&&*request.resource) {
+            *repeated.entry(request.to_string()).or_default() += 1;
+        }
+    }
+    let most = repeated.into_iter().max_by_key(|(_, times)| *times);
+    if let Some((request, times)) = most.filter(|(_, times)| *times > REQUESTS) {
+        return Err(format!(
+            "it makes a request {times} times in ten minutes, although there is nothing to do: {request}\nhelp: read from the cache of a watch (`watches`, `owns` or `related`), or requeue after more than a second"
+        ));
+    }
     scene.rest("a label of the sample changed").await?;
-    let new = events(scene)
+    let new = events(&scene.server)
         .await
         .into_iter()
         .find(|(path, (count, _))| before.get(path).is_none_or(|(earlier, _)| earlier < count));
@@ -41,25 +60,6 @@ pub(super) async fn touch(scene: &Scene<'_>, value: &str) {
         object["metadata"]["labels"]["operator-testing"] = value.into();
     }
     scene.install(&yaml(&objects)).await;
-}
-
-/// The count and a description of each event.
-async fn events(scene: &Scene<'_>) -> BTreeMap<String, (u64, String)> {
-    let objects = scene.server.objects().await;
-    let events = objects.into_iter().filter(|(_, it)| it["kind"] == "Event");
-    let counted = events.map(|(path, event)| {
-        let counts = [
-            &event["count"],
-            &event["deprecatedCount"],
-            &event["series"]["count"],
-        ];
-        let count = counts.iter().filter_map(|it| it.as_u64()).max();
-        let note = event["message"].as_str().or(event["note"].as_str());
-        let reason = event["reason"].as_str().unwrap_or_default();
-        let description = format!("the event {reason}: {}", note.unwrap_or_default());
-        (path, (count.unwrap_or(1), description))
-    });
-    counted.collect()
 }
 
 /// The path and the value of each time in a status, except in conditions.

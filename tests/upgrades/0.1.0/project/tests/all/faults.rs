@@ -43,6 +43,12 @@ fn database_conforms() {
 }
 
 #[test]
+fn database_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/databases.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
 fn bundle_survives_every_fault() {
     let sample = "manifests/samples/bundles.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -55,6 +61,12 @@ fn bundle_conforms() {
     let waiting = ["serviceaccounts", "secrets"];
     let trial = trial().sample_file(sample).waits_for_deletion(&waiting);
     trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn bundle_uses_its_fields() {
+    let trial = trial().sample_file("manifests/samples/bundles.programs.example.com.yaml");
+    trial.assert_fields_are_used(without_lease);
 }
 
 #[test]
