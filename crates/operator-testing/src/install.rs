@@ -70,6 +70,8 @@ impl Server {
     pub(crate) async fn uninstall(&self, yaml: &str) -> Result<()> {
         for mut object in documents(yaml)? {
             let path = self.path_of(&mut object).await?;
+            // the default of Jobs and ReplicationControllers is to orphan their pods
+            let path = format!("{path}?propagationPolicy=Background");
             self.send_if_found(Request::delete(path)).await?;
         }
         Ok(())

@@ -222,6 +222,7 @@ impl Trial {
             expect_ok(server.uninstall_patiently(sample).await);
             succeed_at_rest(without, Phase::Deleted).await?;
             if server.is_real() {
+                await_deletion(server, sample).await?;
                 await_garbage_collection(server, &before).await;
             }
             states.push(settled_state(server, faults, &before).await);
@@ -239,6 +240,47 @@ impl Trial {
         };
         (states, requests_before_deletion, result.err())
     }
+}
+
+/// Waits until the sample does not exist any more: a controller of the cluster may have to remove a finalizer, such as that of a Namespace or
+/// of a PersistentVolumeClaim, and the next run creates the sample again.
+async fn await_deletion(server: &Server, sample: &str) -> Result<(), String> {
+    let end = Instant::now() + REAL_TIMEOUT;
+    for mut object in documents(sample).map_err(|error| format!("the sample: {error}"))? {
+        let path = server.path_of(&mut object).await;
+        let path = path.map_err(|error| format!("the sample: {error}"))?;
+        loop {
+            let remaining = server.read(&path).await;
+            if remaining.is_null() {
+                break;
+            }
+            if Instant::now() >= end {
+                return Err(remains(&remaining));
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+    Ok(())
+}
+
+/// Describes a sample that was deleted and remains.
+fn remains(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    let finalizers = [
+        &object["metadata"]["finalizers"],
+        &object["spec"]["finalizers"],
+    ];
+    let finalizers: Vec<&Value> = finalizers
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .collect();
+    format!(
+        "{kind} {name} remains {} s after its deletion, with the finalizers {}\nhelp: those of Kubernetes are removed by its controllers: if OPERATOR_TEST_CONTROLLERS is set, it must have the one for them, such as namespace-controller or persistentvolumeclaim-protection-controller",
+        REAL_TIMEOUT.as_secs(),
+        serde_json::json!(finalizers),
+    )
 }
 
 /// Waits until a real garbage collector has deleted the new objects whose owners were deleted. It looks for new kinds only every 30
