@@ -36,6 +36,11 @@ pub(super) fn grants(operator: &Operator<'_>) -> BTreeMap<Place, Vec<PolicyRule>
         .collect()
 }
 
+/// To record events, and to count their repetitions.
+pub fn event_rule() -> PolicyRule {
+    rule("events.k8s.io", &["events"], &["create", "patch"])
+}
+
 /// The permissions that a controller needs, each with the places where it is granted.
 fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, PolicyRule)> {
     let ResourceType { group, plural, .. } = &controller.resource;
@@ -55,10 +60,7 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
         };
     let mut needs = vec![
         (objects.clone(), rule(group, &[plural], WATCHED)),
-        (
-            events,
-            rule("events.k8s.io", &["events"], &["create", "patch"]),
-        ),
+        (events, event_rule()),
     ];
     let has_status = controller.has_status || controller.has_status_in_object;
     if has_status || !controller.owns.is_empty() || controller.scaffold.has_provider {

@@ -261,12 +261,15 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
     // the tests do not read the metrics
     let protected = operator.config.monitoring.protected;
     let reviews = protected.then(manifests::review_rules);
+    // the runtime records an event about an object that cannot be decoded, and metadata always can
+    let events = (controllers.iter().all(|it| it.watches_metadata)).then(manifests::event_rule);
     let rules: Vec<String> = rules
         .map(manifests::policy_rule)
         .chain(unused)
         .chain(crds)
         .chain(migration)
         .chain(renewal)
+        .chain(events)
         .chain(reviews.into_iter().flatten())
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();

@@ -29,6 +29,10 @@ fn a_project_of_a_built_in_kind_has_no_crd_and_few_permissions() {
     assert!(controller.contains("type Resource = PartialObjectMeta<Pod>;"));
     assert!(!controller.contains("FINALIZER"));
     assert!(made["manifests/samples/pods.yaml"].contains("kind: Pod"));
+    // of metadata, no request of the tests needs an event
+    let faults = &made["tests/all/faults.rs"];
+    let unchecked = faults.split("let unchecked = ").nth(1).unwrap();
+    assert!(unchecked.contains("events.k8s.io"), "{faults}");
     let inspected = ok(&p, "inspect pod-printer").stdout;
     for part in [
         "\npod-printer\n  kind      v1/Pod, metadata only\n  scope     Namespaced\n",
