@@ -10,6 +10,7 @@ mod outcomes;
 mod permissions;
 mod pruning;
 mod schema;
+mod selector;
 mod server;
 mod serving;
 mod waiting;

@@ -33,6 +33,8 @@ impl Trial {
     ///
     /// - a second object of the kind is reconciled as well, and its deletion does not affect the first;
     /// - if the operator prunes ([`prunes`](Self::prunes)), it deletes a child that the object controls but should not have;
+    /// - if the sample has labels, an object that loses and gets them back, and so leaves the selector of a controller and returns, ends in
+    ///   the same state;
     /// - the operator tolerates the creation and deletion of unrelated objects of the watched kinds;
     /// - the operator does not change objects that have the names of its children, but a different controller;
     /// - after the object is deleted, no object that the operator created remains, except for resources in [`keeps`](Self::keeps);
@@ -129,6 +131,8 @@ impl Trial {
                 self.check_pruned(&scene.server, &undesired).await?;
             }
 
+            self.check_return(scene, &alone).await?;
+
             let unrelated_objects = scene.create_unrelated_objects().await;
             scene
                 .rest("objects of the kinds that it watches were created")
@@ -151,6 +155,40 @@ impl Trial {
         .await;
         problems.extend(result.err());
         children
+    }
+
+    /// Removes the labels of the sample, and restores them: with a label selector, the object leaves it and returns.
+    async fn check_return(&self, scene: &Scene<'_>, alone: &Value) -> Result<(), String> {
+        let mut labelled = documents(scene.sample_text()).unwrap_or_default();
+        labelled.retain(|object| !object["metadata"]["labels"].is_null());
+        if labelled.is_empty() || self.depends_on_history {
+            return Ok(());
+        }
+        for object in labelled {
+            // a webhook or a policy may require the labels
+            if scene.server.strip(object, "labels").await.is_err() {
+                return Ok(());
+            }
+        }
+        scene.rest("the labels of the sample were removed").await?;
+        scene.install(scene.sample_text()).await;
+        let since = "the labels of the sample were removed and restored";
+        scene.rest(since).await?;
+        if scene.reports {
+            let succeeded = self.check_success(&scene.server, scene.sample(), Phase::Changed);
+            succeeded
+                .await
+                .map_err(|why| format!("after {since}: {why}"))?;
+        }
+        match scene::differences(alone, &scene.state().await)
+            .into_values()
+            .next()
+        {
+            None => Ok(()),
+            Some(path) => Err(format!(
+                "after {since}, the cluster is in another state:\n  {path}"
+            )),
+        }
     }
 
     /// Checks a second object, which exists already, and its deletion.
