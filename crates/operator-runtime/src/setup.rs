@@ -131,8 +131,9 @@ pub enum UpdateStrategy {
     /// managers are kept.
     #[default]
     Apply,
-    /// The child is updated by `PUT`. Fields of other managers are kept, such as an allocated address or an injected container; fields that
-    /// the operator no longer desires are removed.
+    /// The child is updated by `PUT`. Fields of other managers are kept, as with [`Apply`](Self::Apply), and so are an allocated address or an
+    /// injected container; fields that the operator no longer desires are removed. Before each `PUT`, the child is read from the API server,
+    /// because the cache lacks the managed fields of others.
     Replace,
     /// The child is deleted, and created again after it has disappeared. Before the deletion, a dry run checks that the API server would
     /// create it.

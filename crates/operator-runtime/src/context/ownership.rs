@@ -18,10 +18,19 @@ pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
 /// The fields that `manager` owns by any writes of the object itself, not of a subresource; `None` if there are none. A create or replace
 /// also owns the defaults that the API server added then.
 pub(super) fn owned_by_any_write(live: &Value, manager: &str) -> Option<Value> {
+    owned_in(live, |entry| is_written_by(entry, manager))
+}
+
+/// The fields that any manager owns; `None` if there are none.
+pub(super) fn owned_by_any_manager(live: &Value) -> Option<Value> {
+    owned_in(live, |_| true)
+}
+
+fn owned_in(live: &Value, is_wanted: impl Fn(&Value) -> bool) -> Option<Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
     entries
         .iter()
-        .filter(|entry| is_written_by(entry, manager))
+        .filter(|entry| is_wanted(entry))
         .filter_map(|entry| entry.get("fieldsV1"))
         .cloned()
         .reduce(union)

@@ -49,24 +49,45 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The object with which to replace `live`: the `desired` fields, and the fields that are not ours. `owned` are our managed fields in
-/// `live`.
-pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) -> Value {
-    let is_ours_as_a_whole = owned.and_then(Value::as_object).is_some_and(Map::is_empty);
-    if is_ours_as_a_whole {
+/// The managed fields of a value: those of this controller, and those of all managers.
+#[derive(Clone, Copy)]
+pub(super) struct Managed<'a> {
+    pub ours: Option<&'a Value>,
+    pub all: Option<&'a Value>,
+}
+
+impl Managed<'_> {
+    fn part(self, path: &str) -> Self {
+        Self {
+            ours: part(self.ours, path),
+            all: part(self.all, path),
+        }
+    }
+
+    /// Whether the value has one owner: a scalar, or an atomic list or map. A map of which others own all entries looks so in our fields.
+    fn is_atomic(self) -> bool {
+        self.all
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+    }
+}
+
+/// The object with which to replace `live`: the `desired` fields, and the fields that are not ours.
+pub(super) fn replacement(live: &Value, desired: &Value, managed: Managed<'_>) -> Value {
+    if managed.is_atomic() {
         return desired.clone();
     }
     match (live, desired) {
         (Value::Object(live), Value::Object(desired)) => {
             let mut merged = desired.clone();
             for (name, value) in live {
-                let owned = part(owned, &format!("f:{name}"));
+                let managed = managed.part(&format!("f:{name}"));
                 let kept = match merged.get(name) {
                     Some(Value::Array(desired)) if name == "finalizers" => {
                         with_other_finalizers(desired, value)
                     }
-                    Some(desired) => replacement(value, desired, owned),
-                    None => match without_ours(value, owned) {
+                    Some(desired) => replacement(value, desired, managed),
+                    None => match without_ours(value, managed) {
                         Some(rest) => rest,
                         None => continue,
                     },
@@ -75,23 +96,23 @@ pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) 
             }
             Value::Object(merged)
         }
-        (Value::Array(live), Value::Array(desired)) if is_associative(owned) => {
+        (Value::Array(live), Value::Array(desired)) if is_associative(managed.all) => {
             let mut items: Vec<Value> = desired.clone();
             for item in live {
-                let path = item_path(owned, item);
+                let path = item_path(managed.all, item);
                 let is_same = |desired: &Value| match path.and_then(key) {
                     Some(key) => key.iter().all(|(name, value)| {
                         desired.get(name).is_none_or(|desired| desired == value)
                     }),
                     None => desired == item,
                 };
-                let owned = path.and_then(|path| part(owned, path));
-                match (items.iter_mut().find(|desired| is_same(desired)), owned) {
-                    (Some(desired), _) => *desired = replacement(item, desired, owned),
+                let managed = managed.part(path.unwrap_or_default());
+                match items.iter_mut().find(|desired| is_same(desired)) {
+                    Some(desired) => *desired = replacement(item, desired, managed),
                     // others own this item, for example a container that admission has added
-                    (None, None) => items.push(item.clone()),
+                    None if managed.ours.is_none() => items.push(item.clone()),
                     // ours, and no longer desired
-                    (None, Some(_)) => {}
+                    None => {}
                 }
             }
             Value::Array(items)
@@ -108,23 +129,25 @@ fn with_other_finalizers(desired: &[Value], live: &Value) -> Value {
 }
 
 /// The parts of a value that are not ours; `None` if there are none.
-fn without_ours(live: &Value, owned: Option<&Value>) -> Option<Value> {
-    let Some(Value::Object(parts)) = owned else {
+fn without_ours(live: &Value, managed: Managed<'_>) -> Option<Value> {
+    if managed.ours.is_none() {
         return Some(live.clone());
-    };
+    }
     match live {
-        Value::Object(fields) if !parts.is_empty() => {
+        Value::Object(fields) if !managed.is_atomic() => {
             let rest: Map<_, _> = fields
                 .iter()
                 .filter_map(|(name, value)| {
-                    let rest = without_ours(value, part(owned, &format!("f:{name}")))?;
+                    let rest = without_ours(value, managed.part(&format!("f:{name}")))?;
                     Some((name.clone(), rest))
                 })
                 .collect();
             (!rest.is_empty()).then_some(Value::Object(rest))
         }
-        Value::Array(items) if is_associative(owned) => {
-            let rest = items.iter().filter(|item| item_path(owned, item).is_none());
+        Value::Array(items) if is_associative(managed.all) => {
+            let rest = items
+                .iter()
+                .filter(|item| item_path(managed.ours, item).is_none());
             let rest: Vec<_> = rest.cloned().collect();
             (!rest.is_empty()).then_some(Value::Array(rest))
         }
@@ -297,6 +320,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn only_ours(owned: &Value) -> Managed<'_> {
+        Managed {
+            ours: Some(owned),
+            all: Some(owned),
+        }
+    }
+
     fn service() -> Value {
         json!({
             "apiVersion": "v1", "kind": "Service",
@@ -374,7 +404,7 @@ mod tests {
         let mut desired = service();
         desired["spec"]["ports"][0]["name"] = json!("web");
         desired["metadata"]["finalizers"] = json!(["example.com/ours"]);
-        let replaced = replacement(&live, &desired, Some(&owned));
+        let replaced = replacement(&live, &desired, only_ours(&owned));
         assert_eq!(replaced["spec"]["clusterIP"], "10.0.0.1");
         assert_eq!(replaced["spec"]["selector"], json!({ "app": "a" }));
         assert_eq!(replaced["spec"].get("type"), None, "a default is set again");
@@ -401,7 +431,46 @@ mod tests {
             ".": {}, "f:name": {}, "f:configMap": { ".": {}, "f:name": {}, "f:defaultMode": {} },
         } } });
         let desired = json!({ "volumes": [{ "name": "data", "secret": { "secretName": "b" } }] });
-        assert_eq!(replacement(&live, &desired, Some(&owned)), desired);
+        assert_eq!(replacement(&live, &desired, only_ours(&owned)), desired);
+    }
+
+    #[test]
+    fn what_others_add_to_a_map_stays_unless_the_map_is_atomic() {
+        let desired = json!({ "data": { "a": "1" } });
+        let live = json!({ "data": { "a": "changed", "b": "theirs" } });
+        let parts = json!({ "f:data": { ".": {}, "f:a": {}, "f:b": {} } });
+        let [nothing, map] = [json!({}), json!({ "f:data": {} })];
+        let replaced = |ours, all, desired| {
+            let managed = Managed {
+                ours: Some(ours),
+                all: Some(all),
+            };
+            replacement(&live, desired, managed)
+        };
+        let both = json!({ "data": { "a": "1", "b": "theirs" } });
+        assert_eq!(replaced(&map, &parts, &desired), both);
+        assert_eq!(replaced(&map, &parts, &json!({})), live);
+        for ours in [&nothing, &map] {
+            assert_eq!(replaced(ours, &map, &desired), desired);
+        }
+        assert_eq!(replaced(&map, &map, &json!({})), json!({}));
+    }
+
+    #[test]
+    fn an_item_of_another_stays_if_no_item_is_ours() {
+        let ports = |names: &[&str]| {
+            let ports = names.iter().map(|name| json!({ "name": name }));
+            json!({ "ports": ports.collect::<Vec<_>>() })
+        };
+        let all =
+            json!({ "f:ports": { ".": {}, "k:{\"name\":\"theirs\"}": { ".": {}, "f:name": {} } } });
+        let ours = json!({ "f:ports": {} });
+        let managed = Managed {
+            ours: Some(&ours),
+            all: Some(&all),
+        };
+        let replaced = replacement(&ports(&["theirs"]), &ports(&["ours"]), managed);
+        assert_eq!(replaced, ports(&["ours", "theirs"]));
     }
 
     #[test]
@@ -412,12 +481,14 @@ mod tests {
         };
         let owned = json!({ "f:subjects": {} });
         let desired = subjects(&["a"]);
-        let replaced = replacement(&subjects(&["a", "foreign"]), &desired, Some(&owned));
-        assert_eq!(replaced, desired);
-        assert_eq!(
-            replacement(&subjects(&["a", "foreign"]), &desired, None),
-            desired
-        );
+        let live = subjects(&["a", "foreign"]);
+        let unknown = Managed {
+            ours: None,
+            all: None,
+        };
+        for managed in [only_ours(&owned), unknown] {
+            assert_eq!(replacement(&live, &desired, managed), desired);
+        }
     }
 
     #[test]

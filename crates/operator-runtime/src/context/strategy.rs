@@ -8,7 +8,7 @@ use super::{
     apply::{ATTEMPTS, Written, is_being_deleted, is_conflict},
     child::Child,
     ownership,
-    record::{annotation, hash, is_contained, is_untouched, replacement},
+    record::{Managed, annotation, hash, is_contained, is_untouched, replacement},
 };
 use crate::{
     Result,
@@ -28,6 +28,8 @@ impl Context {
             owned, kind, key, ..
         } = child;
         let mut attempts = 0;
+        // the cache lacks the managed fields of others, which decide what a replacement keeps
+        let mut is_cached = true;
         loop {
             let is_known = known.is_some();
             attempts += 1;
@@ -57,6 +59,11 @@ impl Context {
                             Ok(false) => return unchanged(true),
                             Err(error) => Err(error),
                         },
+                        UpdateStrategy::Replace if is_cached => {
+                            known = self.live(owned, kind, key).await?;
+                            is_cached = false;
+                            continue;
+                        }
                         UpdateStrategy::Replace => self.send_replace(child, &live).await,
                         _ => return unchanged(true),
                     }
@@ -80,6 +87,7 @@ impl Context {
             }
             if is_conflict(&error) && attempts < ATTEMPTS {
                 known = self.live(owned, kind, key).await?;
+                is_cached = false;
                 continue;
             }
             if !is_known {
@@ -151,11 +159,12 @@ impl Context {
 
     async fn send_replace(&self, child: &Child<'_>, live: &Value) -> Result<Value, kube::Error> {
         let owned = ownership::owned_by_any_write(live, self.field_manager());
-        let mut body = replacement(live, &self.recorded(child), owned.as_ref());
-        if let Some(metadata) = body["metadata"].as_object_mut() {
-            // the cache has only our managed fields; if a request has none, the API server keeps those of the object
-            metadata.remove("managedFields");
-        }
+        let all = ownership::owned_by_any_manager(live);
+        let managed = Managed {
+            ours: owned.as_ref(),
+            all: all.as_ref(),
+        };
+        let body = replacement(live, &self.recorded(child), managed);
         let request = child.kind.requests(child.key.namespace.as_deref());
         let body = body.to_string().into_bytes();
         let request = request.replace(&child.key.name, &self.as_manager(), body);

@@ -2,7 +2,10 @@
 
 use crate::support::*;
 use k8s_openapi::{
-    api::core::v1::{ConfigMap, Container, EnvVar, Pod, PodSpec, ResourceRequirements},
+    api::core::v1::{
+        ConfigMap, Container, EnvVar, Pod, PodSpec, ResourceRequirements, Service, ServicePort,
+        ServiceSpec,
+    },
     apimachinery::pkg::api::resource::Quantity,
 };
 use kube::{
@@ -394,7 +397,6 @@ async fn a_name_that_another_has() {
 
 #[tokio::test]
 async fn a_replaced_service_keeps_what_the_server_has_allocated() {
-    use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
     struct Services;
     impl Declarative for Services {
         type Resource = Widget;
@@ -480,5 +482,78 @@ async fn the_only_entry_of_a_map_is_restored() {
         until_quiet(&server).await;
         let restored = maps.get("a").await.unwrap();
         assert_eq!(restored.data.unwrap()["way"], "one", "{strategy:?}");
+    }
+}
+
+/// A ConfigMap, and a Service whose selector, which is atomic, has the `way` of the object.
+struct Both;
+
+impl Declarative for Both {
+    type Resource = Widget;
+
+    fn desired(&self, widget: &Widget, observed: &Observed) -> Result<Desired<Widget>> {
+        let way = widget.spec.way.clone().unwrap_or_default();
+        let port = ServicePort {
+            port: 80,
+            ..ServicePort::default()
+        };
+        Ok(Maps.desired(widget, observed)?.child(Service {
+            metadata: observed.child_metadata(widget, widget.name_any()),
+            spec: Some(ServiceSpec {
+                selector: Some([("way".into(), way)].into()),
+                ports: Some(vec![port]),
+                ..ServiceSpec::default()
+            }),
+            ..Service::default()
+        }))
+    }
+}
+
+#[tokio::test]
+async fn each_replacement_keeps_the_entries_of_others_but_not_in_an_atomic_map() {
+    let server = server().await;
+    let controllers = Controllers::new().add_declarative(
+        async |_: Setup| Ok(Both),
+        |watches| {
+            let watches = watches.owns::<ConfigMap>().update(Replace);
+            watches.owns::<Service>().update(Replace)
+        },
+    );
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "one").await;
+    until_quiet(&server).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let services: Api<Service> = Api::default_namespaced(server.client());
+    let by_another = PatchParams {
+        field_manager: Some("another".into()),
+        ..PatchParams::default()
+    };
+    // the other writer takes the only entry of the operator as well
+    let change = json!({ "data": { "way": "changed", "theirs": "x" } });
+    maps.patch("a", &by_another, &Patch::Merge(change))
+        .await
+        .unwrap();
+    let change = json!({
+        "metadata": { "labels": { "theirs": "x" } },
+        "spec": { "selector": { "theirs": "x" }, "ports": [{ "name": "theirs", "port": 81 }, { "name": "ours", "port": 80 }] },
+    });
+    services
+        .patch("a", &by_another, &Patch::Strategic(change))
+        .await
+        .unwrap();
+    for way in ["two", "three"] {
+        set_way(&server, "a", way).await;
+        until_quiet(&server).await;
+        let data = maps.get("a").await.unwrap().data.unwrap();
+        assert_eq!((&*data["way"], &*data["theirs"], data.len()), (way, "x", 2));
+        let service = services.get("a").await.unwrap();
+        assert_eq!(service.labels()["theirs"], "x");
+        let spec = service.spec.unwrap();
+        assert_eq!(
+            spec.selector.unwrap(),
+            [("way".to_owned(), way.to_owned())].into()
+        );
+        let ports: Vec<i32> = spec.ports.unwrap().iter().map(|port| port.port).collect();
+        assert_eq!(ports, [80, 81]);
     }
 }
