@@ -201,8 +201,8 @@ pub struct Request {
     pub verb: String,
     /// The HTTP status code of the response.
     pub code: u16,
-    /// The line of `operator.toml` that permits the request.
-    pub rule: String,
+    /// What to add to `operator.toml` so that the operator may make the request.
+    pub permission: String,
     /// The server's message, if it was refused.
     pub refusal: Option<String>,
 }

@@ -179,7 +179,9 @@ fn refused(requests: &[Request]) -> Vec<String> {
         distinct.push((request, times + 1));
     }
     let last = distinct.len().saturating_sub(8);
-    distinct.split_off(last).into_iter()
+    distinct
+        .split_off(last)
+        .into_iter()
         .map(|(request, times)| {
             let Request {
                 code, agent, user, ..
@@ -193,10 +195,9 @@ fn refused(requests: &[Request]) -> Vec<String> {
                 times => format!(", {times} times"),
             };
             let help = match (code, user.as_str()) {
-                (403, user) if !user.is_empty() => format!(
-                    "\n    help: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add\n      {}\n    then run `cargo operator regenerate`",
-                    request.rule()
-                ),
+                (403, user) if !user.is_empty() => {
+                    format!("\n    help: {}", request.permission())
+                }
                 _ => String::new(),
             };
             format!("refused: {code} {request} by {who}{times}{help}")

@@ -72,15 +72,17 @@ impl Request {
         }
     }
 
-    /// The line of `operator.toml` that permits the request, as a rule of a kind.
-    pub fn rule(&self) -> String {
+    /// What to add to `operator.toml` so that the operator may make the request. Tests run in the folder of the project.
+    pub(crate) fn permission(&self) -> String {
+        let project = std::fs::read_to_string("operator.toml").unwrap_or_default();
         let resource = match self.subresource.as_str() {
             "" => self.resource.clone(),
             subresource => format!("{}/{subresource}", self.resource),
         };
         let (group, verb) = (&self.group, self.verb);
         format!(
-            "rules = [{{ apiGroups = [{group:?}], resources = [{resource:?}], verbs = [{verb:?}] }}]"
+            "under {} in operator.toml, add the kind to owns, watches or reads, or add `rules = [{{ apiGroups = [{group:?}], resources = [{resource:?}], verbs = [{verb:?}] }}]`; then run `cargo operator regenerate`",
+            tables(&project)
         )
     }
 
@@ -124,6 +126,17 @@ impl fmt::Display for Request {
             (namespace, "") => write!(f, " in {namespace}"),
             (namespace, name) => write!(f, " {namespace}/{name}"),
         }
+    }
+}
+
+/// The tables of `operator.toml` that grant permissions, of those that the project has.
+fn tables(project: &str) -> String {
+    const TABLES: [&str; 2] = ["[[kind]]", "[[controller]]"];
+    let is_present = |table: &&str| project.lines().any(|line| line.trim() == *table);
+    let present: Vec<&str> = TABLES.into_iter().filter(is_present).collect();
+    match present.as_slice() {
+        [] => TABLES.join(" or "),
+        present => present.join(" or "),
     }
 }
 
@@ -209,5 +222,22 @@ where
             record.push(recorded);
             Ok(response)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tables;
+
+    #[test]
+    fn the_help_names_the_tables_that_the_project_has() {
+        assert_eq!(
+            tables("[[controller]]\nkind = \"v1/Pod\"\n"),
+            "[[controller]]"
+        );
+        assert_eq!(tables("[[kind]]\n[[kind.rules]]\n"), "[[kind]]");
+        let both = "[[kind]] or [[controller]]";
+        assert_eq!(tables("[[controller]]\n[[kind]]\n"), both);
+        assert_eq!(tables(""), both);
     }
 }

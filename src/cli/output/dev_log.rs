@@ -41,8 +41,8 @@ pub fn help(event: &DevEvent) -> Option<String> {
     match (request.code, request.verb.as_str()) {
         // a `403` without this word means that the namespace is being deleted
         (403, _) if refusal.contains(" cannot ") => Some(format!(
-            "help: the operator's role does not permit this: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add `{}`; then run cargo operator regenerate",
-            request.rule
+            "help: the operator's role does not permit this: {}",
+            request.permission
         )),
         (404, "list" | "watch") => Some(
             "help: the server does not have this kind; install its CRD with --apply FILE".into(),

@@ -42,7 +42,7 @@ where
         text: asked.to_string(),
         verb: asked.verb.to_owned(),
         code,
-        rule: asked.rule(),
+        permission: asked.permission(),
         refusal,
     }));
     Ok(response)

@@ -352,7 +352,11 @@ where
                 _ = cut.changed() => return Err(reset()),
             };
             if answer.status() == StatusCode::FORBIDDEN {
-                let (answer, message) = with_message(answer).await?;
+                let (answer, mut message) = with_message(answer).await?;
+                // otherwise, admission refuses the request, or the namespace is being deleted
+                if message.contains(" cannot ") {
+                    message = format!("{message}\nhelp: {}", recorded.permission());
+                }
                 faults.lock().forbidden.get_or_insert(message);
                 return Ok(answer);
             }
