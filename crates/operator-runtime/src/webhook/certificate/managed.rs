@@ -156,7 +156,7 @@ impl Managed {
             if self.tls.serve(&next.material.serving)? {
                 info!(
                     secret = self.secret.name(),
-                    expires = next.material.serving.certificate.not_after,
+                    expires = %next.material.serving.certificate.expires(),
                     "webhooks serve with this certificate"
                 );
             }

@@ -65,8 +65,8 @@ impl Mounted {
         let serving = serving(&entries)?;
         if self.tls.serve(&serving)? {
             let folder = self.folder.display();
-            let expires = serving.certificate.not_after;
-            info!(%folder, expires, "webhooks serve with this certificate");
+            let expires = serving.certificate.expires();
+            info!(%folder, %expires, "webhooks serve with this certificate");
         }
         Ok(())
     }

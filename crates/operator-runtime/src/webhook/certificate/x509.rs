@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use k8s_openapi::jiff::Timestamp;
 use pem::{EncodeConfig, LineEnding, Pem};
 use thiserror::Error;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -79,6 +80,11 @@ impl Certificate {
             });
         });
         self.subject == name
+    }
+
+    /// When it expires, as a date for the log.
+    pub fn expires(&self) -> Timestamp {
+        Timestamp::from_second(self.not_after).unwrap_or(Timestamp::MAX)
     }
 
     pub fn is_valid_at(&self, now: i64) -> bool {

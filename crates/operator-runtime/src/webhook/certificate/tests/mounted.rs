@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use k8s_openapi::jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::super::{Certificates, contents::Entries, identity::Identity};
@@ -61,11 +62,16 @@ fn issued(time: &Time) -> Entries {
 #[tokio::test(start_paused = true)]
 async fn replaced_files_are_served_soon() {
     let (folder, time) = (Folder::new("replaced"), Time::new());
+    let (log, _guard) = Log::capture();
     let first = issued(&time);
+    let end = time.now() + Duration::from_secs(3600);
+    let expires = Timestamp::from_second(end.as_secs().try_into().unwrap()).unwrap();
     folder.write(&first);
     let replica = start(&folder.0);
     sleep(Duration::from_secs(1)).await;
     assert!(*replica.loaded.borrow());
+    let line = log.own();
+    assert!(line.contains(&format!(" expires={expires}")), "{line}");
     replica
         .connect(&first.0["ca.crt"], HOST, &time)
         .await
