@@ -10,6 +10,7 @@ pub mod image;
 pub mod ineffective_keys;
 pub mod kept_fields;
 pub mod missing_file;
+pub mod own_samples;
 pub mod pending;
 pub mod pending_answers;
 pub mod pending_webhooks;

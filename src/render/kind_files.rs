@@ -150,7 +150,7 @@ impl KindFiles<'_> {
             }
             Err(none) => {
                 let file = file.map(|file| format!("manifests/samples/{file}"));
-                // an adopted file has the user's own sample, which the tests check
+                // an adopted file has the user's own sample, which is reported if the schema refuses it
                 let file = file.filter(|it| !self.user_files.adopted.contains(it));
                 let diagnostic = file.map(|it| none.diagnostic(version, &it));
                 self.diagnostics.extend(diagnostic);

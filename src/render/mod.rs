@@ -22,4 +22,4 @@ mod workflow;
 pub use artifacts::{CRDS, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles};
 pub use conversion::{Converted, FieldWithoutTarget, KeptField, SpokeAnswers, versions_path};
 pub use layout::render;
-pub use sample::{NoSample, objects, sample, unevaluated_rules};
+pub use sample::{NoSample, objects, sample, unevaluated_rules, violations};

@@ -137,6 +137,21 @@ pub fn unevaluated_rules(version: &Version, sample: &Value) -> Vec<Diagnostic> {
     diagnostics
 }
 
+/// Why the API server would refuse to create the object.
+pub fn violations(version: &Version, object: &Value) -> Vec<Violation> {
+    let schema = served_schema(version);
+    let mut object = object.clone();
+    if version.status_subresource
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.shift_remove("status");
+    }
+    apply_defaults(&schema, &mut object);
+    let mut violations = operator_schema::violations(&schema, &object);
+    violations.extend(operator_schema::rule_violations(&schema, &object, None).violations);
+    violations
+}
+
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
 pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Value> {
     let schema = served_schema(version);

@@ -110,7 +110,7 @@ impl OpenProject {
     }
 
     /// The generated files that the user took over, or takes over now.
-    fn adopted(&self) -> BTreeSet<String> {
+    pub fn adopted(&self) -> BTreeSet<String> {
         let files = self.lock.files.iter();
         let is_adopted =
             |(path, entry): &(&String, &Entry)| entry.is_adopted() || self.resolution.adopts(path);

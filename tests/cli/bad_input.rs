@@ -240,9 +240,51 @@ fn a_kind_without_a_sample_gets_the_closest_object_which_its_tests_refuse() {
     assert!(tests.contains(file), "{tests}");
     super::support::edit(&p.join(file), |text| text + "# mine\n");
     let adopt = format!("regenerate --adopt {file}");
-    for command in [&adopt, "regenerate"] {
+    let refused = format!(
+        "warning[no-valid-sample]: Widget.example.com: the schema does not accept {file}: spec.x: Too long"
+    );
+    for command in [&adopt, "regenerate", "regenerate --check"] {
         let run = ok(&p, command);
-        assert!(!run.stderr.contains("no-valid-sample"), "{}", run.stderr);
+        assert_eq!(
+            run.stderr.matches("no-valid-sample]").count(),
+            1,
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains(&refused), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn samples_of_the_user_that_a_changed_schema_refuses_are_reported() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let sample = "manifests/samples/widgets.example.com.yaml";
+    let edit = super::support::edit;
+    edit(&p.join(sample), |text| text + "# mine\n");
+    let own = "tests/large.yaml";
+    fs::copy(p.join(sample), p.join(own)).unwrap();
+    edit(&p.join("operator.toml"), |text| {
+        text.replacen("[[kind]]\n", &format!("[[kind]]\nsamples = [{own:?}]\n"), 1)
+    });
+    let run = ok(&p, &format!("regenerate --adopt {sample}"));
+    assert!(!run.stderr.contains("no-valid-sample"), "{}", run.stderr);
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replacen(
+            "            - size\n",
+            "            - size\n            - added\n",
+            1,
+        )
+        .replacen(
+            "              size:\n",
+            "              added: {type: string}\n              size:\n",
+            1,
+        )
+    });
+    let run = ok(&p, "regenerate --allow-breaking");
+    for path in [sample, own] {
+        let refused = format!("the schema does not accept {path}: spec.added: Required value");
+        assert!(run.stderr.contains(&refused), "{}", run.stderr);
     }
 }
 

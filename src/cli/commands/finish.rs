@@ -6,7 +6,7 @@ use crate::{
     advice::{
         affected,
         kept_fields::{self, Listing},
-        pending, pending_answers,
+        own_samples, pending, pending_answers,
     },
     cli::output::{
         lines::FixCommand,
@@ -61,6 +61,7 @@ impl OpenProject {
         let evolution = Evolution::of(self, &plan, ending.allow);
         reports.extend(evolution.warnings());
         reports.extend(self.abandoned_children(&plan));
+        reports.extend(own_samples::reports(self)?);
         let (new, old) = kept_fields::by_plan(&converted, &plan);
         reports.extend(kept_fields::reports(self, &plan, new, Listing::Short)?);
         standing.extend(kept_fields::reports(self, &plan, old, Listing::Short)?);
