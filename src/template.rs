@@ -58,7 +58,7 @@ templates! {
     "tests/all/generated.rs.j2",
     "tests/all/main.rs.j2",
     "tests/all/remote.rs.j2",
-    "tests/all/support/flags.rs",
+    "tests/all/support/external.rs",
     "tests/all/support/mod.rs.j2",
     "tests/all/webhook.rs.j2",
     "tests/dev.rs",

@@ -64,8 +64,10 @@ struct ProjectContext<'a> {
     has_webhooks: bool,
     webhook_host: String,
     tool: &'a str,
-    /// Whether the tests need flags from the user.
-    flags: bool,
+    /// Whether the user's file starts other systems in tests.
+    external: bool,
+    /// Whether a controller manages external resources.
+    has_providers: bool,
     watched_namespaces: String,
 }
 
@@ -209,7 +211,8 @@ impl<'a> ProjectContext<'a> {
                 artifacts.iter().flat_map(|artifacts| &artifacts.typed),
             ),
             tool: &config.tool,
-            flags: !user_files.removed.contains("tests/all/support/flags.rs"),
+            external: !user_files.removed.contains("tests/all/support/external.rs"),
+            has_providers: (operator.controllers.iter()).any(|it| it.scaffold.has_provider),
             watched_namespaces: fault_test::watched_namespaces(&config.namespaces),
         }
     }
@@ -281,7 +284,7 @@ fn add_tests(
     if !samples.is_empty() {
         let path = "tests/all/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), context));
-        let path = "tests/all/support/flags.rs";
+        let path = "tests/all/support/external.rs";
         tree.insert(path, Owner::User, plain(path));
         if operator.has_certificates(Certificates::CertManager) {
             let objects = manifests::test_objects(operator);

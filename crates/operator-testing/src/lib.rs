@@ -71,6 +71,7 @@ mod permission;
 mod project;
 mod provider;
 mod real;
+mod real_time;
 mod request_log;
 mod schedule;
 mod served;
@@ -93,9 +94,10 @@ pub use project::{
     assert_is_crd, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
 pub use provider::ProviderFaults;
+pub use real_time::real_time;
 pub use request_log::Request;
 pub use server::Server;
-pub use trial::{Start, StartWithProvider, Trial};
+pub use trial::{Start, Trial};
 pub use webhook_registration::WebhookRegistration;
 
 /// Locks a mutex, even if a thread has panicked while it held the lock.

@@ -1,6 +1,7 @@
 //! The results of an operator's reconciliations, as the operator reports them.
 
-use std::collections::BTreeMap;
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Outcomes(Arc<Shared>);
 struct Shared {
     outcomes: Mutex<BTreeMap<ObjectKey, Outcome>>,
     loops: Notify,
+    /// See [`Outcomes::shared`].
+    values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 /// The identity of an object; the namespace is empty for a cluster-scoped kind.
@@ -89,6 +92,34 @@ impl Outcomes {
                 outcome.failing = Some(format!("{error:#}"));
             }
         }
+    }
+
+    /// Returns the value of this type that belongs to the server; the first call creates it. It lives as long as one test, or one run of a
+    /// trial, in which the operator may be restarted: the place for a fake of another system.
+    ///
+    /// ```
+    /// # let server = operator_testing::Server::in_memory();
+    /// use std::sync::Mutex;
+    ///
+    /// #[derive(Default)]
+    /// struct Mails(Mutex<Vec<String>>);
+    ///
+    /// let mails = server.outcomes().shared::<Mails>();
+    /// mails.0.lock().unwrap().push("hello".into());
+    /// assert_eq!(server.outcomes().shared::<Mails>().0.lock().unwrap().len(), 1);
+    /// ```
+    pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut values = lock(&self.0.values);
+        let value = values
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
+        let value = value.clone().downcast();
+        value.unwrap_or_else(|_| unreachable!("the key is the type of the value"))
+    }
+
+    /// Sets the value that [`shared`](Self::shared) returns.
+    pub(crate) fn share<T: Send + Sync + 'static>(&self, value: T) {
+        lock(&self.0.values).insert(TypeId::of::<T>(), Arc::new(value));
     }
 
     /// Waits until an object is reconciled in an endless loop. It does not depend on the clock, which stands still if the loop has no delay.

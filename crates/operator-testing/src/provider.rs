@@ -48,9 +48,11 @@ impl NamedFault for ProviderFault {
     ];
 }
 
-/// Injects faults into the calls of a provider. [`Trial::assert_survives_provider_faults`] creates one for each run; clones share it.
+/// Injects faults into the calls of a provider, in the runs of [`Trial::assert_survives_provider_faults`]; otherwise it only makes them.
+/// [`Outcomes::shared`] returns the one of the run; clones share it.
 ///
 /// [`Trial::assert_survives_provider_faults`]: crate::Trial::assert_survives_provider_faults
+/// [`Outcomes::shared`]: crate::Outcomes::shared
 #[derive(Clone, Default)]
 pub struct ProviderFaults(Arc<Inner>);
 

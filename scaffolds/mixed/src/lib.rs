@@ -10,7 +10,7 @@ pub mod echo;
 pub mod log;
 pub mod pods;
 
-/// The operator's own flags. `tests/all/support/flags.rs` sets them in tests.
+/// The operator's own flags. `tests/all/support/external.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {}
 

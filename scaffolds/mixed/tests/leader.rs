@@ -19,11 +19,11 @@ mod support;
 type Log = Arc<Mutex<Vec<(&'static str, String)>>>;
 
 /// Starts a replica with leader election.
-fn replica(server: &Server, name: &'static str, log: &Log) -> ShutdownHandle {
+async fn replica(server: &Server, name: &'static str, log: &Log) -> Result<ShutdownHandle> {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
-    let operator = support::operator(server.client_as(&user), settings, server.outcomes());
+    let operator = support::operator(server.client_as(&user), settings, server.outcomes()).await?;
     let log = log.clone();
     let operator = operator.on_reconciled(move |it| {
         if it.kind == "Pod" {
@@ -32,7 +32,7 @@ fn replica(server: &Server, name: &'static str, log: &Log) -> ShutdownHandle {
     });
     let handle = operator.shutdown_handle();
     tokio::spawn(operator.run());
-    handle
+    Ok(handle)
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,9 +40,9 @@ async fn another_replica_takes_over_when_the_leader_stops() -> Result<()> {
     let server = Server::in_memory();
     server.install_kustomization("manifests").await?;
     let log = Log::default();
-    let leader = replica(&server, "first", &log);
+    let leader = replica(&server, "first", &log).await?;
     sleep(Duration::from_secs(5)).await;
-    let _standby = replica(&server, "second", &log);
+    let _standby = replica(&server, "second", &log).await?;
     let pods: Api<Pod> = Api::default_namespaced(server.client());
     let mut pod: Pod = sample_file("manifests/samples/pods.yaml")?;
     let replicas = |pod: &str| {

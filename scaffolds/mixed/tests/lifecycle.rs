@@ -22,15 +22,15 @@ use serde_json::json;
 mod support;
 
 /// An operator with a log of its own.
-fn operator(server: &Server, priority: i32) -> (Operator, Arc<Log>) {
+async fn operator(server: &Server, priority: i32) -> Result<(Operator, Arc<Log>)> {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
     settings.priority = priority;
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
-    let operator = support::operator(server.client_as(&user), settings, server.outcomes());
+    let operator = support::operator(server.client_as(&user), settings, server.outcomes()).await?;
     let shared = Shared::default();
     let log = shared.get::<Log>();
-    (operator.provide(shared), log)
+    Ok((operator.provide(shared), log))
 }
 
 async fn calls(server: &Server, log: &Log, expected: &str) {
@@ -54,7 +54,7 @@ async fn the_operator_with_the_higher_priority_pauses_the_other() -> Result<()> 
         chronicles.patch("life", &parameters, &patch).await
     };
 
-    let (deployed, of_deployed) = operator(&server, 0);
+    let (deployed, of_deployed) = operator(&server, 0).await?;
     let stop_deployed = deployed.shutdown_handle();
     let deployed = tokio::spawn(deployed.run());
     let title = "Birth".to_owned();
@@ -65,7 +65,7 @@ async fn the_operator_with_the_higher_priority_pauses_the_other() -> Result<()> 
     calls(&server, &of_deployed, "create-2").await;
 
     // the object is not new to the other one
-    let (local, of_local) = operator(&server, 1);
+    let (local, of_local) = operator(&server, 1).await?;
     let stop_local = local.shutdown_handle();
     let local = tokio::spawn(local.run());
     calls(&server, &of_local, "resume-2").await;
@@ -87,7 +87,7 @@ async fn the_operator_with_the_higher_priority_pauses_the_other() -> Result<()> 
 async fn hooks_run_at_the_start_and_the_end() -> Result<()> {
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
-    let (operator, log) = operator(&server, 0);
+    let (operator, log) = operator(&server, 0).await?;
     let (attempts, connected) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
     let log_in = {
         let (log, connected) = (log.clone(), connected.clone());

@@ -44,7 +44,7 @@ async fn the_metrics_move_with_the_reconciliations() -> Result<()> {
     let address = listener.local_addr()?;
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     server.run(operator.listener(listener).run());
 
     let succeeded = ["reconcile", "_total{", "result=\"success\""];

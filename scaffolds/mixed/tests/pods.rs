@@ -40,7 +40,7 @@ async fn pods_end_after_their_lifetime() -> Result<()> {
     let log = shared.get::<Log>();
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     let operator = operator.provide(shared);
     let (mut ready, handle) = (operator.ready_handle(), operator.shutdown_handle());
     let running = tokio::spawn(operator.run());

@@ -98,7 +98,7 @@ async fn a_collector_receives_the_reconciliation_of_a_pod_and_its_requests() -> 
         std::env::set_var("OTEL_EXPORTER_OTLP_ENDPOINT", &collector);
     }
     let connected = Operator::connect(support::NAME, Settings::for_tests()).await?;
-    let operator = mixed::operator(connected, support::options());
+    let operator = mixed::operator(connected, support::options(&server.outcomes()).await?);
     let handle = operator.shutdown_handle();
     let running = tokio::spawn(operator.run());
 

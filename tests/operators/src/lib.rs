@@ -8,7 +8,7 @@ pub mod controllers;
 mod site;
 mod variant;
 
-/// The operator's own flags. `tests/all/support/flags.rs` sets them in tests.
+/// The operator's own flags. `tests/all/support/external.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {}
 

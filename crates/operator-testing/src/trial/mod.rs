@@ -27,7 +27,7 @@ use crate::fault::{Fault, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
 use crate::schedule::Schedule;
 
-pub use self::start::{Start, StartWithProvider};
+pub use self::start::Start;
 
 /// How long an operator must not write anything to count as settled, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
@@ -43,8 +43,8 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// must reach the same cluster state as the run without faults, and the operator must stop writing. If it reports its reconciliations
 /// ([`Start`]), the last one of each object must have succeeded.
 ///
-/// The simulated clock jumps ahead when all tasks wait. So if an operator waits for something outside of the test, its timeouts expire at
-/// once.
+/// The simulated clock jumps ahead when all tasks wait. So if an operator waits for something outside of the test's runtime, its timeouts
+/// expire at once: start a fake in the runtime, or wrap the call in [`real_time`](crate::real_time).
 ///
 /// Faults are injected into the requests that the operator makes until it settles; `stall` and `stall-after-first` also into watches that
 /// it renews later. Values that differ between two runs without faults, such as generated passwords, are not compared.
@@ -72,13 +72,15 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// `FAULT_COUNT` is set.
 ///
 /// ```no_run
-/// # async fn my_operator(client: kube::Client) -> Result<(), kube::Error> { std::future::pending().await }
+/// # async fn my_operator(client: kube::Client, region: String) -> Result<(), kube::Error> { std::future::pending().await }
+/// use kube::Client;
 /// use operator_testing::Trial;
 ///
 /// // in a `#[test]`
+/// let region = "eu".to_owned();
 /// Trial::new("manifests", "system:serviceaccount:cache:cache")
 ///     .sample("{apiVersion: cache.example.com/v1, kind: Memcached, metadata: {name: a}}")
-///     .assert_converges(my_operator);
+///     .assert_converges(move |client: Client| my_operator(client, region.clone()));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Trial {

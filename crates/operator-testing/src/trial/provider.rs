@@ -2,6 +2,7 @@
 //! its deletion.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 
 use super::run::{RunOptions, Scenario, settle};
 use super::stage::Stage;
-use super::start::{Running, StartWithProvider};
+use super::start::{Running, Start};
 use super::state::settled_state;
 use super::success::Phase;
 use super::{Sample, Trial, threads};
@@ -33,11 +34,8 @@ const DECISION_INTERVAL: Duration = Duration::from_secs(30);
 /// How many equal calls in a row get faults, such as the observations of an object that does not change.
 const EQUAL_CALLS: usize = 3;
 
-/// Creates the starter of one run, with its own world.
-type NewStarter<'a> = dyn Fn(ProviderFaults) -> Starter + Sync + 'a;
-
 /// Starts the operator, again after each crash.
-type Starter = Box<dyn Fn(Client, Outcomes, WebhookRegistration) -> Running + Send + Sync>;
+type Starter = Arc<dyn Fn(Client, Outcomes, WebhookRegistration) -> Running + Send + Sync>;
 
 /// The result of one run.
 struct ProviderRun {
@@ -57,37 +55,26 @@ impl Trial {
     /// If the reconciliation of an object stops, because it is not known whether its external resource was created, the trial decides as a
     /// user would: it sets the annotation `<operator>/external-id`, or removes `<operator>/creation-started`.
     ///
-    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of the [`WebhookRegistration`] with which it
-    /// registers its webhooks (if it has some), of a world `W`, the fake of the other system, and of the [`ProviderFaults`] through which
-    /// its provider makes its calls. Each run has a new world, which keeps its external resources when the operator crashes.
+    /// The provider must make its calls through the [`ProviderFaults`] of the run: `outcomes.shared::<ProviderFaults>()`. Its external
+    /// resources must outlive a crash of the operator: keep them in a value of [`Outcomes::shared`], which is new in each run.
     ///
     /// `PROVIDER_FAULTS="1:crash-after"` runs one schedule, as a failing test prints it.
     ///
     /// # Panics
     ///
     /// With the schedules that fail, or if the operator makes no calls or creates nothing.
-    pub fn assert_survives_provider_faults<W, A>(
-        &self,
-        operator: impl StartWithProvider<W, A> + Clone + Send + 'static,
-    ) where
-        W: Clone + Default + Send + Sync + 'static,
-    {
-        let new_starter = move |faults: ProviderFaults| {
-            let (world, operator) = (W::default(), operator.clone());
-            let start = move |client, outcomes, calls| {
-                operator.start(client, outcomes, calls, world.clone(), faults.clone())
-            };
-            Box::new(start) as Starter
-        };
-        self.survive(&new_starter);
+    pub fn assert_survives_provider_faults<A>(&self, operator: impl Start<A> + Send + 'static) {
+        let start: Starter =
+            Arc::new(move |client, outcomes, calls| operator.start(client, outcomes, calls));
+        self.survive(&start);
     }
 
-    fn survive(&self, new_starter: &NewStarter<'_>) {
+    fn survive(&self, start: &Starter) {
         let stage = Stage::in_memory(self);
         let samples = self.samples.iter().filter(|sample| sample.fails.is_none());
         for sample in samples {
             let run = |schedule: &Schedule<ProviderFault>, scenario| {
-                self.run_provider(&stage, new_starter, sample, schedule, scenario)
+                self.run_provider(&stage, start, sample, schedule, scenario)
             };
             let baselines = [Scenario::Plain, Scenario::DeleteEarly].map(|scenario| {
                 let baseline = run(&Schedule::default(), scenario);
@@ -127,38 +114,19 @@ impl Trial {
     fn run_provider(
         &self,
         stage: &Stage,
-        new_starter: &NewStarter<'_>,
+        start: &Starter,
         sample: &Sample,
         schedule: &Schedule<ProviderFault>,
         scenario: Scenario,
     ) -> ProviderRun {
         stage.runtime().block_on(async {
-            let server = stage.server(self);
-            let requests = Faults::new(Schedule::default(), &self.user, &server);
-            let faults = ProviderFaults::new(schedule.clone());
-            let start = new_starter(faults.clone());
-            let client = server.faulty_client(&self.user, &requests);
-            let (outcomes, calls) = (server.outcomes(), server.webhook_calls());
-            let crashes = faults.clone();
-            server.run(async move {
-                loop {
-                    tokio::select! {
-                        ended = start(client.clone(), outcomes.clone(), calls.clone()) => return ended,
-                        () = crashes.crashed() => sleep(Duration::from_secs(1)).await,
-                    }
-                }
-            });
-            let options = RunOptions {
-                scenario,
-                min_duration: [DURATION; 2],
-                ..self.options(stage, sample, scenario, Schedule::default())
-            };
+            let (server, requests, faults) = self.start(stage, start, schedule);
+            let options = self.options(stage, sample, scenario, Schedule::default());
             let mut states = vec![];
             let steps = async {
                 let before = server.objects().await;
                 server.await_webhooks().await;
-                let done = server.install_patiently(&sample.text).await;
-                done.unwrap_or_else(|error| panic!("the sample: {error}"));
+                install(&server, &sample.text).await;
                 if scenario == Scenario::DeleteEarly {
                     sleep(Duration::from_secs(1)).await;
                 } else {
@@ -189,6 +157,31 @@ impl Trial {
 }
 
 impl Trial {
+    /// Starts the operator of one run, and restarts it after each crash.
+    fn start(
+        &self,
+        stage: &Stage,
+        start: &Starter,
+        schedule: &Schedule<ProviderFault>,
+    ) -> (Server, Faults, ProviderFaults) {
+        let server = stage.server(self);
+        let requests = Faults::new(Schedule::default(), &self.user, &server);
+        let faults = ProviderFaults::new(schedule.clone());
+        let client = server.faulty_client(&self.user, &requests);
+        let (outcomes, calls) = (server.outcomes(), server.webhook_calls());
+        outcomes.share(faults.clone());
+        let (start, crashes) = (start.clone(), faults.clone());
+        server.run(async move {
+            loop {
+                tokio::select! {
+                    ended = start(client.clone(), outcomes.clone(), calls.clone()) => return ended,
+                    () = crashes.crashed() => sleep(Duration::from_secs(1)).await,
+                }
+            }
+        });
+        (server, requests, faults)
+    }
+
     /// Waits until the operator has settled and succeeded. If the last observation before that got a fault, waits for the next one.
     async fn succeed(
         &self,
@@ -207,6 +200,11 @@ impl Trial {
         }
         result
     }
+}
+
+async fn install(server: &Server, yaml: &str) {
+    let installed = server.install_patiently(yaml).await;
+    installed.unwrap_or_else(|error| panic!("the sample: {error}"));
 }
 
 /// The number of external resources of each object.
@@ -274,6 +272,20 @@ async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
 /// Sets the id of the external resource in an annotation, or removes the annotation of the started creation.
 async fn decide_one(server: &Server, object: &mut Value, name: &str, id: Option<&str>) {
     object["metadata"]["name"] = name.into();
+    let decision = |started: &str| match id {
+        Some(id) => json!({ started.replace("/creation-started", "/external-id"): id }),
+        None => json!({ started: null }),
+    };
+    annotate(server, object, "/creation-started", decision).await;
+}
+
+/// Patches the annotations of an object, if it has one whose key ends with `suffix`. `patch` gets this key.
+async fn annotate(
+    server: &Server,
+    object: &mut Value,
+    suffix: &str,
+    patch: impl FnOnce(&str) -> Value,
+) {
     let Ok(path) = server.path_of(object).await else {
         return;
     };
@@ -286,14 +298,10 @@ async fn decide_one(server: &Server, object: &mut Value, name: &str, id: Option<
     };
     let annotations = live["metadata"]["annotations"].as_object();
     let mut keys = annotations.into_iter().flatten().map(|(key, _)| key);
-    let Some(started) = keys.find(|key| key.ends_with("/creation-started")) else {
+    let Some(key) = keys.find(|key| key.ends_with(suffix)) else {
         return;
     };
-    let decision = match id {
-        Some(id) => json!({ started.replace("/creation-started", "/external-id"): id }),
-        None => json!({ started: null }),
-    };
-    let patch = json!({ "metadata": { "annotations": decision } });
+    let patch = json!({ "metadata": { "annotations": patch(key) } });
     let request = http::Request::patch(&path)
         .header("content-type", "application/merge-patch+json")
         .body(patch.to_string().into_bytes());

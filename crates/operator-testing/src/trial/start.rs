@@ -7,7 +7,7 @@ use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use crate::{Outcomes, ProviderFaults, Server, WebhookRegistration};
+use crate::{Outcomes, Server, WebhookRegistration};
 
 /// An operator, which completes when it ends.
 pub(super) type Running = BoxFuture<'static, Result<(), String>>;
@@ -60,58 +60,6 @@ where
 
     fn start(&self, client: Client, _outcomes: Outcomes, _calls: WebhookRegistration) -> Running {
         Box::pin(self(client).map_err(|error| format!("{error:#}")))
-    }
-}
-
-/// A function that starts an operator whose provider makes its calls through [`ProviderFaults`]; see
-/// [`Trial::assert_survives_provider_faults`](crate::Trial::assert_survives_provider_faults).
-pub trait StartWithProvider<World, Arguments>: Sync {
-    /// Starts the operator. The future completes when the operator ends.
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        calls: WebhookRegistration,
-        world: World,
-        faults: ProviderFaults,
-    ) -> Running;
-}
-
-impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes)> for F
-where
-    F: Fn(Client, Outcomes, W, ProviderFaults) -> R + Sync,
-    E: Display + Send + 'static,
-    R: Future<Output = Result<(), E>> + Send + 'static,
-{
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        _calls: WebhookRegistration,
-        world: W,
-        faults: ProviderFaults,
-    ) -> Running {
-        let running = self(client, outcomes, world, faults);
-        Box::pin(running.map_err(|error| format!("{error:#}")))
-    }
-}
-
-impl<F, W, R, E> StartWithProvider<W, (Client, Outcomes, WebhookRegistration)> for F
-where
-    F: Fn(Client, Outcomes, WebhookRegistration, W, ProviderFaults) -> R + Sync,
-    E: Display + Send + 'static,
-    R: Future<Output = Result<(), E>> + Send + 'static,
-{
-    fn start(
-        &self,
-        client: Client,
-        outcomes: Outcomes,
-        calls: WebhookRegistration,
-        world: W,
-        faults: ProviderFaults,
-    ) -> Running {
-        let running = self(client, outcomes, calls, world, faults);
-        Box::pin(running.map_err(|error| format!("{error:#}")))
     }
 }
 

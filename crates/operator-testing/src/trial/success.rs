@@ -14,6 +14,12 @@ use crate::{Outcomes, Server};
 const MISSING: &str =
     "if the sample refers to an object that does not exist, add that object to tests/fixtures/";
 
+/// The help for a call that has timed out on a simulated clock.
+const JUMPED: &str = "the clock of this test is simulated: while the operator waits for something outside of the test, it jumps to the next timeout. Start a fake of that in tests/all/support/external.rs, or wrap the call in `operator_testing::real_time`";
+
+/// Parts of the errors of calls that have timed out.
+const TIMEOUTS: [&str; 4] = ["elapsed", "timed out", "timeout", "has not returned after"];
+
 /// The reason of the event that reports a value for which the status has no field.
 const LOST: &str = "StatusFieldMissing";
 
@@ -71,7 +77,7 @@ impl Trial {
             let must_succeed = !is_deleted && is_selected || outcome.is_some();
             let warnings: Vec<Warning> = warnings(objects.values().map(|it| &**it), &key);
             let lost = warnings.iter().find(|it| it.reason == LOST);
-            match problem(outcome, expected) {
+            match problem(outcome, expected, !server.is_real()) {
                 Some(why) if must_succeed => {
                     let events = warnings.iter().take(4);
                     let events: String = events.map(|it| format!("\n    event: {it}")).collect();
@@ -86,7 +92,8 @@ impl Trial {
             for key in sampled.difference(&present) {
                 let outcome = outcomes.of(key).unwrap_or_default();
                 if outcome.succeeded == 0
-                    && let Some(why) = problem(Some(outcome), sample.fails.as_deref())
+                    && let Some(why) =
+                        problem(Some(outcome), sample.fails.as_deref(), !server.is_real())
                 {
                     problems.push(format!("{key} {why}"));
                 }
@@ -124,8 +131,9 @@ fn key_of(object: &Value) -> ObjectKey {
     }
 }
 
-/// The problem with the results for an object. `expected` is the error with which its reconciliation must fail, if it must.
-fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
+/// The problem with the results for an object. `expected` is the error with which its reconciliation must fail, if it must; `is_simulated`
+/// tells whether the clock is.
+fn problem(outcome: Option<Outcome>, expected: Option<&str>, is_simulated: bool) -> Option<String> {
     let outcome = outcome.unwrap_or_default();
     match (&outcome.failing, expected) {
         _ if outcome.succeeded + outcome.failed == 0 => Some(
@@ -140,11 +148,16 @@ fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
             "is declared to fail with `{expected}`, but {}",
             indented(&outcome)
         )),
-        (Some(error), None) => Some(if outcome.succeeded == 0 && !error.contains("help:") {
-            format!("{}\n      help: {MISSING}", indented(&outcome))
-        } else {
-            indented(&outcome)
-        }),
+        (Some(error), None) => {
+            let is_timeout = TIMEOUTS.iter().any(|part| error.contains(part));
+            let help = match outcome.succeeded {
+                _ if is_timeout && is_simulated => Some(JUMPED),
+                0 if !error.contains("help:") => Some(MISSING),
+                _ => None,
+            };
+            let help = help.map(|help| format!("\n      help: {help}"));
+            Some(indented(&outcome) + &help.unwrap_or_default())
+        }
     }
 }
 

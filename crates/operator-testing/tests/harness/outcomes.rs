@@ -1,16 +1,21 @@
 //! Trials of operators that report their reconciliations: an operator that fails, or never succeeds, is found, and its own error is shown.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
-use operator_testing::{Outcomes, Trial};
+use operator_testing::{Outcomes, Trial, real_time};
 use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 const SAMPLE: &str = "{apiVersion: v1, kind: Secret, metadata: {name: sample}}";
 
@@ -92,6 +97,49 @@ fn an_operator_without_requests_for_its_objects_passes() {
 )]
 fn an_operator_that_always_fails_is_found() {
     trial("fails").sample(SAMPLE).assert_converges(failing);
+}
+
+/// The address of a server that has a thread of its own, and answers after a while.
+fn outside() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::sleep(Duration::from_millis(5));
+            stream.unwrap().write_all(b"yes").unwrap();
+        }
+    });
+    address
+}
+
+async fn ask(address: SocketAddr) -> Result<(), String> {
+    let answered = async { TcpStream::connect(address).await?.readable().await };
+    let answered = timeout(Duration::from_secs(5), answered).await;
+    let answered = answered.map_err(|elapsed| elapsed.to_string())?;
+    answered.map_err(|error| error.to_string())
+}
+
+#[test]
+#[should_panic(
+    expected = "with: deadline has elapsed\n      help: the clock of this test is simulated"
+)]
+fn an_operator_that_waits_for_something_outside_gets_help() {
+    let outside = outside();
+    trial("outside")
+        .sample(SAMPLE)
+        .assert_converges(move |client: Client, outcomes: Outcomes| {
+            reconcile_all(client, outcomes, move |_, _| ask(outside))
+        });
+}
+
+#[test]
+fn an_operator_that_waits_for_something_outside_in_real_time_passes() {
+    let outside = outside();
+    trial("real-time").sample(SAMPLE).assert_converges(
+        move |client: Client, outcomes: Outcomes| {
+            reconcile_all(client, outcomes, move |_, _| real_time(ask(outside)))
+        },
+    );
 }
 
 #[test]

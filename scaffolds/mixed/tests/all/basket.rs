@@ -6,15 +6,13 @@ use mixed::{
     api::basket::v1::{Basket, BasketSpec},
     log::Log,
 };
-use operator_runtime::Shared;
 
 use crate::support;
 
 #[tokio::test]
 async fn basket_packs_each_item_once() -> Result<()> {
-    let shared = Shared::default();
-    let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let log = support::shared(&server).get::<Log>();
     let baskets: Api<Basket> = Api::namespaced(server.client(), server.namespace());
     let items = ["bread", "eggs", "milk"].map(String::from).into();
     let basket = Basket::new("picnic", BasketSpec { items });

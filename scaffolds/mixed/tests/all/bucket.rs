@@ -11,7 +11,6 @@ use mixed::{
     api::bucket::v1::{Bucket, BucketSpec},
     controllers::bucket::{Settings, Store},
 };
-use operator_runtime::Shared;
 use operator_testing::{Server, condition};
 use serde_json::{Value, json};
 
@@ -19,9 +18,8 @@ use crate::support;
 
 /// A server, the operator, and the object store.
 async fn start() -> Result<(Server, Arc<Store>, Api<Bucket>)> {
-    let shared = Shared::default();
-    let store = shared.get::<Store>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let store = support::shared(&server).get::<Store>();
     let buckets = Api::namespaced(server.client(), server.namespace());
     Ok((server, store, buckets))
 }

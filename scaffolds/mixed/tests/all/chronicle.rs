@@ -15,11 +15,11 @@ use serde_json::json;
 
 use crate::support;
 
-fn operator(server: &Server, shared: &Shared) -> Operator {
+async fn operator(server: &Server, shared: &Shared) -> Result<Operator> {
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
-    operator.provide(shared.clone())
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
+    Ok(operator.provide(shared.clone()))
 }
 
 /// Waits until the handlers of the causes since the last call have been called.
@@ -50,7 +50,7 @@ async fn chronicle_has_the_calls_in_their_order() -> Result<()> {
     server.install_kustomization("manifests").await?;
     let shared = Shared::default();
     let log = shared.get::<Log>();
-    let first = operator(&server, &shared);
+    let first = operator(&server, &shared).await?;
     let handle = first.shutdown_handle();
     let running = tokio::spawn(first.run());
 
@@ -81,7 +81,7 @@ async fn chronicle_has_the_calls_in_their_order() -> Result<()> {
     // two changes while the operator is down are one, and an object without changes is only resumed
     edit(json!({"spec": {"title": "Travels"}})).await?;
     edit(json!({"spec": {"title": "Work"}, "metadata": {"labels": {"kept": null}}})).await?;
-    let second = operator(&server, &shared);
+    let second = operator(&server, &shared).await?;
     let handle = second.shutdown_handle();
     let running = tokio::spawn(second.run());
     let restarted = [
@@ -94,7 +94,7 @@ async fn chronicle_has_the_calls_in_their_order() -> Result<()> {
     handled(&server, &chronicles, "Work").await;
     handle.shutdown();
     running.await??;
-    server.run(operator(&server, &shared).run());
+    server.run(operator(&server, &shared).await?.run());
     calls(&server, &log, &["resume-1", "resume-2"]).await;
 
     chronicles.delete("life", &DeleteParams::default()).await?;

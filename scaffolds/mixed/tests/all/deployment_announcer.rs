@@ -48,7 +48,7 @@ async fn a_failing_watch_of_one_kind_leaves_the_other_alive() -> Result<()> {
 
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     server.run(operator.run());
     let deployments: Api<Deployment> = Api::default_namespaced(server.client());
     let stateful_sets: Api<StatefulSet> = Api::default_namespaced(server.client());

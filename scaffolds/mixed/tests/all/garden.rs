@@ -9,16 +9,14 @@ use mixed::{
     api::garden::v1::{Garden, GardenSpec},
     log::Log,
 };
-use operator_runtime::Shared;
 use serde_json::json;
 
 use crate::support;
 
 #[tokio::test]
 async fn garden_has_all_kinds_of_handlers() -> Result<()> {
-    let shared = Shared::default();
-    let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let log = support::shared(&server).get::<Log>();
     let logged = async |expected: &[&str]| {
         server
             .eventually(&format!("{expected:?} are logged"), async || {

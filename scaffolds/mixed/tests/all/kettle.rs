@@ -10,7 +10,6 @@ use mixed::{
     controllers::kettle::{GRACE, IDLE, INTERVAL},
     log::Log,
 };
-use operator_runtime::Shared;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -18,9 +17,8 @@ use crate::support;
 
 #[tokio::test]
 async fn kettle_is_heated_and_measured() -> Result<()> {
-    let shared = Shared::default();
-    let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let log = support::shared(&server).get::<Log>();
     let kettles: Api<Kettle> = Api::namespaced(server.client(), server.namespace());
     let with_prefix = |prefix: &str| {
         let lines = log.lines();

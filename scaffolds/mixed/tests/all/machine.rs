@@ -11,7 +11,6 @@ use mixed::{
     api::machine::v1::{Machine, MachineSpec},
     controllers::machine::Cloud,
 };
-use operator_runtime::Shared;
 use operator_testing::Server;
 use serde_json::{Value, json};
 
@@ -19,10 +18,9 @@ use crate::support;
 
 /// A server, the operator, and a cloud that loses its answers.
 async fn start() -> Result<(Server, Arc<Cloud>, Api<Machine>)> {
-    let shared = Shared::default();
-    let cloud = shared.get::<Cloud>();
+    let server = support::start().await?;
+    let cloud = support::shared(&server).get::<Cloud>();
     cloud.loses_answers.store(true, Relaxed);
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
     let machines = Api::all(server.client());
     let machine = Machine::new("web", MachineSpec { cores: 2 });
     machines.create(&PostParams::default(), &machine).await?;

@@ -6,7 +6,6 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use mixed::{api::parcel::v1::Parcel, log::Log};
-use operator_runtime::Shared;
 use operator_testing::{Server, sample};
 use serde_json::json;
 
@@ -45,9 +44,8 @@ async fn logged(server: &Server, log: &Log, expected: &str) {
 
 #[tokio::test]
 async fn parcel_calls_only_the_handlers_that_accept_it() -> Result<()> {
-    let shared = Shared::default();
-    let log = shared.get::<Log>();
-    let server = support::start_with(|operator| operator.provide(shared)).await?;
+    let server = support::start().await?;
+    let log = support::shared(&server).get::<Log>();
 
     let large = "metadata: {name: large, labels: {size: large}, annotations: {stamp: red}}, spec: {content: toys}";
     let expected = [

@@ -35,7 +35,7 @@ async fn pod_echo_writes_a_line_for_each_pod() -> Result<()> {
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
     let output = Memory::default();
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     let operator = operator.provide(Echo::new("test", output.clone()));
     server.run(operator.run());
 

@@ -27,7 +27,7 @@ async fn pod_terminator_ends_a_part_of_the_pods_and_leaves_the_minimum() -> Resu
     server.install_kustomization("manifests").await?;
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     server.run(operator.run());
     let pods: Api<Pod> = Api::default_namespaced(server.client());
     let mut pod: Pod = sample_file("manifests/samples/pods.yaml")?;

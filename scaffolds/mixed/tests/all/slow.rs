@@ -31,7 +31,8 @@ async fn slow_takes_less_time_with_more_workers() -> Result<()> {
         let calls = Calls::default();
         let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
         let client = server.client_as(&user);
-        let operator = support::operator(client, Settings::for_tests(), server.outcomes())
+        let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
+        let operator = operator
             .provide(Workers(NonZeroU16::new(workers).unwrap()))
             .provide(calls.clone());
         server.run(operator.run());

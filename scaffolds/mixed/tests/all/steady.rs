@@ -21,7 +21,7 @@ async fn start() -> Result<(Server, Calls)> {
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     let client = server.client_as(&user);
     let calls = Calls::default();
-    let operator = support::operator(client, Settings::for_tests(), server.outcomes());
+    let operator = support::operator(client, Settings::for_tests(), server.outcomes()).await?;
     server.run(operator.provide(calls.clone()).run());
     Ok((server, calls))
 }

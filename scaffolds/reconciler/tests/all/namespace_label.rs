@@ -16,13 +16,14 @@ use serde_json::json;
 
 use crate::support;
 
-fn operator(server: &Server) -> Operator {
+async fn operator(server: &Server) -> Result<Operator> {
     let user = format!("system:serviceaccount:{0}:{0}", support::NAME);
     support::operator(
         server.client_as(&user),
         Settings::for_tests(),
         server.outcomes(),
     )
+    .await
 }
 
 /// The labels of the namespace that objects set, by the names of the objects.
@@ -79,7 +80,7 @@ async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<(
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
     let objects = objects(&server);
-    let first = operator(&server);
+    let first = operator(&server).await?;
     let handle = first.shutdown_handle();
     let running = tokio::spawn(first.run());
     for name in ["changed", "deleted", "kept"] {
@@ -104,7 +105,7 @@ async fn namespace_label_misses_nothing_while_the_operator_is_down() -> Result<(
         "it waits for its finalizer"
     );
 
-    server.run(operator(&server).run());
+    server.run(operator(&server).await?.run());
     let after = [("changed", "two"), ("created", "one"), ("kept", "one")];
     has(&server, &after).await;
     server

@@ -68,7 +68,8 @@ async fn start(times: usize) -> Result<(Server, Results)> {
         interrupted(&server, times),
         Settings::for_tests(),
         server.outcomes(),
-    );
+    )
+    .await?;
     let operator = operator.on_reconciled(move |it| {
         let error = it.result.as_ref().err().map(ToString::to_string);
         seen.lock().unwrap().push(error);

@@ -114,5 +114,6 @@ fn leading() -> Settings {
 }
 
 async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {
-    support::operator(client, settings, outcomes).run().await
+    let operator = support::operator(client, settings, outcomes).await?;
+    operator.run().await
 }

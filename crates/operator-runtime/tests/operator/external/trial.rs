@@ -2,12 +2,9 @@
 
 use super::*;
 
-async fn operator(
-    client: Client,
-    outcomes: Outcomes,
-    world: World,
-    faults: ProviderFaults,
-) -> anyhow::Result<()> {
+async fn operator(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
+    let world = World::clone(&outcomes.shared());
+    let faults = outcomes.shared::<ProviderFaults>();
     let controllers = controllers(world, ExternalOptions::default());
     let around = AroundCalls::new(move |call, effect| {
         faults.around(call.object(), call.method, effect, |fault| {

