@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 use self::scene::{Scene, is_of, version};
 use super::run::check_events;
 use super::stage::Stage;
-use super::state::Objects;
-use super::success::Phase;
+use super::success::{Phase, failures};
 use super::{Operator, Start, Trial};
 use crate::install::documents;
 
@@ -150,7 +149,7 @@ impl Trial {
 
             scene.uninstall(scene.sample_text()).await;
             scene.rest("the sample was deleted").await?;
-            self.leftovers(&scene.state().await, &scene.before)
+            self.leftovers(&scene.state().await, scene)
         }
         .await;
         problems.extend(result.err());
@@ -220,7 +219,7 @@ impl Trial {
                 .iter()
                 .filter(|(path, _)| !alone.contains_key(*path))
                 .map(|(path, object)| (path.clone(), object.clone()));
-            self.leftovers(&Value::Object(new.collect()), &scene.before)?;
+            self.leftovers(&Value::Object(new.collect()), scene)?;
         }
         if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object_mut()) {
             state.retain(|path, _| alone.contains_key(path));
@@ -235,7 +234,7 @@ impl Trial {
     }
 
     /// Checks that nothing remains after all samples were deleted.
-    fn leftovers(&self, state: &Value, before: &Objects) -> Result<(), String> {
+    fn leftovers(&self, state: &Value, scene: &Scene<'_>) -> Result<(), String> {
         let objects = state.as_object().into_iter().flatten();
         let remaining: Vec<String> = objects
             .filter(|(path, object)| !object.is_null() && !self.is_kept(path))
@@ -243,7 +242,7 @@ impl Trial {
                 let metadata = &object["metadata"];
                 let finalizers = &metadata["finalizers"];
                 // objects that existed before, such as fixtures, were only changed
-                if let Some(before) = before.get(path) {
+                if let Some(before) = scene.before.get(path) {
                     let is_known =
                         finalizers.is_null() || *finalizers == before["metadata"]["finalizers"];
                     return (!is_known).then(|| format!("{path} has the finalizers {finalizers}"));
@@ -258,8 +257,9 @@ impl Trial {
             Ok(())
         } else {
             Err(format!(
-                "after the sample was deleted, these objects remain:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete the object in `cleanup`; if it should remain, add its kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
-                remaining.join("\n  ")
+                "after the sample was deleted, these objects remain:\n  {}{}\nhelp: set an owner reference (`cx.child_metadata`), or delete the object in `cleanup`; if it should remain, add its kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
+                remaining.join("\n  "),
+                failures(&scene.server.outcomes())
             ))
         }
     }
