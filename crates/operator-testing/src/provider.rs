@@ -69,6 +69,8 @@ struct State {
     calls: Vec<String>,
     /// The ids of the external resources that exist, by their objects.
     external_resources: BTreeMap<String, BTreeSet<String>>,
+    /// The id that the last call of `find` returned.
+    last_found: Option<String>,
     /// The first object for which two external resources existed at once, with their ids.
     duplicates: Option<String>,
 }
@@ -127,10 +129,13 @@ impl ProviderFaults {
     }
 
     fn record(&self, object: &str, method: &str, id: Option<&str>) {
+        let mut state = self.state();
+        if method == "find" {
+            state.last_found = id.map(str::to_owned);
+        }
         let Some(id) = id else {
             return;
         };
-        let mut state = self.state();
         let ids = state
             .external_resources
             .entry(object.to_owned())
@@ -163,6 +168,11 @@ impl ProviderFaults {
 
     pub(crate) fn calls(&self) -> Vec<String> {
         self.state().calls.clone()
+    }
+
+    /// The id that the last call of `find` returned.
+    pub(crate) fn last_found(&self) -> Option<String> {
+        self.state().last_found.clone()
     }
 
     /// The ids of the external resources that exist, by their objects.

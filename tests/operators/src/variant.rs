@@ -68,6 +68,7 @@ variants! {
     LoopWithoutDelay = "loop-without-delay",
     PresentTime = "present-time",
     EventEachTime = "event-each-time",
+    UpdateDropsTheTag = "update-drops-the-tag",
 
     // correct, if unusual
     NoChildren = "no-children",
@@ -90,4 +91,5 @@ variants! {
     NumbersItsObjects = "numbers-its-objects",
     OneObjectOnly = "one-object-only",
     BestEffortChild = "best-effort-child",
+    UpdatesFields = "updates-fields",
 }

@@ -9,6 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::conform::change::{Leaves, changed};
 use super::run::{RunOptions, Scenario, settle};
 use super::stage::Stage;
 use super::start::{Running, Start};
@@ -52,6 +53,8 @@ impl Trial {
     /// and is restarted. There must never be two external resources for one object, and in the end as many as without faults, and the
     /// cluster must reach the same state. All is repeated with a sample that is deleted a second after its creation.
     ///
+    /// If the provider finds its external resources by a tag, it must still find them after an update.
+    ///
     /// If the reconciliation of an object stops, because it is not known whether its external resource was created, the trial decides as a
     /// user would: it sets the annotation `<operator>/external-id`, or removes `<operator>/creation-started`.
     ///
@@ -91,6 +94,10 @@ impl Trial {
                     .is_some_and(|(_, counts)| counts.values().sum::<usize>() == 1),
                 "without a fault: there is not exactly one external resource for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
             );
+            if plain.calls.iter().any(|call| call.starts_with("find ")) {
+                let checked = self.check_tag(&stage, start, sample);
+                checked.unwrap_or_else(|why| panic!("without a fault: {why}"));
+            }
             let run_with = |schedule: &Schedule<ProviderFault>| {
                 baselines
                     .iter()
@@ -180,6 +187,45 @@ impl Trial {
             }
         });
         (server, requests, faults)
+    }
+
+    /// Checks that an update of an external resource keeps the tag by which `find` finds it: changes the spec, and then removes the recorded
+    /// id of the object, so that the operator must search.
+    fn check_tag(&self, stage: &Stage, start: &Starter, sample: &Sample) -> Result<(), String> {
+        let run = |leaves| {
+            stage.runtime().block_on(async {
+                let edited = changed(&stage.server(self), &sample.text, leaves).await?;
+                let (server, requests, faults) = self.start(stage, start, &Schedule::default());
+                let options = self.options(stage, sample, Scenario::Plain, Schedule::default());
+                server.await_webhooks().await;
+                install(&server, &sample.text).await;
+                let phase = Phase::WithSample;
+                self.succeed(&server, &requests, &options, phase).await.ok()?;
+                install(&server, &edited).await;
+                let phase = Phase::Changed;
+                self.succeed(&server, &requests, &options, phase).await.ok()?;
+                let calls = faults.calls();
+                let update = calls.iter().find(|call| call.starts_with("update "))?;
+                let existing = faults.external_resources();
+                let id = existing.values().flatten().next()?;
+                for mut object in documents(&sample.text).unwrap_or_default() {
+                    let forget = |key: &str| json!({ key: null });
+                    annotate(&server, &mut object, "/external-id", forget).await;
+                }
+                drop(settle(&server, &requests, &options, DURATION).await);
+                let later = faults.calls().split_off(calls.len());
+                let has_searched = later.iter().any(|call| call.starts_with("find "));
+                Some(match faults.last_found() {
+                    None if has_searched => Err(format!(
+                        "after the {update}, `find` does not return {id} any more: the update removes its tag\n  help: set the tag in `update` as well, or change only other fields; without the annotation external-id, a second thing is created, or this one stays when the object is deleted"
+                    )),
+                    _ => Ok(()),
+                })
+            })
+        };
+        // as much of the spec as the operator accepts
+        let mut results = [Leaves::All, Leaves::NotText].into_iter().filter_map(run);
+        results.next().unwrap_or(Ok(()))
     }
 
     /// Waits until the operator has settled and succeeded. If the last observation before that got a fault, waits for the next one.

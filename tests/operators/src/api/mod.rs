@@ -10,3 +10,8 @@ pub mod page {
 pub mod site {
     pub mod v1;
 }
+
+/// The versions of Mailbox.web.example.com.
+pub mod mailbox {
+    pub mod v1;
+}

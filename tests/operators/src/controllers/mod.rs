@@ -3,6 +3,7 @@
 
 use operator_runtime::Controllers;
 
+pub mod mailbox;
 pub mod page;
 pub mod site;
 
@@ -19,4 +20,5 @@ pub fn all() -> Controllers {
             site::setup,
             |watches| watches.owns::<Deployment>().owns::<ConfigMap>().watches::<Secret>(),
         )
+        .add_external(mailbox::setup, |watches| watches)
 }

@@ -3,7 +3,7 @@
 //! any one of its requests fails, and that it needs all its permissions.
 //!
 //! A failed test prints its schedule of faults. `FAULTS="12:504" cargo test faults::` runs only this
-//! schedule.
+//! schedule; `PROVIDER_FAULTS="1:fail-after"`, one of faults in the calls of a provider.
 #![cfg_attr(rustfmt, rustfmt::skip)]
 #![allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 #![allow(missing_debug_implementations, missing_docs, unreachable_pub, unused_qualifications, unused_results)]
@@ -17,7 +17,7 @@ use operator_testing::{Outcomes, Trial};
 use crate::support;
 
 const NAME: &str = "operators";
-const KINDS: [&str; 2] = ["Page.web.example.com", "Site.web.example.com"];
+const KINDS: [&str; 3] = ["Page.web.example.com", "Site.web.example.com", "Mailbox.web.example.com"];
 
 #[test]
 fn page_survives_every_fault() {
@@ -60,6 +60,27 @@ fn site_uses_its_fields() {
 }
 
 #[test]
+fn mailbox_survives_every_fault() {
+    let sample = "manifests/samples/mailboxes.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn mailbox_conforms() {
+    let sample = "manifests/samples/mailboxes.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn mailbox_survives_every_provider_fault() {
+    let sample = "manifests/samples/mailboxes.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_survives_provider_faults(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/pages.web.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -72,6 +93,8 @@ fn every_permission_is_needed() {
     let sample = "manifests/samples/pages.web.example.com.yaml";
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/sites.web.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/mailboxes.web.example.com.yaml";
     trial = trial.sample_file(sample);
     let declared = [
         r#"{"kind":"Page","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,

@@ -25,6 +25,16 @@ fn site_v1_matches_its_crd() {
 }
 
 #[test]
+fn mailbox_v1_matches_its_crd() {
+    use operators::api::mailbox::v1::Mailbox;
+
+    let crd = include_str!("../../crds/mailboxes.web.example.com.yaml");
+    operator_testing::assert_is_crd::<Mailbox>(crd);
+    let sample = "manifests/samples/mailboxes.web.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<Mailbox>(crd, sample);
+}
+
+#[test]
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

@@ -4,6 +4,7 @@
 
 mod faults;
 mod generated;
+mod mailbox;
 mod page;
 mod site;
 mod support;

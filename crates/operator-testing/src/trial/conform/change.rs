@@ -347,13 +347,17 @@ fn paths(state: &Value) -> Vec<&String> {
 
 /// The values of the spec to change: all, or all but strings.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaves {
+pub(in crate::trial) enum Leaves {
     All,
     NotText,
 }
 
 /// The sample with different values in its spec, as far as the server accepts the change.
-async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option<String> {
+pub(in crate::trial) async fn changed(
+    server: &crate::Server,
+    sample: &str,
+    leaves: Leaves,
+) -> Option<String> {
     let mut objects = documents(sample).ok()?;
     server.install(sample).await.ok()?;
     let mut any = false;

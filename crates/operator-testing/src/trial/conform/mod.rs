@@ -1,7 +1,7 @@
 //! Checks what users expect of every operator: it reconciles several objects, does not change objects of others, follows changes of the
 //! spec, and leaves nothing behind.
 
-mod change;
+pub(super) mod change;
 mod claims;
 mod fields;
 mod noise;

@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 
 use kube::Client;
-use operator_runtime::{Operator, Settings, Shared, options_for_tests};
-use operator_testing::{Outcomes, Server};
+use operator_runtime::{AroundCalls, Operator, Settings, Shared, options_for_tests};
+use operator_testing::{Outcomes, ProviderFaults, Server};
 use serde_json::json;
 
 use operators as project;
@@ -51,7 +51,14 @@ pub async fn operator(
     settings.namespaces = NAMESPACES.map(str::to_owned).to_vec();
     let options = options(&outcomes).await?;
     let shared = Shared::clone(&outcomes.shared());
+    let faults = outcomes.shared::<ProviderFaults>();
+    let around = AroundCalls::new(move |call, effect| {
+        faults.around(call.object(), call.method, effect, |fault| {
+            anyhow::anyhow!(fault).into()
+        })
+    });
     let operator = Operator::new(NAME, settings, client).provide(shared);
+    let operator = operator.provide(around);
     let connected = operator.on_reconciled(move |it| {
         outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
     });
