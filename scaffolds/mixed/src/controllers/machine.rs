@@ -4,15 +4,16 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use operator_runtime::{
-    Context, Created, External, ExternalOptions, Identity, Result, Setup, State, Status,
+    Context, Created, Error, External, ExternalOptions, Identity, Result, Setup, State, Status,
 };
+use tokio::time::Instant;
 
 use crate::api::machine::v1::Machine;
 
@@ -22,11 +23,33 @@ pub struct Cloud {
     machines: Mutex<BTreeMap<String, i32>>,
     /// Whether the answers to creations are lost.
     pub loses_answers: AtomicBool,
+    /// How many calls it permits in a second, if it limits them.
+    pub limit: OnceLock<usize>,
+    /// When the calls of the last second were made.
+    recent: Mutex<Vec<Instant>>,
+    /// How many calls it has refused.
+    pub refused: AtomicUsize,
 }
+
+const SECOND: Duration = Duration::from_secs(1);
 
 impl Cloud {
     pub fn machines(&self) -> MutexGuard<'_, BTreeMap<String, i32>> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call, or refuses it because of the limit.
+    fn admit(&self) -> Result<()> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        recent.retain(|time| now - *time < SECOND);
+        if self.limit.get().is_some_and(|limit| recent.len() >= *limit) {
+            self.refused.fetch_add(1, Relaxed);
+            let error = anyhow::anyhow!("429 Too Many Requests");
+            return Err(Error::throttled(SECOND, error));
+        }
+        recent.push(now);
+        Ok(())
     }
 }
 
@@ -49,10 +72,14 @@ impl External for MachineProvider {
     }
 
     async fn observe(&self, _: &Machine, id: &str, _: &Context) -> Result<Option<i32>> {
+        self.cloud.admit()?;
         Ok(self.cloud.machines().get(id).copied())
     }
 
     async fn create(&self, machine: &Machine, _: &str, _: &Context) -> Result<Created> {
+        if let Err(refusal) = self.cloud.admit() {
+            return Ok(Created::refused(refusal));
+        }
         let mut machines = self.cloud.machines();
         let mut ids = (1..).map(|number| format!("i-{number:04}"));
         let id = ids.find(|id| !machines.contains_key(id));
@@ -65,12 +92,14 @@ impl External for MachineProvider {
     }
 
     async fn update(&self, machine: &Machine, id: &str, _: &i32, _: &Context) -> Result<()> {
+        self.cloud.admit()?;
         let mut machines = self.cloud.machines();
         machines.insert(id.to_owned(), machine.spec.cores);
         Ok(())
     }
 
     async fn delete(&self, _: &Machine, id: &str, _: &Context) -> Result<()> {
+        self.cloud.admit()?;
         self.cloud.machines().remove(id);
         Ok(())
     }

@@ -1,6 +1,9 @@
-//! A machine whose id is lost: nothing is created again before a person has decided.
+//! A machine whose id is lost: nothing is created again before a person has decided. And many machines of a cloud that limits its calls.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use anyhow::Result;
 use kube::{
@@ -11,7 +14,7 @@ use mixed::{
     api::machine::v1::{Machine, MachineSpec},
     controllers::machine::Cloud,
 };
-use operator_testing::Server;
+use operator_testing::{Server, condition};
 use serde_json::{Value, json};
 
 use crate::support;
@@ -86,5 +89,30 @@ async fn machine_that_may_exist_keeps_its_object() -> Result<()> {
         })
         .await;
     assert_eq!(ids(&cloud), [""; 0]);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_become_ready_in_a_cloud_that_permits_five_calls_a_second() -> Result<()> {
+    let server = support::start().await?;
+    let cloud = support::shared(&server).get::<Cloud>();
+    cloud.limit.get_or_init(|| 5);
+    let machines: Api<Machine> = Api::all(server.client());
+    for number in 0..14 {
+        let machine = Machine::new(&format!("web-{number}"), MachineSpec { cores: 2 });
+        machines.create(&PostParams::default(), &machine).await?;
+    }
+    // the controller makes two calls a second, and some for each machine
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    for machine in machines.list(&Default::default()).await? {
+        let name = machine.metadata.name.clone().unwrap_or_default();
+        assert_eq!(
+            condition(&machine, "Ready").as_deref(),
+            Some("True"),
+            "{name}"
+        );
+    }
+    let refused = cloud.refused.load(Relaxed);
+    assert!((1..14).contains(&refused), "{refused} calls were refused");
     Ok(())
 }
