@@ -61,6 +61,7 @@ pub mod handlers {
         HandlerOptions, Handlers, Index, Path, Registry, TimerOptions, Update, WatchEvent,
     };
 }
+mod for_tests;
 mod health;
 mod hook;
 mod leader;

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{Request, Server};
 
+/// How long to wait between two calls of a probe.
+const PAUSE: Duration = Duration::from_millis(100);
+
 impl Server {
     /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (60 on a real server).
     ///
@@ -44,7 +47,7 @@ impl Server {
         A: Future<Output = Option<T>>,
     {
         let (patience, pause) = if self.is_real() {
-            (Duration::from_secs(60), Duration::from_millis(100))
+            (Duration::from_secs(60), PAUSE)
         } else {
             (Duration::from_secs(10), Duration::from_millis(10))
         };
@@ -65,6 +68,40 @@ impl Server {
                 );
             }
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Calls `probe` for this time, and fails if it returns `None`: for what must stay as it is, or must not happen.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(server: operator_testing::Server, pods: kube::Api<k8s_openapi::api::core::v1::Pod>) {
+    /// let minute = Duration::from_secs(60);
+    /// server.consistently("the pod is kept", minute, async || pods.get_opt("a").await.ok()?).await;
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Like [`eventually`](Self::eventually), as soon as `probe` returns `None`.
+    pub async fn consistently<T, F, A>(&self, description: &str, duration: Duration, mut probe: F)
+    where
+        F: FnMut() -> A,
+        A: Future<Output = Option<T>>,
+    {
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < duration {
+            let holds = probe().await.is_some();
+            let ended = self.ended().clone();
+            if let Some(reason) = ended {
+                panic!("the operator ended during this: {description}\n  {reason}");
+            }
+            if !holds {
+                let findings = self.findings().await;
+                let seconds = begun.elapsed().as_secs();
+                panic!("no longer after {seconds} s: {description}\n{findings}");
+            }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum Uncontrolled {
 pub(crate) struct Wanted {
     pub kind: Kind,
     pub uncontrolled: Uncontrolled,
-    body: Value,
+    pub body: Value,
 }
 
 impl Wanted {
@@ -45,7 +45,7 @@ impl Wanted {
         })
     }
 
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.body["metadata"]["name"].as_str().unwrap_or_default()
     }
 }

@@ -65,7 +65,6 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    #[cfg(test)]
     pub fn for_tests(client: Client, settings: Settings) -> Self {
         let metrics = Arc::new(Metrics::new("test", "test"));
         let progress =

@@ -1,5 +1,7 @@
 //! What `Server::eventually` reports after its timeout.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -50,4 +52,26 @@ async fn a_wait_in_vain_reports_the_last_error_of_each_object() {
     report("b", Err("bad luck"));
     report("b", Err("no luck"));
     server.eventually("nothing", async || None::<()>).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stays_is_probed_for_the_whole_time() {
+    let server = Server::in_memory();
+    let begun = tokio::time::Instant::now();
+    let minute = Duration::from_secs(60);
+    server
+        .consistently("it is", minute, async || Some(()))
+        .await;
+    assert_eq!(begun.elapsed(), minute);
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "no longer after 3 s: it is\n  none of 0 requests was refused")]
+async fn what_does_not_stay_is_reported_with_the_time() {
+    let server = Server::in_memory();
+    let begun = tokio::time::Instant::now();
+    let probe = async || (begun.elapsed() < Duration::from_secs(3)).then_some(());
+    server
+        .consistently("it is", Duration::from_secs(60), probe)
+        .await;
 }

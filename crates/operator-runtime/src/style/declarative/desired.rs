@@ -3,12 +3,13 @@
 use std::{marker::PhantomData, time::Duration};
 
 use kube::{Resource, core::object::HasStatus};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     Result,
     context::{Uncontrolled, Wanted},
+    engine::kind::Kind,
 };
 
 /// The desired children and status of a parent of kind `K`.
@@ -61,6 +62,20 @@ impl<K> Desired<K> {
         C: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
         children.into_iter().fold(self, Self::child)
+    }
+
+    /// Returns the child of this kind and name, for tests. If several namespaces have one, returns the first that was added.
+    ///
+    /// # Errors
+    /// [`Error::Json`](crate::Error::Json) if it cannot be decoded as `C`.
+    pub fn get<C>(&self, name: &str) -> Result<Option<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        let kind = Kind::of::<C>();
+        let mut children = self.children.iter().flatten();
+        let child = children.find(|it| it.kind.is_same(&kind) && it.name() == name);
+        Ok(child.map(|it| C::deserialize(&it.body)).transpose()?)
     }
 
     /// Sets the status of the parent. It is written if it differs, even if a child could not be written.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use kube::{Resource, ResourceExt, api::ObjectMeta};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::RelatedObject;
 use crate::{
     Error, Result,
     context::{ChildKey, Context, OwnedKey, child_labels},
-    engine::kind::{GroupKind, Kind},
+    engine::kind::{GroupKind, Kind, Scope},
 };
 
 /// The existing children of a parent.
@@ -28,6 +28,89 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// What a controller of `operator` observes for a parent without children, for a test of [`desired`](super::Declarative::desired)
+    /// without a server.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use operator_runtime::Observed;
+    /// # let (greeting, hello, password) = (ConfigMap::default(), ConfigMap::default(), Secret::default());
+    /// let observed = Observed::for_tests("greeting-operator", &greeting)
+    ///     .with_child(&hello)?
+    ///     .with_related("password", Some(&password))?;
+    /// assert_eq!(observed.list::<ConfigMap>()?.len(), 1);
+    /// # Ok::<_, operator_runtime::Error>(())
+    /// ```
+    pub fn for_tests<K>(operator: &str, parent: &K) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        Self {
+            operator: operator.to_owned(),
+            namespace: parent.namespace().unwrap_or_else(|| operator.to_owned()),
+            owns: vec![],
+            owner: GroupKind::of::<K>(),
+            unlisted: BTreeSet::new(),
+            children: BTreeMap::new(),
+            related: vec![],
+        }
+    }
+
+    /// Adds a kind of which there are no children yet; in a project, the `owns` of `operator.toml` lists it.
+    #[must_use]
+    pub fn owning<C>(mut self) -> Self
+    where
+        C: Resource<DynamicType = (), Scope: 'static>,
+    {
+        let kind = Kind::of::<C>();
+        if !self.owns.iter().any(|owned| owned.is_same(&kind)) {
+            self.owns.push(kind);
+        }
+        self
+    }
+
+    /// Adds a child, and its kind. A child without a namespace is in that of the parent.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if it cannot be written as JSON.
+    pub fn with_child<C>(self, child: &C) -> Result<Self>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        let mut observed = self.owning::<C>();
+        let kind = Kind::of::<C>();
+        let owned = observed.owns.iter().position(|owned| owned.is_same(&kind));
+        let key = observed.place(&kind, child.namespace(), child.name_any());
+        let live = serde_json::to_value(child)?;
+        let owned = owned.map(|index| ((index, key), live));
+        observed.children.extend(owned);
+        Ok(observed)
+    }
+
+    /// Adds an object that [`related`](super::Declarative::related) names, or that there is none.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if it cannot be written as JSON.
+    pub fn with_related<C>(mut self, name: &str, object: Option<&C>) -> Result<Self>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        let kind = Kind::of::<C>();
+        let namespace = object.and_then(ResourceExt::namespace);
+        let key = self.place(&kind, namespace, name.to_owned());
+        let object = object.map(serde_json::to_value).transpose()?;
+        self.related.push((kind, key, Ok(object)));
+        Ok(self)
+    }
+
+    fn place(&self, kind: &Kind, namespace: Option<String>, name: String) -> ChildKey {
+        let namespace = namespace.unwrap_or_else(|| self.namespace.clone());
+        ChildKey {
+            namespace: (kind.scope == Scope::Namespaced).then_some(namespace),
+            name,
+        }
+    }
+
     /// All children.
     ///
     /// # Errors
@@ -182,4 +265,41 @@ fn decode<C: Resource + DeserializeOwned>(live: &Value) -> Result<C> {
     let mut child = C::deserialize(live)?;
     child.meta_mut().managed_fields = None;
     Ok(child)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+
+    use super::*;
+
+    fn named<K: Resource + Default>(name: &str) -> K {
+        let mut object = K::default();
+        object.meta_mut().name = Some(name.into());
+        object
+    }
+
+    #[test]
+    fn what_a_test_observes_is_found_by_kind_and_name() {
+        let mut parent: ConfigMap = named("parent");
+        parent.metadata.namespace = Some("team".into());
+        let observed = Observed::for_tests("operator", &parent)
+            .with_child(&named::<ConfigMap>("a"))
+            .and_then(|it| it.with_child(&named::<Node>("n")))
+            .and_then(|it| it.with_related("there", Some(&named::<Secret>("there"))))
+            .and_then(|it| it.with_related::<Secret>("absent", None))
+            .unwrap();
+        let child = observed.get::<ConfigMap>("a").unwrap();
+        assert_eq!(child, Some(named("a")));
+        assert_eq!(observed.get::<ConfigMap>("b").unwrap(), None);
+        assert_eq!(observed.list::<Node>().unwrap().len(), 1);
+        let undeclared = observed.list::<Secret>().unwrap_err();
+        assert!(matches!(undeclared, Error::Undeclared { .. }));
+        let observed = observed.owning::<Secret>();
+        assert_eq!(observed.list::<Secret>().unwrap(), []);
+        let there = observed.related_in::<Secret>("team", "there").unwrap();
+        assert_eq!(there, Some(named("there")));
+        assert_eq!(observed.related::<Secret>("absent").unwrap(), None);
+        observed.related::<Secret>("another").unwrap_err();
+    }
 }
