@@ -271,6 +271,11 @@ fn resources(operator: &Operator<'_>) -> ResourceRequirements {
     )
 }
 
+/// The names of the variables of the container.
+pub fn variables(operator: &Operator<'_>) -> Vec<String> {
+    environment(operator).map(|it| it.name).collect()
+}
+
 /// The variables that the operator reads; without one for namespaces, it watches the whole cluster.
 fn environment(operator: &Operator<'_>) -> impl Iterator<Item = EnvVar> {
     // Invariant: the namespaces come first, because `Setting::WatchNamespaces` points there.

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub use certificate::{VOLUME as CERTIFICATE_VOLUME, crd_annotations, renewal_rule, test_objects};
 pub use conversion::{conversion_stanza, removal_command};
-pub use deployment::PORT as HTTP_PORT;
+pub use deployment::{PORT as HTTP_PORT, variables};
 pub use grant::event_rule;
 pub use migration::migration_rules;
 pub use monitoring::{prometheus_crds, review_rules};

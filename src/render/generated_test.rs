@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::template::fill;
 use crate::{
+    manifests,
     operator::Operator,
     rust::code::{indented, list, literal, untouched},
 };
@@ -15,6 +16,11 @@ struct Context {
     tests: Vec<Test>,
     /// The statement with the arguments of the Deployment; empty if there are none, or if only the cluster knows one.
     arguments: String,
+    /// Whether it is known which flags the Deployment sets.
+    checks_flags: bool,
+    /// The statements with all arguments, and with the names of all variables.
+    set_arguments: String,
+    variables: String,
 }
 
 #[derive(Serialize)]
@@ -39,7 +45,12 @@ pub struct VersionModule {
     pub sample: Option<String>,
 }
 
-pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a VersionModule>) -> String {
+/// `has_options` is whether other tests use the operator's `Options`, too.
+pub fn text<'a>(
+    operator: &Operator<'_>,
+    typed: impl Iterator<Item = &'a VersionModule>,
+    has_options: bool,
+) -> String {
     let tests = typed
         .map(|typed| Test {
             name: format!(
@@ -57,11 +68,17 @@ pub fn text<'a>(operator: &Operator<'_>, typed: impl Iterator<Item = &'a Version
             },
         })
         .collect();
+    let deployment = &operator.config.deployment;
     let context = Context {
         name: operator.config.name.clone(),
         crate_name: operator.config.name.replace('-', "_"),
         tests,
-        arguments: arguments(&operator.config.deployment.args),
+        arguments: arguments(&deployment.args),
+        checks_flags: has_options
+            && operator.config.image.is_some()
+            && deployment.env_from.is_empty(),
+        set_arguments: texts("arguments", &deployment.arguments()),
+        variables: texts("variables", &manifests::variables(operator)),
     };
     untouched(&fill("tests/all/generated.rs.j2", &context))
 }
@@ -71,6 +88,15 @@ fn arguments(args: &[String]) -> String {
     if args.is_empty() || args.iter().any(|argument| argument.contains("$(")) {
         return String::new();
     }
-    let args: Vec<String> = args.iter().map(|argument| literal(argument)).collect();
-    indented(&list("let arguments = ", ['[', ']'], &args, ";"))
+    texts("arguments", args)
+}
+
+/// The statement that defines an array of texts.
+fn texts(name: &str, texts: &[String]) -> String {
+    let head = match texts {
+        [] => format!("let {name}: [&str; 0] = "),
+        _ => format!("let {name} = "),
+    };
+    let texts: Vec<String> = texts.iter().map(|text| literal(text)).collect();
+    indented(&list(&head, ['[', ']'], &texts, ";"))
 }

@@ -268,6 +268,7 @@ fn add_tests(
     let generated = generated_test::text(
         operator,
         artifacts.iter().flat_map(|artifacts| &artifacts.typed),
+        !samples.is_empty(),
     );
     tree.insert("tests/all/generated.rs", Owner::Tool, generated);
     tree.insert("tests/dev.rs", Owner::Tool, plain("tests/dev.rs"));

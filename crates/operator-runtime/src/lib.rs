@@ -97,7 +97,7 @@ pub use engine::{Changed, Reconciled};
 pub use error::{Error, Fatal, Result};
 pub use hook::Hook;
 pub use operator::{Operator, ReadyHandle, ShutdownHandle};
-pub use options::options_for_tests;
+pub use options::{assert_required_flags_are_set, options_for_tests};
 pub use settings::{LogEvents, LogFormat, Settings};
 pub use setup::{Setup, UpdateStrategy, Watches};
 pub use shared::Shared;

@@ -2,7 +2,9 @@
 
 use std::{
     ffi::OsStr,
+    fs::{self, DirEntry},
     io::Read,
+    path::Path,
     process::{Command, Stdio},
     sync::mpsc,
     thread::{sleep, spawn},
@@ -30,6 +32,29 @@ pub fn assert_accepts_arguments(program: impl AsRef<OsStr>, arguments: &[&str]) 
         is_success,
         "the program refuses the arguments of its Deployment, `args` under [deployment] in operator.toml: {error}"
     );
+}
+
+/// The texts of all files in a folder and below it; empty if there is no such folder. For the overlays of a project, which may set flags that
+/// its Deployment does not set.
+///
+/// # Panics
+///
+/// If a file is not text, or cannot be read.
+pub fn overlays(folder: impl AsRef<Path>) -> String {
+    let mut texts = String::new();
+    let mut open = vec![folder.as_ref().to_owned()];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            let entries = entries.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            open.extend(entries.iter().map(DirEntry::path));
+        } else if path.exists() {
+            let text = fs::read_to_string(&path);
+            texts += &text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            texts.push('\n');
+        }
+    }
+    texts
 }
 
 /// Hides the kubeconfig and the in-cluster configuration from a program. Without `KUBECONFIG`, it would read the one in the user's home.

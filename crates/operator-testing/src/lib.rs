@@ -81,7 +81,7 @@ mod watchdog;
 mod webhook_fault;
 mod webhook_registration;
 
-pub use arguments::assert_accepts_arguments;
+pub use arguments::{assert_accepts_arguments, overlays};
 pub use conversion::ConversionProof;
 pub use error::{Error, Result};
 pub use fixture::{assert_fixtures_are_valid, sample_file};
