@@ -17,6 +17,11 @@ pub const CRDS: &str = ".operator/crds/";
 /// owns.
 pub const SCAFFOLD_RECORDS: &str = ".operator/scaffolds/";
 
+/// The path of the snapshot of the children that the controller of a module creates.
+pub fn snapshot_path(module: &str) -> String {
+    format!("tests/snapshots/{}.snap", module.trim_end_matches('_'))
+}
+
 /// The files of a project, and their diagnostics.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
@@ -35,6 +40,8 @@ pub struct UserFiles {
     pub removed: BTreeSet<String>,
     /// The files that the user took over.
     pub adopted: BTreeSet<String>,
+    /// The snapshots of children that are not written: their controllers are older than snapshots, and may have other children.
+    pub omitted: BTreeSet<String>,
 }
 
 /// The properties of a kind that files of the whole project need.

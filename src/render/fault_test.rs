@@ -31,6 +31,8 @@ struct Context<'a> {
     history_of_failures: bool,
     /// Whether a kind with a sample has a provider.
     has_providers: bool,
+    /// Whether the children of a kind have a snapshot.
+    has_snapshots: bool,
     has_webhooks: bool,
     manages_certificates: bool,
     /// The samples of kinds that have webhooks, or whose children have.
@@ -63,6 +65,8 @@ struct Test {
     is_admitted: bool,
     /// Whether the calls of its provider get faults.
     has_provider: bool,
+    /// Whether its children have a snapshot.
+    has_snapshot: bool,
 }
 
 /// How a controller is tested.
@@ -86,6 +90,8 @@ pub struct Case {
     unused: Vec<PolicyRule>,
     /// Whether the controller manages external resources.
     has_provider: bool,
+    /// Whether the children of the sample have a snapshot.
+    has_snapshot: bool,
     /// Whether the result may depend on how the object became what it is.
     depends_on_history: bool,
     /// The kinds of the objects that the tests write: that of the sample, and those of its children.
@@ -113,6 +119,7 @@ impl Case {
             unused_fields: controller.unused_fields.clone(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
+            has_snapshot: false,
             depends_on_history: controller.scaffold.depends_on_history,
             concerned: [&controller.resource]
                 .into_iter()
@@ -127,9 +134,18 @@ impl Case {
         Self { unused, ..self }
     }
 
+    /// Sets whether the children of the sample have a snapshot.
+    pub fn with_snapshot(self, has_snapshot: bool) -> Self {
+        Self {
+            has_snapshot,
+            ..self
+        }
+    }
+
     /// Adds what another controller of the same objects needs.
     fn absorb(&mut self, other: &Self) {
         self.depends_on_history |= other.depends_on_history;
+        self.has_snapshot |= other.has_snapshot;
         self.fails = self.fails.take().or_else(|| other.fails.clone());
         self.concerned.extend(other.concerned.iter().cloned());
         self.more_samples.extend(other.more_samples.iter().cloned());
@@ -148,10 +164,10 @@ impl Case {
     /// The values for the templates of each sample of this case.
     fn tests(&self, admissions: &[Admission]) -> Vec<Test> {
         let name = self.module.trim_end_matches('_');
-        let first = self
-            .sample
-            .iter()
-            .map(|sample| self.test(name.to_owned(), sample, admissions));
+        let first = self.sample.iter().map(|sample| Test {
+            has_snapshot: self.has_snapshot,
+            ..self.test(name.to_owned(), sample, admissions)
+        });
         let more = self.more_samples.iter().map(move |sample| {
             let file = sample.rsplit('/').next().unwrap_or_default();
             let stem = file.split('.').next().unwrap_or_default().to_snake_case();
@@ -193,6 +209,7 @@ impl Case {
         let error = error.map(|error| text("error", error));
         Test {
             has_provider: self.has_provider && self.fails.is_none(),
+            has_snapshot: false,
             is_admitted: self.fails.is_none()
                 && admissions.iter().any(|admission| {
                     self.concerned
@@ -289,6 +306,7 @@ pub fn text(operator: &Operator<'_>, cases: Vec<Case>) -> Option<String> {
             .iter()
             .any(|case| case.depends_on_history && case.fails.is_some()),
         has_providers: tests.iter().any(|test| test.has_provider),
+        has_snapshots: tests.iter().any(|test| test.has_snapshot),
         namespaces: !matches!(operator.config.namespaces, Namespaces::All),
         foreign: !foreign_crds(operator).is_empty(),
         declared: variable("declared", &declared(operator)),

@@ -4,7 +4,9 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
 use super::{
-    artifacts::{CRDS, KindArtifacts, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles},
+    artifacts::{
+        CRDS, KindArtifacts, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles, snapshot_path,
+    },
     conversion::conversion_files,
     fault_test::Case,
     generated_test::VersionModule,
@@ -181,6 +183,11 @@ impl KindFiles<'_> {
             operator: &config.name,
             module: module.clone(),
             in_namespaces: config.namespaces != Namespaces::All,
+            sample_namespace: match &config.namespaces {
+                Namespaces::All => "default",
+                Namespaces::Own => &config.name,
+                Namespaces::Listed(names) => names.first().map_or("default", String::as_str),
+            },
             cleanup: controller.cleanup,
             api,
             facts,
@@ -193,11 +200,19 @@ impl KindFiles<'_> {
             self.tree.insert(path, Owner::User, files.test);
         }
         let unused = unused(controller, files.writes_status);
-        Case::new(
-            controller,
-            sample_file(self.user_files, &controller.resource),
-        )
-        .with_unused(unused)
+        let file = sample_file(self.user_files, &controller.resource);
+        let snapshot = snapshot_path(&module);
+        let UserFiles {
+            removed, omitted, ..
+        } = self.user_files;
+        let children = files.children.filter(|_| !omitted.contains(&snapshot));
+        let has_snapshot = children.is_some() && !removed.contains(&snapshot);
+        if let Some(children) = children {
+            self.tree.insert_skeleton(snapshot, children);
+        }
+        Case::new(controller, file)
+            .with_unused(unused)
+            .with_snapshot(has_snapshot)
     }
 }
 

@@ -19,7 +19,7 @@ mod sample;
 mod webhook_files;
 mod workflow;
 
-pub use artifacts::{CRDS, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles};
+pub use artifacts::{CRDS, RECORD, Rendered, SCAFFOLD_RECORDS, UserFiles, snapshot_path};
 pub use conversion::{Converted, FieldWithoutTarget, KeptField, SpokeAnswers, versions_path};
 pub use layout::render;
 pub use sample::{NoSample, objects, sample, unevaluated_rules, violations};

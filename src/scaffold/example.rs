@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Files, Subject,
+    Files, Subject, children,
     names::{self, Identity, Names},
     status,
 };
@@ -129,6 +129,9 @@ impl Child {
     }
 }
 
+/// The image that the example runs if the object names none.
+pub(super) const IMAGE: &str = "registry.k8s.io/pause:3.10";
+
 /// The kind of the example's child, as `owns` names it.
 pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     match Child::of(api.storage_version()) {
@@ -164,7 +167,7 @@ pub(super) fn unused_fields(api: &Api, facts: &KindFacts, sample: &Value) -> Vec
 const ENVELOPE: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// The image that the spec names.
-fn image(facts: &KindFacts) -> Option<Access> {
+pub(super) fn image(facts: &KindFacts) -> Option<Access> {
     let image = facts.access(&["spec", "image"])?;
     (image.rust_type == "String").then_some(image)
 }
@@ -248,6 +251,7 @@ struct Context<'a> {
     /// Whether the example uses a default image.
     image_constant: bool,
     image_value: String,
+    default_image: &'static str,
     container: String,
     /// The field of the spec whose changes the example handles.
     field: Option<ChangingField>,
@@ -272,6 +276,7 @@ pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
     Files {
         controller,
         test,
+        children: children::snapshot(subject, child),
         writes_status: status(subject, style, "").is_some(),
     }
 }
@@ -358,6 +363,7 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
             },
             None => "IMAGE.into()".into(),
         },
+        default_image: IMAGE,
         container: literal(&api.names.singular),
         field: changing_field(version, facts, &var),
         spec: if facts.has_spec {
@@ -448,7 +454,7 @@ fn changing_field(version: &Version, facts: &KindFacts, var: &str) -> Option<Cha
 }
 
 /// The field with the desired number of replicas.
-fn replicas_path(version: &Version) -> Vec<&str> {
+pub(super) fn replicas_path(version: &Version) -> Vec<&str> {
     let path = version
         .scale
         .as_ref()
@@ -500,7 +506,7 @@ fn more_replicas(version: &Version, facts: &KindFacts, sample: Option<&Value>) -
 }
 
 /// The field with the desired number of replicas, if it is an integer.
-fn replicas_access(version: &Version, facts: &KindFacts) -> Option<Access> {
+pub(super) fn replicas_access(version: &Version, facts: &KindFacts) -> Option<Access> {
     let access = facts.access(&replicas_path(version))?;
     matches!(access.rust_type.as_str(), "i32" | "i64").then_some(access)
 }

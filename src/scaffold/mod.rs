@@ -1,5 +1,6 @@
 //! The scaffolds: the styles in which a kind's controller is written. Everything that depends on the style is in its row.
 
+mod children;
 mod declarative;
 mod example;
 mod existing;
@@ -87,6 +88,8 @@ pub struct Subject<'a> {
     pub module: String,
     /// Whether the operator watches only some namespaces.
     pub in_namespaces: bool,
+    /// The namespace of the sample in tests.
+    pub sample_namespace: &'a str,
     /// Whether the controller has a `cleanup`.
     pub cleanup: bool,
     pub api: &'a Api,
@@ -102,6 +105,8 @@ pub struct Files {
     pub controller: String,
     /// `tests/all/<kind>.rs`.
     pub test: String,
+    /// `tests/snapshots/<kind>.snap`, with the children of the sample, where the example creates some.
+    pub children: Option<String>,
     /// Whether the example writes the status of its objects.
     pub writes_status: bool,
 }

@@ -12,7 +12,7 @@ use crate::{
     disk,
     operator::{Operator, Subject, resolve},
     plan::{self, Entry, File, Note, Ours, Owner, Plan, Tree},
-    render::{self, Rendered, SCAFFOLD_RECORDS, UserFiles},
+    render::{self, Rendered, SCAFFOLD_RECORDS, UserFiles, snapshot_path},
     scaffold::Scaffold,
     terminal::Terminal,
     uninstall::{STALE, StaleObjects},
@@ -28,6 +28,7 @@ impl OpenProject {
         let user_files = UserFiles {
             removed: self.removed(),
             adopted: self.adopted(),
+            omitted: self.omitted(),
         };
         Ok(render::render(&self.operator()?, &user_files))
     }
@@ -117,6 +118,17 @@ impl OpenProject {
         files
             .filter(is_adopted)
             .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// The snapshots of children whose controllers were generated without one, and which the user does not ask for with `--reset`.
+    fn omitted(&self) -> BTreeSet<String> {
+        let is_known = |path: &str| self.lock.files.contains_key(path);
+        let modules = self.config.kinds.iter().map(Kind::module_name);
+        modules
+            .filter(|module| is_known(&format!("src/controllers/{module}.rs")))
+            .map(|module| snapshot_path(&module))
+            .filter(|snapshot| !is_known(snapshot) && !self.resolution.resets_itself(snapshot))
             .collect()
     }
 

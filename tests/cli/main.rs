@@ -33,6 +33,7 @@ mod retypes;
 mod runtime;
 mod scaffolds;
 mod skeletons;
+mod snapshots;
 mod stale_code;
 mod stale_objects;
 mod support;

@@ -13,6 +13,7 @@
 //! | what does the API server expect them to cost? (feature `cel`) | `rule_costs` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
+//! | how is an object written so that two revisions of it are easy to compare? | [`yaml`] |
 //!
 //! A request passes through these as in the API server: unknown fields are dropped, defaults are set, then the object is validated.
 //!
@@ -66,6 +67,7 @@ mod schema;
 mod structural;
 mod validate;
 mod violation;
+mod yaml;
 
 pub use default::apply_defaults;
 pub use objects::{Coverage, Edge, Objects, Unreached};
@@ -80,3 +82,4 @@ pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};
 pub use validate::{status_violations, update_violations, violations};
 pub use violation::{Reason, Violation};
+pub use yaml::yaml;

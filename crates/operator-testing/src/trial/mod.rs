@@ -1,5 +1,6 @@
 //! Tests an operator under faults: after any fault in one of its requests, it must reach the same state and settle.
 
+mod children;
 mod conform;
 mod lease;
 mod permissions;

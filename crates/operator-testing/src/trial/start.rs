@@ -73,11 +73,11 @@ type StartFn<'a> = dyn Fn(Client, Outcomes, WebhookRegistration) -> Running + Sy
 
 impl Operator<'_> {
     /// Calls `act` with the operator that `start` starts.
-    pub fn with<A>(start: impl Start<A>, act: impl FnOnce(&Operator<'_>)) {
+    pub fn with<A, T>(start: impl Start<A>, act: impl FnOnce(&Operator<'_>) -> T) -> T {
         act(&Operator {
             reports: reports(&start),
             start: &|client, outcomes, calls| start.start(client, outcomes, calls),
-        });
+        })
     }
 
     /// Starts the operator, with a client that makes its requests to `server`.

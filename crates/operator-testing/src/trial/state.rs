@@ -144,7 +144,7 @@ fn resource_of(path: &str) -> (String, String) {
 }
 
 /// An object without values that differ in each run.
-fn masked(object: &Value) -> Value {
+pub(super) fn masked(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|name, _| {
