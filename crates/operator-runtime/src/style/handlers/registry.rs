@@ -476,38 +476,6 @@ impl<K: Object> HandlerOptions<'_, K> {
         self
     }
 
-    /// Calls the handler only for objects with this label.
-    pub fn label(self, name: &str, value: &str) -> Self {
-        let label = (name.to_owned(), Some(value.to_owned()));
-        self.filter.labels.push(label);
-        self
-    }
-
-    /// Calls the handler only for objects that have a label of this name.
-    pub fn has_label(self, name: &str) -> Self {
-        self.filter.labels.push((name.to_owned(), None));
-        self
-    }
-
-    /// Calls the handler only for objects with this annotation.
-    pub fn annotation(self, name: &str, value: &str) -> Self {
-        let annotation = (name.to_owned(), Some(value.to_owned()));
-        self.filter.annotations.push(annotation);
-        self
-    }
-
-    /// Calls the handler only for objects that have an annotation of this name.
-    pub fn has_annotation(self, name: &str) -> Self {
-        self.filter.annotations.push((name.to_owned(), None));
-        self
-    }
-
-    /// Calls the handler only for objects for which this returns `true`. It must depend on the object alone.
-    pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
-        self.filter.when.push(Arc::new(predicate));
-        self
-    }
-
     /// Calls the handler only for changes for which this returns `true`. It gets the object as it was handled last, if that is known, and
     /// the current object.
     pub fn when_changed(
@@ -518,6 +486,50 @@ impl<K: Object> HandlerOptions<'_, K> {
         self
     }
 }
+
+/// Implements the filters that all options share.
+macro_rules! filters {
+    ($options:ident, $($filter:tt)+) => {
+        impl<K: Object> $options<'_, K> {
+            /// Calls the handler only for objects with this label.
+            pub fn label(self, name: &str, value: &str) -> Self {
+                let label = (name.to_owned(), Some(value.to_owned()));
+                self.$($filter)+.labels.push(label);
+                self
+            }
+
+            /// Calls the handler only for objects that have a label of this name.
+            pub fn has_label(self, name: &str) -> Self {
+                self.$($filter)+.labels.push((name.to_owned(), None));
+                self
+            }
+
+            /// Calls the handler only for objects with this annotation.
+            pub fn annotation(self, name: &str, value: &str) -> Self {
+                let annotation = (name.to_owned(), Some(value.to_owned()));
+                self.$($filter)+.annotations.push(annotation);
+                self
+            }
+
+            /// Calls the handler only for objects that have an annotation of this name.
+            pub fn has_annotation(self, name: &str) -> Self {
+                self.$($filter)+.annotations.push((name.to_owned(), None));
+                self
+            }
+
+            /// Calls the handler only for objects for which this returns `true`. It must depend on the object alone.
+            pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+                self.$($filter)+.when.push(Arc::new(predicate));
+                self
+            }
+        }
+    };
+}
+
+filters!(HandlerOptions, filter);
+filters!(EventOptions, 0);
+filters!(TimerOptions, 0.handler.filter);
+filters!(DaemonOptions, 0.handler.filter);
 
 /// Implements the options that timers and daemons share with handlers.
 macro_rules! like_a_handler {
@@ -552,31 +564,6 @@ macro_rules! like_a_handler {
             pub fn backoff(self, backoff: Duration) -> Self {
                 self.with(|it| it.backoff(backoff))
             }
-
-            /// Like [`HandlerOptions::label`].
-            pub fn label(self, name: &str, value: &str) -> Self {
-                self.with(|it| it.label(name, value))
-            }
-
-            /// Like [`HandlerOptions::has_label`].
-            pub fn has_label(self, name: &str) -> Self {
-                self.with(|it| it.has_label(name))
-            }
-
-            /// Like [`HandlerOptions::annotation`].
-            pub fn annotation(self, name: &str, value: &str) -> Self {
-                self.with(|it| it.annotation(name, value))
-            }
-
-            /// Like [`HandlerOptions::has_annotation`].
-            pub fn has_annotation(self, name: &str) -> Self {
-                self.with(|it| it.has_annotation(name))
-            }
-
-            /// Like [`HandlerOptions::when`].
-            pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
-                self.with(|it| it.when(predicate))
-            }
         }
     };
 }
@@ -608,40 +595,6 @@ impl<K: Object> DaemonOptions<'_, K> {
     /// Sets how long the daemon may take to end when it should stop, instead of 10 seconds. After that it is aborted.
     pub fn grace(self, grace: Duration) -> Self {
         self.0.schedule.grace = grace;
-        self
-    }
-}
-
-impl<K: Object> EventOptions<'_, K> {
-    /// Like [`HandlerOptions::label`].
-    pub fn label(self, name: &str, value: &str) -> Self {
-        let label = (name.to_owned(), Some(value.to_owned()));
-        self.0.labels.push(label);
-        self
-    }
-
-    /// Like [`HandlerOptions::has_label`].
-    pub fn has_label(self, name: &str) -> Self {
-        self.0.labels.push((name.to_owned(), None));
-        self
-    }
-
-    /// Like [`HandlerOptions::annotation`].
-    pub fn annotation(self, name: &str, value: &str) -> Self {
-        let annotation = (name.to_owned(), Some(value.to_owned()));
-        self.0.annotations.push(annotation);
-        self
-    }
-
-    /// Like [`HandlerOptions::has_annotation`].
-    pub fn has_annotation(self, name: &str) -> Self {
-        self.0.annotations.push((name.to_owned(), None));
-        self
-    }
-
-    /// Like [`HandlerOptions::when`].
-    pub fn when(self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
-        self.0.when.push(Arc::new(predicate));
         self
     }
 }
