@@ -257,10 +257,11 @@ fn a_kind_without_a_sample_gets_the_closest_object_which_its_tests_refuse() {
 
 #[test]
 fn samples_of_the_user_that_a_changed_schema_refuses_are_reported() {
+    use super::support::edit;
+
     let folder = project();
     let p = folder.path().join("p");
     let sample = "manifests/samples/widgets.example.com.yaml";
-    let edit = super::support::edit;
     edit(&p.join(sample), |text| text + "# mine\n");
     let own = "tests/large.yaml";
     fs::copy(p.join(sample), p.join(own)).unwrap();
