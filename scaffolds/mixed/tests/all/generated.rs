@@ -195,3 +195,11 @@ fn the_program_accepts_the_arguments_of_its_deployment() {
     let arguments = ["--concurrency=8", "--log=info"];
     operator_testing::assert_accepts_arguments(program, &arguments);
 }
+
+#[test]
+fn the_deployment_sets_each_required_flag() {
+    let arguments = ["--concurrency=8", "--log=info"];
+    let variables: [&str; 0] = [];
+    let overlays = operator_testing::overlays("overlays");
+    operator_runtime::assert_required_flags_are_set::<mixed::Options>(&arguments, &variables, &overlays);
+}

@@ -38,3 +38,11 @@ fn mailbox_v1_matches_its_crd() {
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }
+
+#[test]
+fn the_deployment_sets_each_required_flag() {
+    let arguments: [&str; 0] = [];
+    let variables = ["WATCH_NAMESPACE"];
+    let overlays = operator_testing::overlays("overlays");
+    operator_runtime::assert_required_flags_are_set::<operators::Options>(&arguments, &variables, &overlays);
+}
