@@ -1,7 +1,7 @@
 //! The snapshot of the children that the example creates for the sample: the text that `Trial::children` of `operator-testing` returns,
 //! with the head that insta writes. It follows the templates in `templates/src/controllers/child/`.
 
-use operator_schema::{apply_defaults, yaml};
+use operator_schema::{apply_defaults, reviewable};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,15 +20,16 @@ pub fn snapshot(subject: &Subject<'_>, child: Child) -> Option<String> {
         Child::ConfigMap => config_map(subject, &object),
         Child::Remote | Child::Events => return None,
     };
-    let text = yaml(&child);
+    let text = serde_yaml::to_string(&reviewable(&child)).expect("JSON values are YAML");
     Some(format!("---\nsource: tests/all/faults.rs\n---\n{text}"))
 }
 
 /// What `config_map.rs.j2` creates.
 fn config_map(subject: &Subject<'_>, object: &Value) -> Value {
-    let spec = match subject.facts.has_spec {
-        true => &object["spec"],
-        false => &object["metadata"]["name"],
+    let spec = if subject.facts.has_spec {
+        &object["spec"]
+    } else {
+        &object["metadata"]["name"]
     };
     json!({
         "apiVersion": "v1",

@@ -13,7 +13,7 @@
 //! | what does the API server expect them to cost? (feature `cel`) | `rule_costs` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
-//! | how is an object written so that two revisions of it are easy to compare? | [`yaml`] |
+//! | how is an object written so that two revisions of it are easy to compare? | [`reviewable`] |
 //!
 //! A request passes through these as in the API server: unknown fields are dropped, defaults are set, then the object is validated.
 //!
@@ -60,6 +60,7 @@ mod path;
 mod pattern;
 pub mod pointer;
 mod prune;
+mod reviewable;
 #[cfg_attr(not(feature = "cel"), path = "unruled.rs")]
 mod rules;
 mod sample;
@@ -67,11 +68,11 @@ mod schema;
 mod structural;
 mod validate;
 mod violation;
-mod yaml;
 
 pub use default::apply_defaults;
 pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
+pub use reviewable::reviewable;
 #[cfg(feature = "cel")]
 pub use rules::{
     ConditionError, Judgement, RuleCost, RuleFault, RuleFaultKind, Unsupported, condition,
@@ -82,4 +83,3 @@ pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};
 pub use validate::{status_violations, update_violations, violations};
 pub use violation::{Reason, Violation};
-pub use yaml::yaml;

@@ -449,11 +449,11 @@ mod tests {
         };
         let both = json!({ "data": { "a": "1", "b": "theirs" } });
         assert_eq!(replaced(&map, &parts, &desired), both);
-        assert_eq!(replaced(&map, &parts, &json!({})), live);
+        assert_eq!(replaced(&map, &parts, &nothing), live);
         for ours in [&nothing, &map] {
             assert_eq!(replaced(ours, &map, &desired), desired);
         }
-        assert_eq!(replaced(&map, &map, &json!({})), json!({}));
+        assert_eq!(replaced(&map, &map, &nothing), nothing);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use operator_schema::yaml;
+use operator_schema::reviewable;
 use serde_json::{Map, Value};
 
 use super::run::{Scenario, settle};
@@ -47,7 +47,10 @@ impl Trial {
                 Ok(created_children(&server, &faults, &before).await)
             });
             let children = children.unwrap_or_else(|why: String| panic!("{why}"));
-            texts.extend(children.iter().map(|child| yaml(&masked(&as_set(child)))));
+            texts.extend(children.iter().map(|child| {
+                let child = reviewable(&masked(&as_set(child)));
+                serde_yaml::to_string(&child).expect("JSON values are YAML")
+            }));
         }
         texts.join("---\n")
     }

@@ -110,7 +110,9 @@ subjects: [{kind: ServiceAccount, name: op, namespace: shop}]
     let refused: Vec<_> = server.requests();
     let refused = refused.into_iter().filter(|request| request.code == 403);
     assert_eq!(
-        refused.map(|request| request.rule()).collect::<Vec<_>>(),
+        refused
+            .map(|request| request.to_string())
+            .collect::<Vec<_>>(),
         [""; 0]
     );
 }
