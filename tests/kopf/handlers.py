@@ -123,6 +123,11 @@ async def recall(name, reason, retry, memo, **_):
     await call("recall", name, reason, retry, count=memo.count)
 
 
+any_of = update("any")
+for decorator in (kopf.on.create, kopf.on.update, kopf.on.resume):
+    decorator(*KIND, id="any", labels=SEEN | {"any": "yes"})(any_of)
+
+
 @kopf.on.event(*KIND, id="event", labels={"events": "yes"})
 async def event(name, type, **_):
     await call("event", name, {None: "listed", "ADDED": "added", "MODIFIED": "modified", "DELETED": "deleted"}[type], 0)

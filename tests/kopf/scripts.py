@@ -145,6 +145,10 @@ SCRIPTS = {
     "sub-handler-killed": Script(
         {"up": [create({"items": ["a", "b", "c"]})]}, {}, plan={"each/b": ["block"]}, only=lambda line: "/" in line["handler"],
     ),
+    "several-causes": Script(
+        {"up": [create({"size": 1}, **L(any="yes")), edit(size=2)]}, {"down": [edit(size=3)]}, {}, only=only("any"), plan={"any": ["temporary", "ok", "other"]},
+    ),
+    "several-causes-killed": Script({"up": [create({"size": 1}, **L(any="yes")), edit(size=2)]}, {}, only=only("any"), plan={"any": ["ok", "block"]}),
     "memo": Script({"up": [create({"size": 1}, **L(memo="yes")), edit(size=2)]}, {"up": [edit(size=3)]}),
     "events": Script({"up": [create({"size": 1}, **L(events="yes")), edit(size=2)]}, only=Distinct()),
     "timer-fails": Script({"up": [Until(create({"size": 1}, **L(timer="yes")), "timer", "timer", "timer", "c1", "f"), delete, gone]}, plan={"timer": ["other"] * 2}, only=lambda line: line["handler"] == "timer" and line["attempt"] > 0),

@@ -17,8 +17,8 @@ use kube::{CustomResource, ResourceExt};
 use operator_runtime::{
     Controllers, Error, Operator, Result, Settings, Setup,
     handlers::{
-        Call, DaemonCall, EventKind, FieldUpdate, HandlerOptions, Handlers, Registry, Update,
-        WatchEvent,
+        Call, Cause, DaemonCall, EventKind, FieldUpdate, HandlerOptions, Handlers, Registry,
+        Update, WatchEvent,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -206,6 +206,8 @@ impl Handlers for Subjects {
         soon(each.when(|subject| subject.spec.other.contains_key("items")));
         soon(on.create("memo", Self::memo).label("memo", "yes"));
         soon(on.update("recall", Self::recall).label("memo", "yes"));
+        let causes = [Cause::Create, Cause::Update, Cause::Resume];
+        soon(on.any_of(causes, "any", Self::update).label("any", "yes"));
         on.event("event", Self::event).label("events", "yes");
         on.timer("timer", Duration::from_millis(400), Self::simple)
             .backoff(Duration::from_millis(100))

@@ -171,7 +171,7 @@ impl<H: Handlers> Engine<H> {
     fn fields(&self) -> impl Iterator<Item = (&str, &FieldValue<H::Resource>)> {
         self.registry.handlers.iter().filter_map(|it| match &it.on {
             On::Field(value) => Some((it.id.as_str(), value)),
-            On::Cause(_) => None,
+            On::Causes(_) => None,
         })
     }
 
@@ -245,8 +245,7 @@ impl<H: Handlers> Engine<H> {
     /// object is not handled; once one does, it has changed since it was handled last.
     fn is_accepted(&self, object: &H::Resource) -> bool {
         let mut handlers = self.registry.handlers.iter();
-        let is_notice = |on: &On<_>| matches!(on, On::Cause(Cause::Deleted));
-        handlers.any(|it| !is_notice(&it.on) && it.filter.accepts(object))
+        handlers.any(|it| !it.is_of(Cause::Deleted) && it.filter.accepts(object))
     }
 
     /// Removes an object from `listed`. Returns whether it was there: it existed when the operator started, and is accepted for the first
@@ -257,10 +256,7 @@ impl<H: Handlers> Engine<H> {
     }
 
     fn has_handler(&self, cause: Cause) -> bool {
-        self.registry
-            .handlers
-            .iter()
-            .any(|it| matches!(it.on, On::Cause(on) if on == cause))
+        self.registry.handlers.iter().any(|it| it.is_of(cause))
     }
 }
 
@@ -309,8 +305,8 @@ impl<'a, H: Handlers> Work<'a, H> {
     fn is_for(&self, handler: &Handler<H>, cause: Cause) -> Result<bool> {
         let is_meant = match (&handler.on, cause) {
             // a change of a field that the essence lacks is for its handler alone
-            (On::Cause(Cause::Update), Cause::Update) => !self.changes.is_empty(),
-            (On::Cause(on), cause) => *on == cause,
+            (On::Causes(_), Cause::Update) if self.changes.is_empty() => false,
+            (On::Causes(_), cause) => handler.is_of(cause),
             (On::Field(value), Cause::Create) => !value(&self.object)?.is_null(),
             (On::Field(value), Cause::Update) => self.field(&handler.id, value)?.has_changed,
             (On::Field(_), _) => false,
@@ -336,7 +332,7 @@ impl<'a, H: Handlers> Work<'a, H> {
                 Ok(change) => change.old,
                 Err(error) => return (Err(error), scope),
             },
-            On::Cause(_) => None,
+            On::Causes(_) => None,
         };
         let call = Call {
             object: self.object.clone(),
@@ -382,7 +378,10 @@ impl<'a, H: Handlers> Work<'a, H> {
             {
                 if self.is_for(handler, *cause)? {
                     due.push((handler, *cause, journal.clone()));
-                } else if begins {
+                    // one of several causes is called for the change alone
+                    continue;
+                }
+                if begins {
                     journal.progress().skipped.push(handler.id.clone());
                 }
             }

@@ -59,7 +59,7 @@ impl<H: Handlers> Handler<H> {
     /// Whether it is called for a cause, for some objects.
     pub fn is_of(&self, cause: Cause) -> bool {
         match self.on {
-            On::Cause(on) => on == cause,
+            On::Causes(ref on) => on.contains(&cause),
             On::Field(_) => matches!(cause, Cause::Create | Cause::Update),
         }
     }
@@ -74,7 +74,7 @@ pub(super) type Run<H> = Box<
 
 /// What a handler is called for.
 pub(super) enum On<K> {
-    Cause(Cause),
+    Causes(Vec<Cause>),
     /// A field, which this reads from an object.
     Field(FieldValue<K>),
 }
@@ -180,9 +180,14 @@ impl<H: Handlers> Registry<H> {
         self.cause(Cause::Deleted, id, handler)
     }
 
-    /// Calls a handler for each object whose spec, labels or annotations differ from what was handled last.
-    pub fn update<R, F>(
+    /// Calls a handler for several causes of [`Create`](Cause::Create), [`Update`](Cause::Update), [`Delete`](Cause::Delete) and
+    /// [`Resume`](Cause::Resume). Each of them begins with the first attempt, and [`Call::cause`] returns it. An object that has changed while
+    /// the operator was down calls the handler once, for the update.
+    ///
+    /// For a new object, [`Update::old`] is `None`.
+    pub fn any_of<R, F>(
         &mut self,
+        causes: impl IntoIterator<Item = Cause>,
         id: &str,
         handler: impl Fn(Arc<H>, Update<H::Resource>) -> F + Send + Sync + 'static,
     ) -> HandlerOptions<'_, H::Resource>
@@ -197,7 +202,21 @@ impl<H: Handlers> Registry<H> {
             let update = Update { call, old, changes };
             value(handler(handlers, update)).boxed()
         };
-        self.add::<R>(id, On::Cause(Cause::Update), Box::new(run))
+        let causes = causes.into_iter().collect();
+        self.add::<R>(id, On::Causes(causes), Box::new(run))
+    }
+
+    /// Calls a handler for each object whose spec, labels or annotations differ from what was handled last.
+    pub fn update<R, F>(
+        &mut self,
+        id: &str,
+        handler: impl Fn(Arc<H>, Update<H::Resource>) -> F + Send + Sync + 'static,
+    ) -> HandlerOptions<'_, H::Resource>
+    where
+        R: Serialize + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+    {
+        self.any_of([Cause::Update], id, handler)
     }
 
     /// Calls a handler when a value differs from what was handled last, and for new objects that have it. The value is what `field` returns,
@@ -372,7 +391,7 @@ impl<H: Handlers> Registry<H> {
         let run = move |handlers, invocation: Invocation<H::Resource>| {
             value(handler(handlers, invocation.call)).boxed()
         };
-        self.add::<R>(id, On::Cause(cause), Box::new(run))
+        self.add::<R>(id, On::Causes(vec![cause]), Box::new(run))
     }
 
     fn add<R: 'static>(
@@ -420,7 +439,21 @@ impl<H: Handlers> Registry<H> {
                     "two handlers have the id {id:?}\nhelp: give one of them another id; one that is deployed keeps its id"
                 ));
             }
-            if matches!(on, Some(On::Cause(Cause::Delete))) && H::FINALIZER.is_none() {
+            let causes = match on {
+                Some(On::Causes(causes)) => causes.as_slice(),
+                _ => &[],
+            };
+            let is_handled = |cause: &Cause| match cause {
+                Cause::Create | Cause::Update | Cause::Delete | Cause::Resume => true,
+                Cause::Deleted => causes.len() == 1,
+                Cause::Timer | Cause::Daemon => false,
+            };
+            if let Some(cause) = causes.iter().find(|it| !is_handled(it)) {
+                return Err(format!(
+                    "the handler {id:?} cannot be called for the cause {cause} among others\nhelp: register it with `{cause}`, by another id"
+                ));
+            }
+            if causes.contains(&Cause::Delete) && H::FINALIZER.is_none() {
                 return Err(format!(
                     "the delete handler {id:?} needs a finalizer, without which the object would be gone before it is called\nhelp: set `FINALIZER` of the handlers"
                 ));

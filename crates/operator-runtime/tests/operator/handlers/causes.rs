@@ -3,6 +3,7 @@
 use super::*;
 use crate::support::until_quiet;
 use kube::api::DeleteParams;
+use operator_runtime::handlers::Cause;
 use std::time::Duration;
 
 #[tokio::test]
@@ -115,6 +116,117 @@ async fn what_happened_while_the_operator_was_down_is_handled() {
         ]
     );
     running.stop().await.unwrap();
+}
+
+/// One handler for four causes, between others.
+struct AnyOf(Arc<Journal>);
+
+impl Handlers for AnyOf {
+    type Resource = Widget;
+    const FINALIZER: Option<&'static str> = Some(FINALIZER);
+
+    fn register(&self, on: &mut Registry<Self>) {
+        let soon = Duration::from_millis(50);
+        let causes = [Cause::Create, Cause::Update, Cause::Resume, Cause::Delete];
+        on.any_of(causes, "any", Self::any_of).backoff(soon);
+        on.resume("resume", Self::resume);
+        on.update("update", Self::any_of).backoff(soon);
+    }
+}
+
+impl AnyOf {
+    async fn any_of(self: Arc<Self>, update: Update<Widget>) -> Result<()> {
+        let paths = update.changes().iter().map(ToString::to_string);
+        let old = update.old().map(|old| old.spec.size);
+        let changes = format!(" old {old:?} {:?}", paths.collect::<Vec<_>>());
+        self.0.call(&update, &changes)
+    }
+
+    async fn resume(self: Arc<Self>, call: Call<Widget>) -> Result<()> {
+        self.0.call(&call, "")
+    }
+}
+
+#[tokio::test]
+async fn a_handler_of_several_causes_is_called_once_for_each_of_them() {
+    let server = server().await;
+    let journal = Arc::new(Journal::default());
+    journal.plan("any", &[Outcome::Temporary]);
+    let running = start(&server, AnyOf(journal.clone())).await;
+    create_sized(&server, "a", 1).await;
+    settled(&server, "a").await;
+    patch(&server, "a", json!({"spec": {"size": 2}})).await;
+    settled(&server, "a").await;
+    running.stop().await.unwrap();
+    assert_eq!(
+        journal.take(),
+        [
+            "a create any#1 size 1 old None [\"\"]",
+            "a create any#2 size 1 old None [\"\"]",
+            "a update any#1 size 2 old Some(1) [\"spec.size\"]",
+            "a update update#1 size 2 old Some(1) [\"spec.size\"]",
+        ]
+    );
+
+    // changed while the operator was down: an update that fails is retried, and is not a resume as well
+    patch(&server, "a", json!({"spec": {"size": 3}})).await;
+    journal.plan("any", &[Outcome::Temporary]);
+    journal.plan("update", &[Outcome::Temporary; 2]);
+    let running = start(&server, AnyOf(journal.clone())).await;
+    settled(&server, "a").await;
+    running.stop().await.unwrap();
+    let lines = journal.take();
+    let of_any = lines.iter().filter(|line| line.contains(" any#"));
+    assert_eq!(
+        of_any.collect::<Vec<_>>(),
+        [
+            "a update any#1 size 3 old Some(2) [\"spec.size\"]",
+            "a update any#2 size 3 old Some(2) [\"spec.size\"]",
+        ]
+    );
+    assert!(
+        lines.contains(&"a resume resume#1 size 3".to_owned()),
+        "{lines:?}"
+    );
+
+    // not changed
+    let running = start(&server, AnyOf(journal.clone())).await;
+    let lines = logged(&server, &journal, 2).await;
+    assert_eq!(
+        lines,
+        [
+            "a resume any#1 size 3 old Some(3) []",
+            "a resume resume#1 size 3"
+        ]
+    );
+    let api = widgets(&server);
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let lines = logged(&server, &journal, 1).await;
+    assert_eq!(lines, ["a delete any#1 size 3 old None []"]);
+    running.stop().await.unwrap();
+}
+
+struct Both;
+
+impl Handlers for Both {
+    type Resource = Widget;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        on.any_of([Cause::Create, Cause::Deleted], "both", async |_, _| Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn a_notice_among_several_causes_ends_the_start() {
+    let server = server().await;
+    let mut running = start(&server, Both).await;
+    let error = running.ended().await.unwrap_err().to_string();
+    for part in [
+        "\"both\" cannot be called for the cause deleted among others",
+        "help: register it with `deleted`, by another id",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 /// Closes the gate in its last delete handler, so that the operator receives no event of the watch after that.
