@@ -353,11 +353,13 @@ where
             };
             if answer.status() == StatusCode::FORBIDDEN {
                 let (answer, mut message) = with_message(answer).await?;
-                // otherwise, admission refuses the request, or the namespace is being deleted
+                // otherwise, admission refuses the request
                 if message.contains(" cannot ") {
                     message = format!("{message}\nhelp: {}", recorded.permission());
                 }
-                faults.lock().forbidden.get_or_insert(message);
+                if !is_terminating(&message) {
+                    faults.lock().forbidden.get_or_insert(message);
+                }
                 return Ok(answer);
             }
             if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
@@ -374,6 +376,11 @@ where
             })
         })
     }
+}
+
+/// Whether a request was refused with this message because its namespace is being deleted, which no permission would change.
+fn is_terminating(message: &str) -> bool {
+    message.ends_with("because it is being terminated")
 }
 
 /// Whether a request failed with this message because of a webhook, and may succeed later.
