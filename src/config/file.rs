@@ -17,7 +17,7 @@ use super::{
     table::{Config, FORMAT, Kind, NamedController, Packaging, WatchedCache},
     webhook::{Webhook, WebhookTable},
 };
-use crate::types::SchemaMode;
+use crate::{scaffold::ExistingScaffold, types::SchemaMode};
 
 /// The text of `operator.toml`, with its formatting and comments, and its parsed content.
 #[derive(Clone, Debug)]
@@ -454,6 +454,9 @@ fn controller_table(controller: &NamedController) -> Table {
     table.decor_mut().set_prefix("\n");
     table["name"] = value(&controller.name);
     table["kind"] = value(&controller.kind);
+    if controller.scaffold != ExistingScaffold::default() {
+        table["scaffold"] = value(controller.scaffold.name());
+    }
     if controller.cache == Some(WatchedCache::Metadata) {
         table["cache"] = value("metadata");
     }

@@ -11,7 +11,11 @@ use super::{
     runtime::Runtime,
     webhook::{self, Certificates, Webhook, WebhookTable},
 };
-use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
+use crate::{
+    rust::module_name,
+    scaffold::{ExistingScaffold, Scaffold},
+    types::SchemaMode,
+};
 use serde::{Deserialize, Serialize};
 
 /// The format of `operator.toml` that this tool reads and writes.
@@ -236,6 +240,8 @@ pub struct NamedController {
     pub name: String,
     /// The kind that it reconciles, as in `owns`.
     pub kind: String,
+    #[serde(default)]
+    pub scaffold: ExistingScaffold,
     /// The part of the objects that it caches; whole objects if absent.
     #[serde(default)]
     pub cache: Option<WatchedCache>,

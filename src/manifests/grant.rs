@@ -68,8 +68,9 @@ fn needs(operator: &Operator<'_>, controller: &Controller) -> Vec<(Vec<Place>, P
         // before a provider deletes its external resource
         needs.push((objects.clone(), rule(group, &[plural], &["get"])));
     }
-    // to add and remove the finalizer; objects of the operator's own kinds may still have that of an earlier release
-    if controller.is_own() || controller.cleanup {
+    // to add and remove the finalizer, and to record what was handled; objects of the operator's own kinds may still have the finalizer of an
+    // earlier release
+    if controller.is_own() || controller.cleanup || controller.scaffold.records_history {
         needs.push((objects.clone(), rule(group, &[plural], &["patch"])));
     }
     if controller.has_status {

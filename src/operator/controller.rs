@@ -9,7 +9,7 @@ use crate::{
     },
     crd::{Api, Scope},
     rust::version_module,
-    scaffold::Scaffold,
+    scaffold::{ExistingScaffold, Scaffold},
 };
 
 /// The verbs on the kinds of `watches`. A watch transfers only metadata; whole objects are read with the verbs of `reads`.
@@ -29,6 +29,8 @@ pub struct Controller {
     /// The module of the kind's types in `src/api/`, if the project defines the kind.
     pub api_module: Option<String>,
     pub scaffold: &'static Scaffold,
+    /// The scaffold as a `[[controller]]` names it.
+    pub existing: Option<ExistingScaffold>,
     pub cleanup: bool,
     /// Whether its cache has only the metadata of the objects.
     pub watches_metadata: bool,
@@ -198,6 +200,7 @@ fn of_kind(
         kind: Some(*id),
         api_module: Some(api_module(table, &storage.name)),
         scaffold,
+        existing: None,
         cleanup: table.cleanup,
         watches_metadata: false,
         has_status: storage.status_subresource && table.versions.contains(&storage.name),
@@ -231,7 +234,8 @@ fn of_name(
         kind: kind.map(|kind| kind.id),
         api_module: kind.map(|kind| api_module(kind.table, &resource.version)),
         resource,
-        scaffold: Scaffold::first(),
+        scaffold: named.scaffold.own(),
+        existing: Some(named.scaffold),
         cleanup: named.cleanup,
         watches_metadata: named.cache == Some(WatchedCache::Metadata),
         has_status: false,

@@ -115,12 +115,12 @@ impl Case {
             waiting: waiting.map(|it| it.related.resource.name()).collect(),
             uses_fields: controller.is_own()
                 && !controller.scaffold.has_provider
-                && !controller.scaffold.depends_on_history,
+                && !controller.scaffold.records_history,
             unused_fields: controller.unused_fields.clone(),
             unused: vec![],
             has_provider: controller.scaffold.has_provider,
             has_snapshot: false,
-            depends_on_history: controller.scaffold.depends_on_history,
+            depends_on_history: controller.scaffold.records_history,
             concerned: [&controller.resource]
                 .into_iter()
                 .chain(children.map(|it| &it.related.resource))

@@ -20,7 +20,7 @@ use crate::{
     operator::{Controller, DefinedKind, KindId, Operator, ResourceType, Subject},
     plan::{Owner, Tree},
     rust::{code::untouched, version_module},
-    scaffold::{self, Existing, Scaffold, Target, existing_files},
+    scaffold::{self, Existing, ExistingScaffold, Scaffold, Target, existing_files},
     types::{self, KindFacts},
 };
 
@@ -218,24 +218,18 @@ impl KindFiles<'_> {
 
 /// The permissions that the example of a controller does not use.
 fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
-    let ResourceType { group, plural, .. } = &controller.resource;
-    let rule = |resource: String, verb: &str| PolicyRule {
-        api_groups: Some(vec![group.clone()]),
-        resources: Some(vec![resource]),
-        verbs: vec![verb.to_owned()],
-        ..PolicyRule::default()
-    };
+    let rule = |subresource, verb| permission(&controller.resource, subresource, verb);
     let mut unused = vec![];
     if controller.has_status && !writes_status {
         // The example knows no field of the status, so it writes none.
-        unused.push(rule(format!("{plural}/status"), "patch"));
+        unused.push(rule("/status", "patch"));
     }
     if controller.has_status_in_object
         && controller.owns.is_empty()
         && !controller.scaffold.has_provider
     {
         // The example writes no such status: with `observedGeneration`, each write would be the reason of the next one.
-        unused.push(rule(plural.clone(), "get"));
+        unused.push(rule("", "get"));
     }
     if controller.has_status
         && controller.cleanup
@@ -244,9 +238,18 @@ fn unused(controller: &Controller, writes_status: bool) -> Vec<PolicyRule> {
     {
         // A controller gets the object if the write of its status returns 404. In the tests, an object with a finalizer does not vanish
         // before that, so there is no such request.
-        unused.push(rule(plural.clone(), "get"));
+        unused.push(rule("", "get"));
     }
     unused
+}
+
+fn permission(resource: &ResourceType, subresource: &str, verb: &str) -> PolicyRule {
+    PolicyRule {
+        api_groups: Some(vec![resource.group.clone()]),
+        resources: Some(vec![format!("{}{subresource}", resource.plural)]),
+        verbs: vec![verb.to_owned()],
+        ..PolicyRule::default()
+    }
 }
 
 /// Reports the conversion webhook of a CRD, because the operator serves its own, or none.
@@ -316,13 +319,21 @@ pub fn named_files(
     tree: &mut Tree,
     operator: &Operator<'_>,
     controller: &Controller,
-    name: &str,
+    (name, scaffold): (&str, ExistingScaffold),
     artifacts: &[KindArtifacts],
     sample: Option<String>,
 ) -> Case {
     let resource = &controller.resource;
     let types = types_of(controller.api_module.as_deref(), resource, artifacts);
+    if controller.scaffold != Scaffold::first() {
+        let path = format!(
+            "{SCAFFOLD_RECORDS}{}/{}",
+            controller.scaffold.name, controller.module
+        );
+        tree.insert(path, Owner::Tool, String::new());
+    }
     let files = existing_files(&Existing {
+        scaffold,
         target: target(
             operator,
             &controller.module,
@@ -340,7 +351,14 @@ pub fn named_files(
         let path = format!("tests/all/{}.rs", controller.module);
         tree.insert(path, Owner::User, test);
     }
-    Case::new(controller, sample)
+    Case::new(controller, sample).with_unused(unrecorded(controller))
+}
+
+/// The permission to record what was handled, which an operator whose handlers are all timers, daemons or handlers of events does not use.
+fn unrecorded(controller: &Controller) -> Vec<PolicyRule> {
+    let is_for_records = controller.scaffold.records_history && !controller.cleanup;
+    let rule = is_for_records.then(|| permission(&controller.resource, "", "patch"));
+    rule.into_iter().collect()
 }
 
 /// A kind with a module, a type and a sample.

@@ -3,6 +3,7 @@
 use operator_schema::unchecked_rules;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     artifacts::{KindArtifacts, Rendered, UserFiles},
@@ -24,7 +25,7 @@ use crate::{
     package,
     plan::{Owner, Tree},
     rust::{version_module, version_order},
-    scaffold::Scaffold,
+    scaffold::{ExistingScaffold, Scaffold},
     template::{fill, plain},
 };
 
@@ -115,11 +116,11 @@ pub fn render(operator: &Operator<'_>, user_files: &UserFiles) -> Rendered {
         .filter_map(|artifacts| artifacts.case.clone())
         .collect();
     for controller in &operator.controllers {
-        if let Some(name) = &controller.name {
+        if let Some(named) = controller.name.as_deref().zip(controller.existing) {
             let sample = samples
                 .of(&controller.resource)
                 .and_then(|_| sample_file(user_files, &controller.resource));
-            let case = named_files(tree, operator, controller, name, &artifacts, sample);
+            let case = named_files(tree, operator, controller, named, &artifacts, sample);
             cases.push(case);
         }
     }
@@ -316,7 +317,18 @@ fn samples(operator: &Operator<'_>, artifacts: &[KindArtifacts]) -> Samples {
             Some(kind) => artifacts[kind.0].sample.clone(),
             None => builtin_sample(resource),
         };
-        samples.add(resource, sample);
+        // the example of handlers is for objects with this label
+        let handlers = operator.controllers.iter().filter(|it| {
+            it.existing == Some(ExistingScaffold::Handlers) && it.resource == *resource
+        });
+        let labelled = |mut sample: Value| {
+            for controller in handlers {
+                let label = controller.finalizer(&operator.config.name);
+                sample["metadata"]["labels"][label] = "yes".into();
+            }
+            sample
+        };
+        samples.add(resource, sample.map(labelled));
     }
     samples
 }

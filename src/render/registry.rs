@@ -133,10 +133,12 @@ fn update(strategy: Update) -> String {
 /// The call that adds a controller.
 fn add(controller: &Controller, calls: &[String]) -> String {
     let setup = format!("{}::setup", controller.module);
-    let (method, mut arguments) = match &controller.name {
-        Some(name) => ("add_named", vec![literal(name)]),
-        None => (controller.scaffold.register, vec![]),
+    let method = match controller.existing {
+        Some(existing) => existing.register(),
+        None => controller.scaffold.register,
     };
+    let name = controller.name.iter();
+    let mut arguments: Vec<String> = name.map(|name| literal(name)).collect();
     arguments.extend([setup, closure("watches", calls)]);
     register(method, &arguments)
 }

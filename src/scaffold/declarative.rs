@@ -24,7 +24,7 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
     rule: "`desired` returns all children that an object should have, and makes no requests: the runtime creates and updates them, and deletes children that are not returned any more. `status` returns the status.",
     prunes: true,
     has_provider: false,
-    depends_on_history: false,
+    records_history: false,
     example_child: example::example_child,
     unused_fields: example::unused_fields,
     files: |subject| example::files(subject, &STYLE),

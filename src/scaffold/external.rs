@@ -24,7 +24,7 @@ pub(super) const EXTERNAL: Scaffold = Scaffold {
     rule: "`observe`, `create`, `update` and `delete` make one request each to the other system; the runtime calls them, and records the id of the thing in an annotation. `create` returns `Created::refused` only if certainly nothing was created.",
     prunes: false,
     has_provider: true,
-    depends_on_history: false,
+    records_history: false,
     example_child: |_| None,
     unused_fields: |_, _, _| vec![],
     files: |subject| example::files(subject, &STYLE),

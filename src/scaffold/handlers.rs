@@ -24,7 +24,7 @@ pub(super) const HANDLERS: Scaffold = Scaffold {
     rule: "`register` lists the handlers. Each is called until it succeeds or fails for good, and again if the operator crashes during the call. The runtime records the progress by the id of the handler, so do not change the ids. Write the status only with `call.cx().update_status`.",
     prunes: false,
     has_provider: false,
-    depends_on_history: true,
+    records_history: true,
     example_child: |_| None,
     unused_fields: |_, _, _| vec![],
     files: |subject| example::files(subject, &STYLE),

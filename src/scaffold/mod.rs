@@ -12,7 +12,7 @@ mod status;
 mod target;
 mod webhook;
 
-pub use existing::{EXISTING, EXISTING_ABOUT, Existing, existing_files};
+pub use existing::{EXISTING, EXISTING_ABOUT, Existing, ExistingScaffold, existing_files};
 pub use target::Target;
 pub use webhook::{Admitted, Operations, webhook_files};
 
@@ -51,8 +51,8 @@ pub struct Scaffold {
     pub prunes: bool,
     /// Whether the controller manages external resources, so that the calls of its provider get faults in a test.
     pub has_provider: bool,
-    /// Whether the result may depend on the earlier states of an object.
-    pub depends_on_history: bool,
+    /// Whether the runtime records on each object what was handled, so that the result may depend on its earlier states.
+    pub records_history: bool,
     /// The kind of the example's child, as `owns` names it, if it has one.
     pub example_child: fn(&Api) -> Option<&'static str>,
     /// The fields of a sample that the example does not use, if its result depends on the others.

@@ -26,7 +26,7 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
     rule: "`reconcile` is called many times. Each call applies the whole desired state with `cx.apply`. Write the status only with `cx.update_status`.",
     prunes: false,
     has_provider: false,
-    depends_on_history: false,
+    records_history: false,
     example_child: example::example_child,
     unused_fields: example::unused_fields,
     files: |subject| example::files(subject, &STYLE),

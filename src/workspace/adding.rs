@@ -14,6 +14,7 @@ use crate::{
     disk,
     operator::watched,
     rust::module_name,
+    scaffold::ExistingScaffold,
 };
 
 /// A controller to be added.
@@ -22,7 +23,8 @@ pub struct NewController<'a> {
     pub kind: &'a str,
     /// The name; by default, that of the kind.
     pub name: Option<&'a str>,
-    /// What it caches; by default, the metadata of a built-in kind, and the objects of a kind of which the project has types.
+    pub scaffold: ExistingScaffold,
+    /// What it caches; by default, a reconciler caches the metadata of a built-in kind, and all others cache objects.
     pub cache: Option<Cache>,
     pub cleanup: bool,
 }
@@ -82,6 +84,7 @@ impl OpenProject {
                         self.add_controller(NewController {
                             kind: &watched,
                             name: chosen.module.as_deref(),
+                            scaffold: ExistingScaffold::Controller,
                             cache: chosen.cache,
                             cleanup: chosen.cleanup,
                         })?;
@@ -111,15 +114,16 @@ impl OpenProject {
         if let Some(kind) = taken.or(own.map(Kind::full_name)) {
             return Err(KindError::ControllerTaken(name, kind).into());
         }
-        let default = if resource.is_builtin() {
-            Cache::Metadata
-        } else {
-            Cache::Objects
+        // handlers compare whole objects
+        let default = match new.scaffold {
+            ExistingScaffold::Controller if resource.is_builtin() => Cache::Metadata,
+            _ => Cache::Objects,
         };
         let cache = new.cache.unwrap_or(default);
         self.config.add_controller(NamedController {
             name: name.clone(),
             kind: new.kind.to_owned(),
+            scaffold: new.scaffold,
             cache: (cache == Cache::Metadata).then_some(WatchedCache::Metadata),
             cleanup: new.cleanup,
             ..NamedController::default()

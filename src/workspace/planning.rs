@@ -13,7 +13,7 @@ use crate::{
     operator::{Operator, Subject, resolve},
     plan::{self, Entry, File, Note, Ours, Owner, Plan, Tree},
     render::{self, Rendered, SCAFFOLD_RECORDS, UserFiles, snapshot_path},
-    scaffold::Scaffold,
+    scaffold::{ExistingScaffold, Scaffold},
     terminal::Terminal,
     uninstall::{STALE, StaleObjects},
     user_code,
@@ -56,37 +56,51 @@ impl OpenProject {
         }
     }
 
-    /// Rejects a scaffold for a kind whose controller has another scaffold, because the file belongs to the user.
+    /// Rejects a scaffold for a controller that has another scaffold, because the file belongs to the user.
     fn check_scaffolds(&self) -> Result<(), Failure> {
-        for (index, kind) in self.config.kinds.iter().enumerate() {
-            let (Some(scaffold), Some(seeded)) = (kind.scaffold, self.seeded(kind)) else {
+        let kinds = self.config.kinds.iter().enumerate();
+        let own = kinds.filter_map(|(index, kind)| {
+            let name = |scaffold: &'static Scaffold| scaffold.name;
+            let place = Place::of("kind").then(index);
+            Some((
+                place,
+                &kind.kind,
+                kind.module_name(),
+                kind.scaffold?,
+                name as fn(_) -> _,
+            ))
+        });
+        let controllers = self.config.controllers.iter().enumerate();
+        let named = controllers.map(|(index, it)| {
+            let place = Place::of("controller").then(index);
+            let name = ExistingScaffold::name_of as fn(_) -> _;
+            (place, &it.name, it.module_name(), it.scaffold.own(), name)
+        });
+        for (place, subject, module, scaffold, name) in own.chain(named) {
+            let controller = format!("src/controllers/{module}.rs");
+            let (Some(seeded), Some(code)) =
+                (self.seeded(&module), disk::read(&self.root, &controller)?)
+            else {
                 continue;
             };
-            let controller = format!("src/controllers/{}.rs", kind.module_name());
-            let Some(code) = disk::read(&self.root, &controller)? else {
-                continue;
-            };
-            if scaffold == seeded
-                || user_code::controller(&code, &scaffold.interface.controller_trait).is_some()
-            {
+            let wanted = &scaffold.interface.controller_trait;
+            if scaffold == seeded || user_code::controller(&code, wanted).is_some() {
                 continue;
             }
             let error = KindError::Scaffold {
-                kind: kind.kind.clone(),
-                scaffold: scaffold.name,
-                seeded: seeded.name,
-                interface: scaffold.interface.controller_trait.interface,
+                subject: subject.clone(),
+                scaffold: name(scaffold),
+                seeded: name(seeded),
+                interface: wanted.interface,
                 controller,
             };
-            let place = Place::of("kind").then(index).then("scaffold");
-            return Err(Failure::at(self.location(&place), &error));
+            return Err(Failure::at(self.location(&place.then("scaffold")), &error));
         }
         Ok(())
     }
 
-    /// The scaffold that the controller of a kind was generated from; `None` if there is none.
-    fn seeded(&self, kind: &Kind) -> Option<&'static Scaffold> {
-        let module = kind.module_name();
+    /// The scaffold that a controller was generated from; `None` if there is none.
+    fn seeded(&self, module: &str) -> Option<&'static Scaffold> {
         let is_known = |path: &str| self.lock.files.contains_key(path);
         if !is_known(&format!("src/controllers/{module}.rs")) {
             return None;

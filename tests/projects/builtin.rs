@@ -23,34 +23,41 @@ fn tree(tables: &str) -> Tree {
     render::render(&operator, &UserFiles::default()).tree
 }
 
-fn tests(tree: &Tree) -> usize {
-    tree.0
-        .iter()
-        .filter(|(path, file)| {
-            path.starts_with("tests/") && file.text.contains("_records_an_event()")
-        })
+/// The number of controllers with a test, whose name ends with `name`.
+fn tests(tree: &Tree, name: &str) -> usize {
+    let files = tree.0.iter();
+    files
+        .filter(|(path, file)| path.starts_with("tests/") && file.text.contains(name))
         .count()
 }
+
+const RECORDS: &str = "_records_an_event()";
+const HANDLES: &str = "_calls_its_handlers()";
 
 #[test]
 fn every_built_in_kind_may_have_a_controller_with_a_test() {
     let kinds: Vec<String> = builtin_kinds().collect();
-    let mut tables = String::new();
-    for kind in &kinds {
-        let mut name = kind.rsplit('/').next().unwrap().to_kebab_case();
-        if tables.contains(&format!("{name:?}")) {
-            name = kind.to_kebab_case();
+    // Certificate signing requests have no sample, because somebody has to sign them. A reconciler records no event about both kinds of
+    // events.
+    for (scaffold, name, untested) in [("controller", RECORDS, 3), ("handlers", HANDLES, 1)] {
+        let mut tables = String::new();
+        for kind in &kinds {
+            let mut name = kind.rsplit('/').next().unwrap().to_kebab_case();
+            if tables.contains(&format!("{name:?}")) {
+                name = kind.to_kebab_case();
+            }
+            tables += &format!(
+                "\n[[controller]]\nname = {name:?}\nkind = {kind:?}\nscaffold = {scaffold:?}\n"
+            );
         }
-        tables += &format!("\n[[controller]]\nname = {name:?}\nkind = {kind:?}\n");
+        let tree = tree(&tables);
+        assert_eq!(tests(&tree, name), kinds.len() - untested, "{scaffold}");
+        let all_parse = tree
+            .0
+            .iter()
+            .all(|(path, file)| !path.ends_with(".rs") || syn::parse_file(&file.text).is_ok());
+        assert!(all_parse, "{scaffold}");
     }
-    let tree = tree(&tables);
-    // not both kinds of events, about which the example records no event, nor certificate signing requests, which somebody has to sign
-    assert_eq!(tests(&tree), kinds.len() - 3);
-    let all_parse = tree
-        .0
-        .iter()
-        .all(|(path, file)| !path.ends_with(".rs") || syn::parse_file(&file.text).is_ok());
-    assert!(all_parse);
 }
 
 #[test]
@@ -90,9 +97,37 @@ kind = "v1/ReplicationController"
 name = "match"
 kind = "v1/Event"
 cleanup = true
+
+[[controller]]
+name = "pod-hooks"
+kind = "v1/Pod"
+scaffold = "handlers"
+cleanup = true
+
+[[controller]]
+name = "secret-hooks"
+kind = "v1/Secret"
+scaffold = "handlers"
+
+[[controller]]
+name = "namespace"
+kind = "v1/Namespace"
+scaffold = "handlers"
+cleanup = true
+
+[[controller]]
+name = "deployment-hooks"
+kind = "apps/v1/Deployment"
+scaffold = "handlers"
+cache = "metadata"
+
+[[controller]]
+name = "event-hooks"
+kind = "events.k8s.io/v1/Event"
+scaffold = "handlers"
 "#,
     );
-    assert_eq!(tests(&tree), 6);
+    assert_eq!((tests(&tree, RECORDS), tests(&tree, HANDLES)), (6, 5));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("builtin");
     write(&folder, &tree, &[]);
     test(&folder);

@@ -1,6 +1,6 @@
 //! The API types and controllers of mixed, for `main.rs`, the tests and other programs.
 
-use operator_runtime::{Controllers, Operator};
+use operator_runtime::Operator;
 
 pub mod announce;
 pub mod api;
@@ -8,7 +8,6 @@ pub mod calls;
 pub mod controllers;
 pub mod echo;
 pub mod log;
-pub mod pods;
 
 /// The operator's own flags. `tests/all/support/external.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -17,6 +16,5 @@ pub struct Options {}
 /// Registers the controllers, for `main.rs` and the tests. Add `.provide(value)` to make a value
 /// available to the `setup` of each controller.
 pub fn operator(operator: Operator, _options: Options) -> Operator {
-    let pods = Controllers::new().add_handlers(pods::setup, |watches| watches);
-    operator.register(controllers::all()).register(pods)
+    operator.register(controllers::all())
 }

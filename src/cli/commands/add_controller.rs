@@ -4,6 +4,7 @@ use super::{finish::Ending, resolve::Resolve};
 use crate::{
     cli::output::view::View,
     diagnostic::{Exit, Failure},
+    scaffold::ExistingScaffold,
     terminal::Terminal,
     workspace::{
         adding::NewController,
@@ -17,14 +18,18 @@ use crate::{
 #[command(after_help = "Examples:
   cargo operator add-controller v1/Pod
   cargo operator add-controller apps/v1/Deployment --as rollout-notifier
-  cargo operator add-controller v1/Secret --cache objects")]
+  cargo operator add-controller v1/Secret --cache objects
+  cargo operator add-controller v1/Namespace --scaffold handlers")]
 pub struct Args {
     /// The kind, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group
     kind: String,
     /// The name of the controller [default: the name of the kind, such as `replica-set`]
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// What the controller is given of each object [default: metadata, or objects of a kind of which the project has types]
+    /// The style of the controller
+    #[arg(long, value_enum, default_value_t, value_name = "STYLE")]
+    scaffold: ExistingScaffold,
+    /// What the controller is given of each object [default: metadata, or objects for handlers and for a kind of which the project has types]
     #[arg(long, value_enum, value_name = "PART")]
     cache: Option<Cache>,
     /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
@@ -44,6 +49,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let name = open.add_controller(NewController {
         kind: &args.kind,
         name: args.name.as_deref(),
+        scaffold: args.scaffold,
         cache: args.cache,
         cleanup: args.cleanup,
     })?;

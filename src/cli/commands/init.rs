@@ -14,12 +14,13 @@ use crate::{
     diagnostic::{Exit, Failure, Report, Severity},
     disk::{self, RecoveryMode, Root},
     plan::{Lock, Resolution},
+    scaffold::ExistingScaffold,
     terminal::Terminal,
     workspace::{
         adding::{NewController, controller_name},
         evolve::Evolution,
         kind_error::KindError,
-        kinds::{self, KindArgs},
+        kinds::{self, KindArgs, ScaffoldArg},
         member,
         open::OpenProject,
         origin::{self, RuntimeArg, local_runtime},
@@ -33,6 +34,7 @@ use crate::{
   cargo operator init memcached-operator --crd memcached.yaml
   cargo operator init memcached-operator --kind Memcached --group cache.example.com
   cargo operator init pod-printer --controller v1/Pod
+  cargo operator init pod-hooks --controller v1/Pod --scaffold handlers
   helm template cert-manager | cargo operator init cert-operator --crd - --kind Certificate")]
 pub struct Args {
     /// The folder of the project, which is created
@@ -43,7 +45,8 @@ pub struct Args {
     /// A file or folder with CustomResourceDefinitions, or `-` for standard input; can be repeated
     #[arg(long = "crd", value_name = "FILE|DIR|-", conflicts_with = "group")]
     crds: Vec<String>,
-    /// A built-in kind to reconcile, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group; can be repeated
+    /// A built-in kind to reconcile, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group, in the style controller (default) or
+    /// handlers; can be repeated
     #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "types_only", "versions", "schema"])]
     controllers: Vec<String>,
     #[command(flatten)]
@@ -94,11 +97,12 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     let is_empty =
         args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
-    check(&args.controllers, &args.chosen, is_empty)?;
+    let scaffold = check(&args.controllers, &args.chosen, is_empty)?;
     for kind in &args.controllers {
         open.add_controller(NewController {
             kind,
             name: args.chosen.module.as_deref(),
+            scaffold,
             cache: args.chosen.cache,
             cleanup: args.chosen.cleanup,
         })?;
@@ -198,19 +202,24 @@ fn existing_files_note(kept: &[String]) -> Option<Report> {
     })
 }
 
-/// Rejects options that would be ignored, and controllers that would have the same name.
-fn check(controllers: &[String], chosen: &KindArgs, is_empty: bool) -> Result<(), KindError> {
+/// Rejects options that would be ignored, and controllers that would have the same name. Returns the scaffold of the controllers.
+fn check(
+    controllers: &[String],
+    chosen: &KindArgs,
+    is_empty: bool,
+) -> Result<ExistingScaffold, KindError> {
+    let default = ExistingScaffold::default();
     let passed = chosen.passed();
     if controllers.is_empty() {
         return if is_empty && !passed.is_empty() {
             Err(KindError::NoKind(passed.join(", ")))
         } else {
-            Ok(())
+            Ok(default)
         };
     }
-    if chosen.scaffold.is_some() {
-        return Err(KindError::ControllerStyle);
-    }
+    let scaffold = chosen.scaffold.map_or(default.name(), ScaffoldArg::name);
+    let named = ExistingScaffold::named(scaffold);
+    let scaffold = named.ok_or(KindError::ControllerStyle(scaffold))?;
     let names: Vec<String> = controllers.iter().map(|it| controller_name(it)).collect();
     for (index, name) in names.iter().enumerate() {
         let Some(earlier) = names[..index].iter().position(|other| other == name) else {
@@ -226,6 +235,6 @@ fn check(controllers: &[String], chosen: &KindArgs, is_empty: bool) -> Result<()
     if chosen.module.is_some() && controllers.len() > 1 {
         Err(KindError::ManyNames(controllers.len()))
     } else {
-        Ok(())
+        Ok(scaffold)
     }
 }

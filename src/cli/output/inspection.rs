@@ -8,7 +8,6 @@ use crate::{
     crd::Scope,
     diagnostic::Report,
     operator::{Controller, DefinedKind, KindId, Operator},
-    scaffold::EXISTING,
 };
 
 /// A named controller, as resolved and as written.
@@ -63,7 +62,7 @@ impl Inspection<'_> {
         let controller = |(controller, named): &Named<'_>| {
             json!({
                 "name": named.name, "kind": named.kind, "scope": scope(controller.scope()),
-                "module": format!("controllers::{}", controller.module), "scaffold": EXISTING,
+                "module": format!("controllers::{}", controller.module), "scaffold": named.scaffold,
                 "cache": named.cache, "cleanup": named.cleanup,
                 "owns": entries(&named.owns), "watches": named.watches, "reads": entries(&named.reads), "keeps": named.keeps,
                 "rules": named.rules,
@@ -151,10 +150,11 @@ fn controller((controller, named): Named<'_>) -> String {
         ""
     };
     format!(
-        "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {EXISTING}\n{}{}",
+        "\n{}\n  kind      {}{metadata}\n  scope     {}\n  scaffold  {}\n{}{}",
         named.name,
         named.kind,
         scope(controller.scope()),
+        named.scaffold.name(),
         controls(&controller.path(), named.cleanup, &named.owns),
         related(&named.watches, &named.reads, &named.keeps, &named.rules),
     )

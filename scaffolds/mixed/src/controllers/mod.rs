@@ -21,7 +21,9 @@ pub mod parcel;
 pub mod pod_echo;
 pub mod pod_printer;
 pub mod pod_terminator;
+pub mod pods;
 pub mod poster;
+pub mod secret_changes;
 pub mod slow;
 pub mod stateful_set_announcer;
 pub mod steady;
@@ -76,8 +78,10 @@ pub fn all() -> Controllers {
         .add(pod_terminator::setup, |watches| watches)
         .add_named("pod-printer", pod_printer::setup, |watches| watches)
         .add_named("pod-echo", pod_echo::setup, |watches| watches)
+        .add_named_handlers("pods", pods::setup, |watches| watches)
         .add_named("steady", steady::setup, |watches| watches)
         .add_named("slow", slow::setup, |watches| watches)
         .add_named("deployment-announcer", deployment_announcer::setup, |watches| watches)
         .add_named("stateful-set-announcer", stateful_set_announcer::setup, |watches| watches)
+        .add_named_handlers("secret-changes", secret_changes::setup, |watches| watches)
 }

@@ -17,7 +17,7 @@ use operator_testing::{Outcomes, Trial};
 use crate::support;
 
 const NAME: &str = "mixed";
-const KINDS: [&str; 23] = [
+const KINDS: [&str; 24] = [
     "Basket.programs.example.com",
     "Chronicle.programs.example.com",
     "Errand.programs.example.com",
@@ -41,8 +41,16 @@ const KINDS: [&str; 23] = [
     "CronJob.batch",
     "Deployment.apps",
     "StatefulSet.apps",
+    "Secret",
 ];
-const EXISTING: [&str; 5] = ["Pod", "ConfigMap", "CronJob.batch", "Deployment.apps", "StatefulSet.apps"];
+const EXISTING: [&str; 6] = [
+    "Pod",
+    "ConfigMap",
+    "CronJob.batch",
+    "Deployment.apps",
+    "StatefulSet.apps",
+    "Secret",
+];
 const PRUNED: [&str; 7] = [
     "Bundle.programs.example.com",
     "EchoServer.programs.example.com",
@@ -385,7 +393,7 @@ fn pod_printer_survives_every_fault() {
 #[test]
 fn pod_printer_conforms() {
     let sample = "manifests/samples/pods.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_conforms(without_lease);
 }
 
@@ -446,6 +454,20 @@ fn stateful_set_announcer_conforms() {
 }
 
 #[test]
+fn secret_changes_survives_every_fault() {
+    let sample = "manifests/samples/secrets.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn secret_changes_conforms() {
+    let sample = "manifests/samples/secrets.yaml";
+    let trial = trial().sample_file(sample).depends_on_history();
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -502,10 +524,11 @@ fn every_permission_is_needed() {
     trial = trial.sample_file(sample);
     let sample = "manifests/samples/statefulsets.apps.yaml";
     trial = trial.sample_file(sample);
+    let sample = "manifests/samples/secrets.yaml";
+    trial = trial.sample_file(sample);
     trial = trial.depends_on_history();
     let declared = [
         r#"{"kind":"Poster","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
-        r#"{"kind":"Kettle","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list","watch"]}"#,
         r#"{"kind":"Bundle","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch","delete"]}"#,
         r#"{"kind":"Bundle","key":"owns","entry":"v1/Service","group":"","resource":"services","verbs":["get","list","watch","create","update","delete"]}"#,
         r#"{"kind":"Bundle","key":"owns","entry":"v1/Pod","group":"","resource":"pods","verbs":["get","list","watch","create","delete"]}"#,
@@ -521,8 +544,8 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["baskets"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["posters"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["bells"],"verbs":["get"]}"#,
-        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["kettles"],"verbs":["get"]}"#,
+        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
         r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["baskets/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["posters/status"],"verbs":["patch"]}"#,
@@ -537,6 +560,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["tickers/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["podterminators/status"],"verbs":["patch"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["podterminators"],"verbs":["get"]}"#,
+        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);

@@ -33,7 +33,11 @@ use super::{
 use crate::{
     Action, ControllerOptions, Error, ObjectRef, Result,
     context::Context,
-    engine::{decode::read, kind::GroupKind, objects::Backoff},
+    engine::{
+        decode::read,
+        kind::{GroupKind, is_builtin},
+        objects::Backoff,
+    },
     error::panic_message,
     lock::lock,
     style::{CacheChange, Cached, Reconciler},
@@ -87,12 +91,14 @@ impl<H: Handlers> Engine<H> {
     ///
     /// # Errors
     /// If the options reduce the objects, or a handler is registered wrongly.
-    pub fn check(handlers: &H) -> Result<()> {
+    pub fn check(handlers: &H, is_named: bool) -> Result<()> {
         let kind = GroupKind::of::<H::Resource>();
         let mut registry = Registry::new(&kind);
         handlers.register(&mut registry);
+        // CRDs may have the group of a built-in kind, but only controllers of kinds of others have a name
+        let is_builtin = is_named && is_builtin(&kind.group);
         registry
-            .check()
+            .check(is_builtin)
             .map_err(|problem| anyhow::anyhow!("the handlers of {kind} cannot work: {problem}"))?;
         if handlers.options().reduction.is_some() {
             return Err(anyhow::anyhow!(

@@ -151,7 +151,7 @@ impl Controllers {
             let handlers = setup(context);
             async move {
                 let handlers = Arc::new(handlers.await?);
-                Engine::check(&*handlers)?;
+                Engine::check(&*handlers, is_named)?;
                 Ok(move || {
                     let controller = controller.as_deref();
                     Arc::new(Engine::new(

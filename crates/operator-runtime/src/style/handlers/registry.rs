@@ -418,11 +418,11 @@ impl<H: Handlers> Registry<H> {
         }
     }
 
-    /// Checks the registrations.
+    /// Checks the registrations for a kind that is built into Kubernetes, or for another one.
     ///
     /// # Errors
     /// The first problem, with the id of the handler and a cure.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self, is_builtin: bool) -> Result<(), String> {
         let mut ids = HashSet::new();
         let handlers = self.handlers.iter().map(|it| (&it.id, Some(&it.on)));
         let background = self.background.iter().map(|it| (&it.id, None));
@@ -464,6 +464,16 @@ impl<H: Handlers> Registry<H> {
         let background = self.background.iter();
         let background = background.map(|it| (&it.id, it.has_result, &it.result));
         let mut all = handlers.chain(background);
+        if is_builtin && let Some((id, _, Some(field))) = all.clone().find(|it| it.2.is_some()) {
+            return Err(format!(
+                "the handler {id:?} writes its result to status.{field}, but the status of a built-in kind has no fields of others\nhelp: return `()`, and write the value to an annotation, or to an object of a kind of your own"
+            ));
+        }
+        if let Some(field) = self.status_field.as_ref().filter(|_| is_builtin) {
+            return Err(format!(
+                "the progress cannot be in status.{field}, because the status of a built-in kind has no fields of others\nhelp: remove `progress_in_status`; the progress is then in annotations"
+            ));
+        }
         if let Some((id, ..)) = all.find(|(_, has_result, field)| *has_result && field.is_none()) {
             return Err(format!(
                 "the handler {id:?} returns a value that goes nowhere\nhelp: name the field of the status with `result`, or return `()`"

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::support::until_quiet;
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::DeleteParams;
 use operator_runtime::handlers::{EventKind, Index, WatchEvent};
 
@@ -142,6 +143,49 @@ async fn a_value_that_goes_nowhere_ends_the_start() {
         error.contains("\"value\" returns a value that goes nowhere"),
         "{error}"
     );
+}
+
+/// Handlers of Pods, which have a place in the status for a result or for their progress.
+#[derive(Clone, Copy)]
+enum InStatus {
+    Result,
+    Progress,
+}
+
+impl Handlers for InStatus {
+    type Resource = Pod;
+
+    fn register(&self, on: &mut Registry<Self>) {
+        match self {
+            Self::Result => drop(on.create("value", async |_, _| Ok(3)).result("value")),
+            Self::Progress => on.progress_in_status("progress"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_field_in_the_status_of_a_built_in_kind_ends_the_start() {
+    for (handlers, problem, help) in [
+        (
+            InStatus::Result,
+            "\"value\" writes its result to status.value",
+            "help: return `()`",
+        ),
+        (
+            InStatus::Progress,
+            "the progress cannot be in status.progress",
+            "help: remove `progress_in_status`",
+        ),
+    ] {
+        let server = server().await;
+        let setup = async move |_: Setup| Ok(handlers);
+        let controllers = Controllers::new().add_named_handlers("pods", setup, |watches| watches);
+        let mut running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+        let error = running.ended().await.unwrap_err().to_string();
+        for part in ["the handlers of Pod cannot work", problem, help] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
 }
 
 /// A filter and an index that panic for the size 13.

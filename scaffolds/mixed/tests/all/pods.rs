@@ -6,13 +6,12 @@ use kube::{
     Api,
     api::{DeleteParams, PostParams},
 };
-use mixed::{log::Log, pods::LIFETIME};
+use mixed::{controllers::pods::LIFETIME, log::Log};
 use operator_runtime::{Settings, Shared};
 use operator_testing::Server;
 use serde_json::json;
 
-#[path = "all/support/mod.rs"]
-mod support;
+use crate::support;
 
 fn pod(name: &str, lifetime: &str) -> Result<Pod> {
     let pod = json!({
