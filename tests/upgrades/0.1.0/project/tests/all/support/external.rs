@@ -4,8 +4,8 @@ use operator_runtime::Shared;
 
 /// Returns the operator's command-line flags in tests, which do not depend on environment variables.
 /// Called before the operator starts, once for each test and for each run of a trial. To test calls of
-/// another system, start a fake of it here, and return the flag with its address. `shared` is what
-/// `setup.shared()` returns a value of; a test gets it with `support::shared(&server)`.
+/// another system, start a fake of it here, and return the flag with its address. `shared` has the values
+/// that `setup.shared()` returns; a test gets them from `support::shared(&server)`.
 pub async fn start(_shared: &Shared) -> anyhow::Result<Vec<String>> {
     Ok(vec![])
 }
