@@ -20,7 +20,8 @@ const PAGES: [(&str, &[&str]); 8] = [
             "impl<K: Object> HandlerOptions<'_, K>",
             "impl<K: Object> TimerOptions<'_, K>",
             "impl<K: Object> DaemonOptions<'_, K>",
-            "impl<K: Object> EventOptions<'_, K>",
+            "macro_rules! filters",
+            "macro_rules! like_a_handler",
             "impl<K: Object> Call<K>",
             "impl<K: Object> Update<K>",
             "impl<K: Object, T> FieldUpdate<K, T>",
@@ -55,11 +56,18 @@ fn sources(folder: &Path, texts: &mut Vec<String>) {
 /// The names of the public methods or variants in all blocks that begin with `head`, at the left margin.
 fn names(texts: &[String], head: &str) -> Vec<String> {
     let start = format!("\n{head} {{\n");
+    // the `impl` of a macro is in its only arm
+    let indent = if head.starts_with("macro_rules!") {
+        12
+    } else {
+        4
+    };
+    let indent = " ".repeat(indent);
     let names = texts
         .iter()
         .flat_map(|text| text.split(&start).skip(1))
         .flat_map(|rest| rest.split("\n}").next().unwrap_or_default().lines())
-        .filter_map(|line| line.strip_prefix("    "))
+        .filter_map(|line| line.strip_prefix(&indent))
         .filter_map(|item| {
             if head.starts_with("pub enum") {
                 item.starts_with(char::is_uppercase).then_some(item)

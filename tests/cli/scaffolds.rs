@@ -209,7 +209,7 @@ fn a_further_sample_has_tests_of_its_own() {
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     for part in [
         "operator.toml names the sample tests/samples/with-backup.yaml, but there is no such file",
-        "--> operator.toml:15:12",
+        "--> operator.toml:16:12",
     ] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
