@@ -353,13 +353,11 @@ where
             };
             if answer.status() == StatusCode::FORBIDDEN {
                 let (answer, mut message) = with_message(answer).await?;
-                // otherwise, admission refuses the request
+                // otherwise, admission refuses the request, or the namespace is being deleted
                 if message.contains(" cannot ") {
                     message = format!("{message}\nhelp: {}", recorded.permission());
                 }
-                if !is_terminating(&message) {
-                    faults.lock().forbidden.get_or_insert(message);
-                }
+                faults.lock().forbidden.get_or_insert(message);
                 return Ok(answer);
             }
             if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
@@ -376,11 +374,6 @@ where
             })
         })
     }
-}
-
-/// Whether a request was refused with this message because its namespace is being deleted, which no permission would change.
-fn is_terminating(message: &str) -> bool {
-    message.ends_with("because it is being terminated")
 }
 
 /// Whether a request failed with this message because of a webhook, and may succeed later.
