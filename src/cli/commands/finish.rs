@@ -61,7 +61,6 @@ impl OpenProject {
         let evolution = Evolution::of(self, &plan, ending.allow);
         reports.extend(evolution.warnings());
         reports.extend(self.abandoned_children(&plan));
-        reports.extend(own_samples::reports(self)?);
         let (new, old) = kept_fields::by_plan(&converted, &plan);
         reports.extend(kept_fields::reports(self, &plan, new, Listing::Short)?);
         standing.extend(kept_fields::reports(self, &plan, old, Listing::Short)?);
@@ -73,6 +72,7 @@ impl OpenProject {
             reports.extend(affected);
         }
         pending.extend(answers);
+        pending.extend(own_samples::reports(self)?);
         let next = if pending.is_empty() {
             "cargo test"
         } else {
