@@ -152,21 +152,18 @@ impl Outcomes {
             .collect()
     }
 
-    /// The number of reconciliations of each object, and the sum of the times at which they ended, by the name of the object.
+    /// The number of reconciliations of each object, and the sum of the times at which they ended, by the name of the object. Those of an
+    /// object that has failed depend on the random delays of its retries, and are left out.
     pub(crate) fn schedule(&self) -> BTreeMap<String, String> {
+        let outcomes = self.lock();
+        let steady = outcomes.iter().filter(|(_, it)| it.failed == 0);
         let describe = |(key, it): (&ObjectKey, &Outcome)| {
-            let Outcome {
-                succeeded,
-                failed,
-                total,
-                ..
-            } = it;
             (
                 key.to_string(),
-                format!("{succeeded} and {failed} failed, at {total:?}"),
+                format!("{} in {:.0?}", it.succeeded, it.total),
             )
         };
-        self.lock().iter().map(describe).collect()
+        steady.map(describe).collect()
     }
 
     /// A line for each object, failing objects first.

@@ -11,17 +11,17 @@ pub(super) fn available() -> usize {
 }
 
 /// Runs all schedules, and returns their failures in order.
-pub(super) fn failures<S: Sync>(
+pub(super) fn failures<S: Sync, F: Ord + Send>(
     threads: usize,
     schedules: &[S],
-    run: &(dyn Fn(&S) -> Vec<String> + Sync),
-) -> Vec<String> {
+    run: &(dyn Fn(&S) -> Vec<F> + Sync),
+) -> Vec<F> {
     let next = AtomicUsize::new(0);
     let work = || {
         let rest = std::iter::from_fn(|| schedules.get(next.fetch_add(1, Ordering::Relaxed)));
         rest.flat_map(run).collect::<Vec<_>>()
     };
-    let mut failures: Vec<String> = scope(|scope| {
+    let mut failures: Vec<F> = scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()

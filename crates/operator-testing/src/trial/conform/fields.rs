@@ -40,7 +40,8 @@ struct Change {
 struct Findings {
     /// The fields that were tried, with a change of each.
     tried: BTreeMap<String, String>,
-    used: BTreeSet<String>,
+    /// The used fields, each with a difference that a change of it makes.
+    used: BTreeMap<String, String>,
     /// The fields without another value that the schema allows.
     fixed: BTreeSet<String>,
     /// How many changes were too many.
@@ -110,14 +111,15 @@ impl Trial {
         found.skipped += changes.len().saturating_sub(MOST);
         changes.truncate(MOST);
         let try_change = |change: &Change| {
-            let is_used = match effect(&change.sample) {
+            let found = match effect(&change.sample) {
                 Ok(changed) => difference(&first, &changed)
-                    .keys()
-                    .any(|path| !nondeterministic.contains_key(path)),
-                // it fails with this value
-                Err(_) => true,
+                    .into_iter()
+                    .find(|(path, _)| !nondeterministic.contains_key(path))
+                    .map(|(_, what)| what),
+                Err(why) => Some(why),
             };
-            is_used.then(|| change.field.clone()).into_iter().collect()
+            let used = found.map(|what| (change.field.clone(), what));
+            used.into_iter().collect()
         };
         let used = threads::failures(threads::available(), &changes, &try_change);
         found.used.extend(used);
@@ -138,7 +140,7 @@ impl Trial {
             let is_envelope = ENVELOPE
                 .iter()
                 .any(|it| field.split(['.', '[']).next() == Some(it));
-            if is_envelope || found.used.contains(&field) {
+            if is_envelope || found.used.contains_key(&field) {
                 continue;
             }
             let others = others(
@@ -204,8 +206,8 @@ impl Trial {
             }
             Ok(json!({
                 "objects": objects,
-                "requests": counted(scene.faults.requests().iter().map(|it: &Request| (1, it.to_string()))),
-                "events": counted(events(&scene.server).await.into_values()),
+                "requests": distinct(scene.faults.requests().iter().map(Request::to_string)),
+                "events": distinct(events(&scene.server).await.into_values().map(|(_, event)| event)),
                 "reconciliations": reconciliations,
             }))
         })
@@ -231,7 +233,7 @@ impl Findings {
         let idle: Vec<(&String, &String)> = self
             .tried
             .iter()
-            .filter(|(field, _)| !self.used.contains(*field) && !is_declared(field))
+            .filter(|(field, _)| !self.used.contains_key(*field) && !is_declared(field))
             .collect();
         if !idle.is_empty() {
             let lines = idle
@@ -245,9 +247,9 @@ impl Findings {
             ));
         }
         for field in declared {
-            if self.used.contains(field) {
+            if let Some(what) = self.used.get(field) {
                 problems.push(format!(
-                    "{field} has an effect, but `unused` in operator.toml has it: remove it there"
+                    "{field} has an effect, but `unused` in operator.toml has it: remove it there. With another value, {what}"
                 ));
             } else if !self.tried.contains_key(field) && !self.fixed.contains(field) {
                 problems.push(format!(
@@ -294,12 +296,10 @@ fn hide_own_fields(state: &mut Value, sample: &Value) {
     }
 }
 
-fn counted(lines: impl Iterator<Item = (u64, String)>) -> BTreeMap<String, u64> {
-    let mut counted = BTreeMap::new();
-    for (count, line) in lines {
-        *counted.entry(mask_uids(&line).into_owned()).or_default() += count;
-    }
-    counted
+/// The lines as the keys of an object. How often each occurs may depend on the speed of another system.
+fn distinct(lines: impl Iterator<Item = String>) -> Value {
+    let lines = lines.map(|line| (mask_uids(&line).into_owned(), Value::from(true)));
+    Value::Object(lines.collect())
 }
 
 fn difference(one: &Value, other: &Value) -> BTreeMap<String, String> {
@@ -384,7 +384,10 @@ mod tests {
                 .iter()
                 .map(|&it| (it.to_owned(), "2 instead of 1".to_owned()))
                 .collect(),
-            used: used.iter().map(|&it| it.to_owned()).collect(),
+            used: used
+                .iter()
+                .map(|&it| (it.to_owned(), "/x is 2, not 1".to_owned()))
+                .collect(),
             ..Findings::default()
         }
     }
@@ -405,7 +408,11 @@ mod tests {
         let [used, absent] = &found.problems(&declared(&["spec.a", "spec.b", "spec.c"]))[..] else {
             panic!("two problems")
         };
-        assert!(used.starts_with("spec.a has an effect"), "{used}");
+        assert!(
+            used.starts_with("spec.a has an effect")
+                && used.ends_with("With another value, /x is 2, not 1"),
+            "{used}"
+        );
         assert!(absent.starts_with("no sample has spec.c"), "{absent}");
     }
 
