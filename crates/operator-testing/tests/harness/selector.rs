@@ -72,7 +72,7 @@ fn an_operator_that_takes_back_an_object_that_returns_passes() {
 
 #[test]
 #[should_panic(
-    expected = "after the labels of the sample were removed and restored, the cluster is in another state:\n  /configmaps/default/sample is null, not"
+    expected = "after the labels of the sample were removed and restored, the cluster is in another state:\n  //configmaps/default/sample is null, not"
 )]
 fn an_operator_that_ignores_an_object_that_returns_is_found() {
     trial("ignores-returned").assert_conforms(async |client: Client| run(client, true).await);
