@@ -65,6 +65,8 @@ struct Test {
     is_admitted: bool,
     /// Whether the calls of its provider get faults.
     has_provider: bool,
+    /// Whether the result may depend on how the object became what it is.
+    depends_on_history: bool,
     /// Whether its children have a snapshot.
     has_snapshot: bool,
 }
@@ -209,6 +211,7 @@ impl Case {
         let error = error.map(|error| text("error", error));
         Test {
             has_provider: self.has_provider && self.fails.is_none(),
+            depends_on_history: self.depends_on_history,
             has_snapshot: false,
             is_admitted: self.fails.is_none()
                 && admissions.iter().any(|admission| {

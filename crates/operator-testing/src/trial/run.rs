@@ -230,7 +230,10 @@ impl Trial {
         };
         let lease_lost = async {
             match options.scenario {
-                Scenario::LoseLease => provoke_write_without_lease(server, faults, &before).await,
+                Scenario::LoseLease => {
+                    self.provoke_write_without_lease(server, faults, &before, sample)
+                        .await
+                }
                 _ => std::future::pending().await,
             }
         };
@@ -281,6 +284,39 @@ fn remains(object: &Value) -> String {
         REAL_TIMEOUT.as_secs(),
         serde_json::json!(finalizers),
     )
+}
+
+impl Trial {
+    /// Waits until another replica holds the lease, then deletes children; or, because handlers do not repair these, changes a label of the
+    /// sample and restores it. Returns a description of the operator's write if it reacts; otherwise never returns.
+    async fn provoke_write_without_lease(
+        &self,
+        server: &Server,
+        faults: &Faults,
+        before: &Objects,
+        sample: &str,
+    ) -> String {
+        faults.lease_taken().await;
+        // the operator notices the loss when it renews the lease, and may finish its current work
+        sleep(LEASE / 2).await;
+        let known = faults.requests().len();
+        if self.depends_on_history {
+            for text in [&with_label(sample), sample] {
+                let changed = server.install_patiently(text).await;
+                changed.unwrap_or_else(|error| panic!("the sample: {error}"));
+            }
+        } else {
+            delete_children(server, faults, before).await;
+        }
+        sleep(LEASE / 3).await;
+        let requests = faults.requests();
+        match requests[known..].iter().find(|request| request.is_work()) {
+            Some(request) => {
+                format!("it makes a change while another replica holds the lease: {request}")
+            }
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Waits until a real garbage collector has deleted the new objects whose owners were deleted. It looks for new kinds only every 30
@@ -392,24 +428,6 @@ fn with_label(sample: &str) -> String {
     }
     let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
     texts.join("\n---\n")
-}
-
-/// Waits until another replica holds the lease, then deletes children. Returns a description of the operator's write if it reacts;
-/// otherwise never returns.
-async fn provoke_write_without_lease(server: &Server, faults: &Faults, before: &Objects) -> String {
-    faults.lease_taken().await;
-    // the operator notices the loss when it renews the lease, and may finish its current work
-    sleep(LEASE / 2).await;
-    let known = faults.requests().len();
-    delete_children(server, faults, before).await;
-    sleep(LEASE / 3).await;
-    let requests = faults.requests();
-    match requests[known..].iter().find(|request| request.is_work()) {
-        Some(request) => {
-            format!("it makes a change while another replica holds the lease: {request}")
-        }
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits until the operator stops writing. Returns the reason if it does not stop.

@@ -470,7 +470,7 @@ fn secret_changes_conforms() {
 #[test]
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/baskets.programs.example.com.yaml";
-    let trial = trial().sample_file(sample);
+    let trial = trial().sample_file(sample).depends_on_history();
     trial.assert_stops_when_lease_is_lost(with_lease);
 }
 

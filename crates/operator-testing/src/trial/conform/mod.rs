@@ -61,7 +61,8 @@ impl Trial {
 
     /// Declares that the result may depend on the history of an object, as with the style `handlers`: a handler that is called only for
     /// new objects does not see a later change. [`assert_conforms`](Self::assert_conforms) then does not compare the results, and a
-    /// sample that must fail may succeed after a change.
+    /// sample that must fail may succeed after a change. [`assert_stops_when_lease_is_lost`](Self::assert_stops_when_lease_is_lost) changes
+    /// a label of the sample instead of deleting its children, which handlers do not create again.
     #[must_use]
     pub fn depends_on_history(mut self) -> Self {
         self.depends_on_history = true;
