@@ -243,7 +243,7 @@ impl File<'_> {
     fn parents(&self, controller: &ControllerImpl) -> Option<Report> {
         // a user who has adopted this file writes the watches in it
         let registry = self.open.lock.files.get("src/controllers/mod.rs");
-        if registry.is_some_and(|entry| entry.owner == Owner::User) {
+        if registry.is_some_and(|entry| entry.owner == Owner::User) || controller.has_related {
             return None;
         }
         let kind = self

@@ -14,6 +14,8 @@ pub struct ControllerImpl {
     pub finalizer: Option<Finalizer>,
     pub cleanup: Option<Part>,
     pub parents: Option<Part>,
+    /// Whether it has `related`, which names the watched objects that it needs.
+    pub has_related: bool,
     /// The type of the objects.
     pub resource: Option<Resource>,
     /// The types of the object and of the context, as written in the method that takes both.
@@ -78,6 +80,7 @@ pub fn controller(text: &str, wanted: &ControllerTrait) -> Option<ControllerImpl
         finalizer: None,
         cleanup: None,
         parents: None,
+        has_related: false,
         resource: None,
         arguments: wanted.arguments.map(str::to_owned),
     };
@@ -101,6 +104,7 @@ pub fn controller(text: &str, wanted: &ControllerTrait) -> Option<ControllerImpl
             ImplItem::Fn(item) if item.sig.ident == "parents" => {
                 controller.parents = Some(part(item, item.sig.ident.span()));
             }
+            ImplItem::Fn(item) if item.sig.ident == "related" => controller.has_related = true,
             ImplItem::Fn(item) if item.sig.ident == wanted.method => {
                 if let Some(types) = types(item, text) {
                     controller.arguments = types;
@@ -198,7 +202,9 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(finalizer.part.lines, 7..=8);
         assert_eq!(finalizer.value.as_deref(), Some("x.io/p"));
         assert_eq!(all.cleanup.unwrap().lines, 14..=16);
-        assert_eq!(all.parents, None);
+        assert!(all.parents.is_none() && !all.has_related);
+        let related = TEXT.replace("async fn cleanup", "fn related");
+        assert!(parse(&related).unwrap().has_related);
         assert_eq!(all.arguments, ["Arc<Widget>", "&Context"]);
 
         assert_eq!(all.resource.unwrap().path, ["Widget"]);

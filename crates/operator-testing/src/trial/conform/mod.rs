@@ -23,9 +23,12 @@ use super::success::{Phase, failures};
 use super::{Operator, Start, Trial};
 use crate::install::documents;
 
-/// A part of the error for an external resource that belongs to another object. The second object has the spec of the first, which may
+/// Parts of the errors for an external resource that belongs to another object. The second object has the spec of the first, which may
 /// name the external resource.
-const ALREADY_EXISTS: &str = "exists already, and was not created for this object";
+const TAKEN: [&str; 2] = [
+    "exists already, and was not created for this object",
+    " is already in use by ",
+];
 
 impl Trial {
     /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
@@ -203,7 +206,7 @@ impl Trial {
         if scene.reports {
             let succeeded = self.check_success(&scene.server, scene.sample(), Phase::WithSample);
             succeeded.await.or_else(|why| {
-                if why.contains(ALREADY_EXISTS) {
+                if TAKEN.iter().any(|part| why.contains(part)) {
                     Ok(())
                 } else {
                     Err(why)
