@@ -33,6 +33,9 @@ pub fn registry<'a>(
     }
     for controller in &operator.controllers {
         let mut calls = vec![];
+        if controller.has_status_in_object {
+            calls.push(".status_in_object()".to_owned());
+        }
         for child in &controller.owns {
             let method = match child.cache {
                 None => "owns",

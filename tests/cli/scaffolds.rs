@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{edit, files, folder, ok, run};
+use super::support::{WIDGET, edit, files, folder, ok, run};
 
 const CONTROLLER: &str = "src/controllers/widget.rs";
 
@@ -48,6 +48,17 @@ fn kinds_of_two_scaffolds_are_in_one_project() {
     assert!(controller.contains("fn finalize("));
     let agents = &made["AGENTS.md"];
     assert!(agents.contains("this file contains `reconcile` or `desired`"));
+}
+
+#[test]
+fn the_registry_says_that_a_kind_has_no_status_subresource() {
+    let folder = folder();
+    let crd = WIDGET.replacen("    subresources:\n      status: {}\n", "", 1);
+    fs::write(folder.path().join("plain.yaml"), crd).unwrap();
+    ok(folder.path(), "init p --crd plain.yaml");
+    let registry = &files(&folder.path().join("p"))["src/controllers/mod.rs"];
+    let expected = "|watches| watches.status_in_object().owns::<Deployment>())";
+    assert!(registry.contains(expected), "{registry}");
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl Setup {
 pub struct Watches {
     pub(crate) owns: Vec<Owns>,
     pub(crate) watches: Vec<Kind>,
+    pub(crate) status_in_object: bool,
     /// Whether the controller tracks all children of an object, so that those that are no longer desired can be deleted.
     pub(crate) observes_children: bool,
 }
@@ -220,6 +221,16 @@ impl Watches {
         plural: &str,
     ) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Cluster))
+    }
+
+    /// Declares that the kind of the controller has no
+    /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource),
+    /// so that the status is written to the object. Without this declaration, the first write learns it from an error. If the kind has got
+    /// the subresource since, the first write learns that, too.
+    #[must_use]
+    pub fn status_in_object(mut self) -> Self {
+        self.status_in_object = true;
+        self
     }
 
     fn and_owns(mut self, kind: Kind) -> Self {

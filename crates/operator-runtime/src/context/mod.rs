@@ -34,6 +34,7 @@ use crate::{
     Error, Result,
     engine::{
         children::Children,
+        controller::Wiring,
         decode::{forget_managers, keep_status_managers},
         identity::Identity,
         kind::{GroupKind, Kind},
@@ -100,7 +101,7 @@ pub(crate) struct ControllerContext {
     /// The kinds that are watched besides the owned ones.
     pub watches: Vec<Kind>,
     pub status_owners: StatusOwners,
-    /// Whether a write has shown that the kind has no status subresource, so that its status is written to the object.
+    /// Whether the status is written to the object, because the kind has no status subresource. A write may show that this is no longer so.
     status_in_object: AtomicBool,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
@@ -136,13 +137,13 @@ struct Owner {
 
 impl ControllerContext {
     pub fn new<K>(
-        client: Client,
+        wiring: &Wiring,
         identity: Identity,
         owns: Vec<Owned>,
         watches: Vec<Kind>,
+        status_in_object: bool,
         status_owners: StatusOwners,
         metrics: &ControllerMetrics,
-        tasks: BackgroundTasks,
     ) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
@@ -158,14 +159,14 @@ impl ControllerContext {
             reporter,
             event_history: Mutex::default(),
             log_queue: Queue::default(),
-            tasks,
-            client,
+            tasks: wiring.tasks.clone(),
+            client: wiring.client.clone(),
             manager: identity.manager(),
             identity,
             owns,
             watches,
             status_owners,
-            status_in_object: AtomicBool::new(false),
+            status_in_object: AtomicBool::new(status_in_object),
             start: watch::Sender::new(Start::Waiting),
             reads: metrics.child_reads.clone(),
             handler_errors: metrics.handler_errors.clone(),

@@ -18,7 +18,7 @@ use kube::{
     core::PartialObjectMeta,
 };
 use operator_runtime::{
-    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup,
+    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup, Watches,
 };
 use operator_testing::Server;
 use serde_json::json;
@@ -358,37 +358,48 @@ async fn beside_another_writer_an_object_of_which_only_metadata_are_cached_keeps
     }
 }
 
-/// A client that has no permission for the status subresource, so that the API server does not report that it is missing.
-fn without_permission(server: &Server) -> Client {
+/// A client that has no permission for the status subresource, so that the API server does not report that it is missing; and how many of
+/// its requests were refused.
+fn without_permission(server: &Server) -> (Client, Arc<AtomicUsize>) {
     let pass = server.client();
+    let refusals = Arc::new(AtomicUsize::new(0));
+    let counter = refusals.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let pass = pass.clone();
+        let (pass, counter) = (pass.clone(), counter.clone());
         async move {
             if !request.uri().path().ends_with("/status") {
                 return pass.send(request).await;
             }
+            counter.fetch_add(1, Ordering::SeqCst);
             let refused = json!({ "kind": "Status", "apiVersion": "v1", "code": 403, "message": "forbidden" });
             let response = http::Response::builder().status(403);
             let body = Body::from(refused.to_string().into_bytes());
             Ok::<_, kube::Error>(response.body(body).unwrap())
         }
     });
-    Client::new(service, server.client().default_namespace())
+    let client = Client::new(service, server.client().default_namespace());
+    (client, refusals)
 }
 
 #[tokio::test]
 async fn without_the_subresource_the_status_is_written_to_the_object() {
     let crds = include_str!("../support/crds.yaml");
     let crds = crds.replacen("      subresources: { status: {} }\n", "", 1);
-    for has_permission in [true, false] {
+    for (has_permission, is_declared) in [(true, false), (false, false), (false, true)] {
         let server = Server::start().await.unwrap();
         server.install(&crds).await.unwrap();
+        let (without_permission, refusals) = without_permission(&server);
         let client = if has_permission {
             server.client()
         } else {
-            without_permission(&server)
+            without_permission
         };
-        let _running = Running::start(client, Settings::for_tests(), sizes()).await;
+        let controllers = if is_declared {
+            Controllers::new().add(async |_: Setup| Ok(Sizes), Watches::status_in_object)
+        } else {
+            sizes()
+        };
+        let _running = Running::start(client, Settings::for_tests(), controllers).await;
         create(&server, "a", "ok").await;
         until_size(&server, 1).await;
         // a field of another manager is not taken over
@@ -413,6 +424,8 @@ async fn without_the_subresource_the_status_is_written_to_the_object() {
         assert_ne!(owner_of("f:conditions"), format!("{OPERATOR}-status"));
         assert_eq!(widget.spec.size, 2);
         assert_eq!(widget.status.unwrap().conditions.unwrap().len(), 1);
+        let has_refusals = refusals.load(Ordering::SeqCst) > 0;
+        assert_eq!(has_refusals, !has_permission && !is_declared);
         if has_permission {
             // a newer CRD has the subresource
             let crds = include_str!("../support/crds.yaml");
