@@ -55,7 +55,7 @@ pub const CI: &[Step] = &[
 pub const FULL: &[Step] = &[
     Beside("long", &[
         "cases --real", "admission --real", "differential --real", "verdict --verdict=all", "verdict --real --verdict=all", "samples",
-        "manifests --kube-score", "dev --real", "e2e --listed", "helm-releases",
+        "manifests --kube-score", "dev --real", "e2e --listed", "helm-releases", "kopf --real",
     ]),
     Run("evolution --proptest-cases=4096"),
     Run("laws --proptest-cases=4096"),

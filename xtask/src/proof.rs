@@ -191,7 +191,7 @@ pub const PROOFS: &[Proof] = &[
     proof("image", 900, &[Tool, PIP, Program("root")], Bash("tests/image/run"), "the same sources give the same image, and it runs"),
 
     // beside others
-    proof("kopf", 120, &[Tool, KUBECTL, PIP], Bash("tests/kopf/run"), "handlers are called for the same causes as those of Kopf").options(&["scripts", "keep"]),
+    proof("kopf", 120, &[Tool, ServerIfReal, KUBECTL, PIP], Bash("tests/kopf/run"), "handlers are called for the same causes as those of Kopf").options(&["scripts", "keep"]),
     proof("release", 600, &[], Bash(".ci/release-check"), "the crates can be published, and their API has no unannounced change")
         .options(&["advisories", "rust-downloads"]),
     proof("bench", 1800, &[Server, KUBECTL, PIP], Bash("bench/run"), "measures speed and memory, beside other tools")
