@@ -13,11 +13,14 @@ use super::{Operator, Start, Trial};
 use crate::fault::Faults;
 use crate::schedule::Schedule;
 
+/// The annotation of a child that is not applied. It would be a second difference for each change.
+const DESIRED_HASH: &str = "/desired-hash";
+
 impl Trial {
     /// Runs the operator with each sample until it settles, and returns the children that it created, as YAML, for a snapshot.
     ///
-    /// A child has the fields that the operator has set, without the defaults of the API server; times, uids and generated names are
-    /// masked. Keys are sorted, and JSON in a text is indented.
+    /// A child has the fields that the operator has set, without the defaults of the API server if it was applied; times, uids and generated
+    /// names are masked, and the hash of the runtime is left out. Keys are sorted, and JSON in a text is indented.
     ///
     /// # Panics
     ///
@@ -67,6 +70,14 @@ fn as_set(object: &Value) -> Value {
         }
     }
     let mut set = part(object, &fields);
+    if let Some(annotations) = set["metadata"]["annotations"].as_object_mut() {
+        annotations.retain(|name, _| !name.ends_with(DESIRED_HASH));
+        if annotations.is_empty() {
+            set["metadata"]
+                .as_object_mut()
+                .map(|it| it.shift_remove("annotations"));
+        }
+    }
     for field in ["apiVersion", "kind"] {
         set[field] = object[field].clone();
     }
@@ -138,10 +149,12 @@ mod tests {
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
                 "name": "a", "namespace": "b", "uid": "c", "labels": {"x": "1", "y": "2"},
-                "finalizers": ["f", "g"],
+                "finalizers": ["f", "g"], "annotations": {"o/desired-hash": "1"},
                 "managedFields": [
                     {"manager": "o", "fieldsV1": {
-                        "f:metadata": {"f:labels": {"f:x": {}}, "f:finalizers": {"v:\"g\"": {}}},
+                        "f:metadata": {
+                            "f:labels": {"f:x": {}}, "f:annotations": {"f:o/desired-hash": {}}, "f:finalizers": {"v:\"g\"": {}},
+                        },
                         "f:spec": {"f:ports": {"k:{\"port\":80}": {".": {}, "f:port": {}}}, "f:emptyDir": {}},
                     }},
                     {"manager": "p", "fieldsV1": {"f:spec": {"f:paused": {}}}},

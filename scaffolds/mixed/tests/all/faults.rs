@@ -197,6 +197,13 @@ fn bundle_uses_its_fields() {
 }
 
 #[test]
+fn bundle_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/bundles.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("bundle", &trial.children(without_lease));
+}
+
+#[test]
 fn echo_server_survives_every_fault() {
     let sample = "manifests/samples/echoservers.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -214,6 +221,13 @@ fn echo_server_conforms() {
 fn echo_server_uses_its_fields() {
     let trial = trial().sample_file("manifests/samples/echoservers.programs.example.com.yaml");
     trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
+fn echo_server_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/echoservers.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("echo_server", &trial.children(without_lease));
 }
 
 #[test]
@@ -257,6 +271,13 @@ fn greeting_uses_its_fields() {
 }
 
 #[test]
+fn greeting_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/greetings.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("greeting", &trial.children(without_lease));
+}
+
+#[test]
 fn hold_survives_every_fault() {
     let sample = "manifests/samples/holds.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -296,6 +317,13 @@ fn temp_namespace_uses_its_fields() {
     let trial = trial()
         .sample_file("manifests/samples/tempnamespaces.programs.example.com.yaml");
     trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
+fn temp_namespace_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/tempnamespaces.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("temp_namespace", &trial.children(without_lease));
 }
 
 #[test]
@@ -564,6 +592,16 @@ fn every_permission_is_needed() {
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);
+}
+
+/// Compares children with `tests/snapshots/NAME.snap`, which is yours.
+fn assert_children(name: &str, children: &str) {
+    println!("help: accept changed children with `cargo insta review`, or `INSTA_UPDATE=always cargo test children`");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, children));
 }
 
 fn trial() -> Trial {

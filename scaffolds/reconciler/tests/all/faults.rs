@@ -48,6 +48,13 @@ fn memcached_uses_its_fields() {
 }
 
 #[test]
+fn memcached_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("memcached", &trial.children(without_lease));
+}
+
+#[test]
 fn cache_policy_survives_every_fault() {
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -68,6 +75,13 @@ fn cache_policy_uses_its_fields() {
 }
 
 #[test]
+fn cache_policy_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("cache_policy", &trial.children(without_lease));
+}
+
+#[test]
 fn pod_set_survives_every_fault() {
     let sample = "manifests/samples/podsets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -85,6 +99,13 @@ fn pod_set_conforms() {
 fn pod_set_uses_its_fields() {
     let trial = trial().sample_file("manifests/samples/podsets.programs.example.com.yaml");
     trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
+fn pod_set_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/podsets.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("pod_set", &trial.children(without_lease));
 }
 
 #[test]
@@ -149,6 +170,13 @@ fn site_uses_its_fields() {
 }
 
 #[test]
+fn site_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/sites.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("site", &trial.children(without_lease));
+}
+
+#[test]
 fn page_survives_every_fault() {
     let sample = "manifests/samples/pages.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
@@ -166,6 +194,13 @@ fn page_conforms() {
 fn page_uses_its_fields() {
     let trial = trial().sample_file("manifests/samples/pages.programs.example.com.yaml");
     trial.assert_fields_are_used(without_lease);
+}
+
+#[test]
+fn page_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/pages.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("page", &trial.children(without_lease));
 }
 
 #[test]
@@ -213,6 +248,16 @@ fn every_permission_is_needed() {
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);
+}
+
+/// Compares children with `tests/snapshots/NAME.snap`, which is yours.
+fn assert_children(name: &str, children: &str) {
+    println!("help: accept changed children with `cargo insta review`, or `INSTA_UPDATE=always cargo test children`");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, children));
 }
 
 fn trial() -> Trial {

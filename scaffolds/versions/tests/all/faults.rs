@@ -41,6 +41,13 @@ fn database_uses_its_fields() {
 }
 
 #[test]
+fn database_has_the_children_of_its_snapshot() {
+    let sample = "manifests/samples/databases.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    assert_children("database", &trial.children(without_lease));
+}
+
+#[test]
 fn the_operator_survives_every_webhook_fault() {
     let mut trial = trial();
     let sample = "manifests/samples/databases.programs.example.com.yaml";
@@ -73,6 +80,16 @@ fn every_permission_is_needed() {
     ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_certificates);
+}
+
+/// Compares children with `tests/snapshots/NAME.snap`, which is yours.
+fn assert_children(name: &str, children: &str) {
+    println!("help: accept changed children with `cargo insta review`, or `INSTA_UPDATE=always cargo test children`");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, children));
 }
 
 fn trial() -> Trial {
