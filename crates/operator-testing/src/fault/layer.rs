@@ -68,10 +68,18 @@ struct State {
     webhook_failures: Vec<(Request, String)>,
     /// Requests that are like this one fail until this time.
     outage: Option<(Request, Instant)>,
-    /// The group, plural, namespace and name of an object that cannot be written, and how often that was tried.
-    unwritable: Option<([String; 4], usize)>,
+    refusal: Option<Refusal>,
     /// The number of writes of an object to let pass, a write of that object, and the YAML to apply just before the next one.
     edit: Option<(usize, Request, String)>,
+}
+
+/// Writes of an object that fail.
+struct Refusal {
+    /// The group, plural, namespace and name of the object.
+    path: [String; 4],
+    fault: Fault,
+    remaining: usize,
+    failed: usize,
 }
 
 impl Faults {
@@ -163,11 +171,13 @@ impl Faults {
             state.faults_end = state.faults_end.max(Some(now));
             return Decision::Fault(Fault::ServerError);
         }
-        if let Some((path, times)) = &mut state.unwritable
-            && is_write_of(&request, path)
+        if let Some(refusal) = &mut state.refusal
+            && refusal.remaining > 0
+            && is_write_of(&request, &refusal.path)
         {
-            *times += 1;
-            return Decision::Fault(Fault::ServerError);
+            refusal.remaining -= 1;
+            refusal.failed += 1;
+            return Decision::Fault(refusal.fault);
         }
         // after an earlier fault, another request may have the number: then the fault is injected into the next one to which it applies
         let mut due = state.schedule.0.range(..=number);
@@ -192,15 +202,21 @@ impl Faults {
         Decision::Fault(fault)
     }
 
-    /// Lets all writes of the object with this group, plural, namespace and name fail until [`accept_writes`](Self::accept_writes).
-    pub fn refuse_writes(&self, path: [String; 4]) {
-        self.lock().unwritable = Some((path, 0));
+    /// Injects a fault into the next writes of the object with this group, plural, namespace and name, until
+    /// [`accept_writes`](Self::accept_writes).
+    pub fn refuse_writes(&self, path: [String; 4], fault: Fault, most: usize) {
+        self.lock().refusal = Some(Refusal {
+            path,
+            fault,
+            remaining: most,
+            failed: 0,
+        });
     }
 
     /// Ends [`refuse_writes`](Self::refuse_writes), and returns how many writes have failed.
     pub fn accept_writes(&self) -> usize {
-        let refused = self.lock().unwritable.take();
-        refused.map_or(0, |(_, times)| times)
+        let refusal = self.lock().refusal.take();
+        refusal.map_or(0, |it| it.failed)
     }
 
     /// Applies `yaml` just before the operator writes the object (or subresource) of `request`, with any verb, after `number` earlier

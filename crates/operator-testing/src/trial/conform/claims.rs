@@ -10,12 +10,16 @@ use tokio::time::sleep;
 use super::super::undesired::named;
 use super::rollout::{is_workload, report};
 use super::scene::Scene;
+use crate::fault::Fault;
 
 /// How often the children may become ready one after the other, as when a second workload is created only when the first one is ready.
 const STEPS: usize = 4;
 
 /// For how long the writes of a child fail, unless the object reports that before.
 const OUTAGE: Duration = Duration::from_secs(120);
+
+/// How many writes of a child are conflicts: more than the runtime repeats by itself.
+const CONFLICTS: usize = 6;
 
 /// How often the object may report it.
 const ROUNDS: u32 = 6;
@@ -111,7 +115,8 @@ pub(super) async fn check_silent_failure(scene: &Scene<'_>, edited: &str) -> Res
                 return Ok(());
             }
             let before = other_conditions(scene).await;
-            scene.refuse_writes(child).await;
+            let fault = Fault::ServerError;
+            scene.refuse_writes(child, fault, usize::MAX).await;
             match cause {
                 // a rule of the kind may refuse the way back
                 Cause::Change => {
@@ -146,8 +151,30 @@ pub(super) async fn check_silent_failure(scene: &Scene<'_>, edited: &str) -> Res
             }
             scene.rest("a child could be written again").await?;
         }
+        check_conflict(scene, child).await?;
     }
     Ok(())
+}
+
+/// Checks that a child that was deleted is created again also if the first attempts are conflicts.
+async fn check_conflict(scene: &Scene<'_>, child: &Value) -> Result<(), String> {
+    let exists = async || {
+        let children = scene.own_children().await;
+        children.iter().any(|it| named(it) == named(child))
+    };
+    if !exists().await {
+        return Ok(());
+    }
+    scene.refuse_writes(child, Fault::Conflict, CONFLICTS).await;
+    scene.uninstall(&child.to_string()).await;
+    scene.rest("a child was deleted").await?;
+    if scene.faults.accept_writes() == 0 || exists().await {
+        return Ok(());
+    }
+    Err(format!(
+        "{} was deleted, and it is not created again after {CONFLICTS} conflicts\nhelp: return the error, so that the object is reconciled again; after a conflict, nothing was written",
+        named(child)
+    ))
 }
 
 /// Why a child has to be written.

@@ -51,7 +51,7 @@ impl Trial {
     ///   of an Ingress exist;
     /// - after a change of the spec, the object is not `Ready` because of what its workloads reported before;
     /// - while a child cannot be written, after a change of the spec or after its deletion, the object is not `Ready` in the current
-    ///   generation;
+    ///   generation; once it was deleted, it is created again after a few conflicts;
     /// - the `lastTransitionTime` of a condition changes only with its `status`, and no time in the status is the present one;
     /// - a settled object causes no new events when it is reconciled again, and no request for one object each second.
     ///

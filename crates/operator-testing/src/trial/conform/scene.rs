@@ -10,7 +10,7 @@ use super::super::stage::Stage;
 use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
-use crate::fault::Faults;
+use crate::fault::{Fault, Faults};
 use crate::request_log::EVENTS_AND_LEASES;
 use crate::schedule::Schedule;
 use crate::{Request, Server};
@@ -137,15 +137,16 @@ impl<'a> Scene<'a> {
         children
     }
 
-    /// Lets all writes of an object by the operator fail.
-    pub async fn refuse_writes(&self, object: &Value) {
+    /// Injects a fault into the next writes of an object by the operator.
+    pub async fn refuse_writes(&self, object: &Value, fault: Fault, most: usize) {
         let mut object = object.clone();
         let path = self.server.path_of(&mut object).await.unwrap_or_default();
         let plural = path.rsplit('/').nth(1).unwrap_or_default();
         let [namespace, name] = ["namespace", "name"]
             .map(|field| object["metadata"][field].as_str().unwrap_or_default());
         let path = [group(&object), plural, namespace, name];
-        self.faults.refuse_writes(path.map(str::to_owned));
+        let path = path.map(str::to_owned);
+        self.faults.refuse_writes(path, fault, most);
     }
 
     /// The sample object in its current state.
