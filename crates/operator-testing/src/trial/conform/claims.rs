@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::sleep;
 
 use super::super::undesired::named;
 use super::rollout::{is_workload, report};
@@ -131,9 +130,10 @@ pub(super) async fn check_silent_failure(scene: &Scene<'_>, edited: &str) -> Res
                     break;
                 }
                 // all that does not depend on this child becomes ready meanwhile
-                sleep(OUTAGE / (2 * ROUNDS)).await;
+                let since = "a child could not be written";
+                scene.pass(OUTAGE / (2 * ROUNDS), since).await?;
                 report_all(scene).await;
-                sleep(OUTAGE / (2 * ROUNDS)).await;
+                scene.pass(OUTAGE / (2 * ROUNDS), since).await?;
                 let claims = scene.object().await.is_some_and(|it| claims_ready(&it));
                 is_silent = claims && other_conditions(scene).await == before;
             }

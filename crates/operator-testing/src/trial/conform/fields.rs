@@ -7,8 +7,6 @@ use std::time::Duration;
 use operator_schema::pointer;
 use serde_json::{Value, json};
 
-use tokio::time::sleep;
-
 use super::super::stage::Stage;
 use super::super::state::{Objects, differ, events, mask_uids};
 use super::super::success::Phase;
@@ -189,7 +187,7 @@ impl Trial {
             let options = Scene::options(self, stage, sample);
             let scene = Scene::start(self, stage, operator, options).await;
             scene.install(&sample.text).await;
-            sleep(WINDOW).await;
+            scene.pass(WINDOW, "the sample was created").await?;
             scene.rest("the sample was created").await?;
             if scene.reports {
                 let succeeded = self.check_success(&scene.server, sample, Phase::WithSample);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::sleep;
 
 use super::super::state::events;
 use super::scene::Scene;
@@ -25,7 +24,7 @@ pub(super) async fn check(scene: &Scene<'_>) -> Result<(), String> {
     let known = scene.faults.requests().len();
     for number in 1..=TOUCHES {
         touch(scene, &number.to_string()).await;
-        sleep(PAUSE).await;
+        scene.pass(PAUSE, "a label of the sample changed").await?;
     }
     let mut repeated: BTreeMap<String, usize> = BTreeMap::new();
     for request in &scene.faults.requests()[known..] {

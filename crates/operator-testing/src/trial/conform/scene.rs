@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::super::run::{RunOptions, Scenario, most_frequent_write, settle};
 use super::super::stage::Stage;
@@ -94,6 +96,16 @@ impl<'a> Scene<'a> {
         .and_then(|()| check_repetition(&self.faults.requests()[known..]));
         self.check_failures(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
+    }
+
+    /// Waits, but only until an object is reconciled in an endless loop: without a delay, it holds the clock.
+    pub async fn pass(&self, duration: Duration, since: &str) -> Result<(), String> {
+        let outcomes = self.server.outcomes();
+        tokio::select! {
+            biased;
+            _object = outcomes.endless_loop() => self.rest(since).await,
+            () = sleep(duration) => Ok(()),
+        }
     }
 
     /// Like [`rest`](Self::rest), for an operator that may fail and retry forever.
