@@ -40,13 +40,13 @@ impl Context {
         };
         let metrics = wiring.metrics.of_controller(&identity);
         let controller = ControllerContext::new::<K>(
-            &wiring,
+            wiring.client,
             identity,
             vec![],
             vec![],
-            false,
             StatusOwners::of::<K>(),
             &metrics,
+            wiring.tasks,
         );
         Self::new(controller, object, false)
     }

@@ -34,7 +34,6 @@ use crate::{
     Error, Result,
     engine::{
         children::Children,
-        controller::Wiring,
         decode::{forget_managers, keep_status_managers},
         identity::Identity,
         kind::{GroupKind, Kind},
@@ -101,7 +100,8 @@ pub(crate) struct ControllerContext {
     /// The kinds that are watched besides the owned ones.
     pub watches: Vec<Kind>,
     pub status_owners: StatusOwners,
-    /// Whether the status is written to the object, because the kind has no status subresource. A write may show that this is no longer so.
+    /// Whether the status is written to the object, because the kind has no status subresource, as its controller declares or a write has
+    /// shown.
     status_in_object: AtomicBool,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
@@ -137,13 +137,13 @@ struct Owner {
 
 impl ControllerContext {
     pub fn new<K>(
-        wiring: &Wiring,
+        client: Client,
         identity: Identity,
         owns: Vec<Owned>,
         watches: Vec<Kind>,
-        status_in_object: bool,
         status_owners: StatusOwners,
         metrics: &ControllerMetrics,
+        tasks: BackgroundTasks,
     ) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
@@ -159,14 +159,14 @@ impl ControllerContext {
             reporter,
             event_history: Mutex::default(),
             log_queue: Queue::default(),
-            tasks: wiring.tasks.clone(),
-            client: wiring.client.clone(),
+            tasks,
+            client,
             manager: identity.manager(),
             identity,
             owns,
             watches,
             status_owners,
-            status_in_object: AtomicBool::new(status_in_object),
+            status_in_object: AtomicBool::new(false),
             start: watch::Sender::new(Start::Waiting),
             reads: metrics.child_reads.clone(),
             handler_errors: metrics.handler_errors.clone(),
@@ -176,6 +176,11 @@ impl ControllerContext {
 }
 
 impl ControllerContext {
+    /// Lets the first write of a status be to the object already.
+    pub fn declare_status_in_object(&self) {
+        self.status_in_object.store(true, Relaxed);
+    }
+
     /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child must be read from the API
     /// server.
     pub fn begin_when_listed(&self) {

@@ -153,18 +153,23 @@ pub(crate) fn run<R: Reconciler>(
     let workers = options.workers.unwrap_or(wiring.settings.concurrency);
     let max_concurrent = &metrics.reconciles.max_concurrent;
     max_concurrent.set(workers.get().into());
+    let derived_finalizer = identity.finalizer();
+    let controller_context = ControllerContext::new::<R::Resource>(
+        wiring.client,
+        identity,
+        owns,
+        watches.watches,
+        cache.status_owners(&manager),
+        &metrics,
+        wiring.tasks,
+    );
+    if watches.status_in_object {
+        controller_context.declare_status_in_object();
+    }
     let shared = Arc::new(Reconciliations {
         reconciler,
-        derived_finalizer: identity.finalizer(),
-        controller_context: ControllerContext::new::<R::Resource>(
-            &wiring,
-            identity,
-            owns,
-            watches.watches,
-            watches.status_in_object,
-            cache.status_owners(&manager),
-            &metrics,
-        ),
+        derived_finalizer,
+        controller_context,
         objects: Objects::new(wiring.settings.backoff()),
         store: cache.store(),
         reports_errors: wiring.settings.error_events,

@@ -51,13 +51,13 @@ fn reconciliations(store: Store<ConfigMap>) -> Arc<Reconciliations<Counting>> {
     let metrics = wiring.metrics.of_controller(&identity);
     let derived_finalizer = identity.finalizer();
     let controller_context = ControllerContext::new::<ConfigMap>(
-        &wiring,
+        wiring.client,
         identity,
         vec![],
         vec![],
-        false,
         StatusOwners::of::<ConfigMap>(),
         &metrics,
+        wiring.tasks,
     );
     controller_context.begin_when_listed();
     Arc::new(Reconciliations {
