@@ -80,7 +80,8 @@ SCRIPTS = {
     "temporary": Script({"up": [create()]}, plan={"c1": ["temporary"] * 3}),
     "permanent": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["permanent"]}),
     "arbitrary-with-limit": Script({"up": [create(), edit(size=2)]}, plan={"c1": ["other"] * 9}),
-    "some-fail": Script({"up": [create()]}, plan={"c1": ["temporary:0"] * 2, "f": ["temporary:3"]}),
+    # the delay is longer than two attempts of the other handler take on a busy machine
+    "some-fail": Script({"up": [create()]}, plan={"c1": ["temporary:0"] * 2, "f": ["temporary:10"]}, quiet=12),
     "update-fails": Script({"up": [create(), edit(size=2)]}, plan={"u1": ["other"] * 2, "u2": ["permanent"]}),
     "restart-idle": Script({"up": [create()]}, {}, {}),
     "edited-while-down": Script({"up": [create()]}, {"down": [edit(size=2), edit(size=3), edit(note="x")]}, differs="resume within an update", masked=without_resume),

@@ -23,7 +23,10 @@ use tower::ServiceExt;
 use crate::Body;
 use operator_apiserver::unauthorized;
 
-/// The timeout for TLS handshakes, and for responses during a shutdown.
+/// The timeout for TLS handshakes. A client on a busy machine may take long, and has sent its first request before it learns of the end.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// The timeout for responses during a shutdown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Accepts connections until `closed`, and then waits up to a second until they end. If this future is dropped, they are closed
@@ -79,7 +82,7 @@ async fn serve<S>(
 {
     // Without Nagle's algorithm, a small response is sent at once.
     let _slower = stream.set_nodelay(true);
-    let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await else {
+    let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await else {
         return;
     };
     let end = closed.clone();

@@ -70,12 +70,13 @@ fn as_set(object: &Value) -> Value {
         }
     }
     let mut set = part(object, &fields);
-    if let Some(annotations) = set["metadata"]["annotations"].as_object_mut() {
+    if let Some(metadata) = set["metadata"].as_object_mut()
+        && let Some(annotations) = metadata.get_mut("annotations")
+        && let Some(annotations) = annotations.as_object_mut()
+    {
         annotations.retain(|name, _| !name.ends_with(DESIRED_HASH));
         if annotations.is_empty() {
-            set["metadata"]
-                .as_object_mut()
-                .map(|it| it.shift_remove("annotations"));
+            metadata.shift_remove("annotations");
         }
     }
     for field in ["apiVersion", "kind"] {
@@ -170,5 +171,18 @@ mod tests {
             "spec": {"ports": [{"port": 80}], "emptyDir": {}, "paused": true},
         });
         assert_eq!(as_set(&object), expected);
+        let mut object = object;
+        object["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"]["f:annotations"] =
+            json!({"f:other": {}});
+        object["metadata"]["annotations"] = json!({"other": "2"});
+        assert_eq!(
+            as_set(&object)["metadata"]["annotations"],
+            json!({"other": "2"})
+        );
+        object["metadata"] = json!({
+            "name": "a",
+            "managedFields": [{"manager": "o", "fieldsV1": {"f:spec": {"f:paused": {}}}}],
+        });
+        assert_eq!(as_set(&object)["metadata"], json!({"name": "a"}));
     }
 }
