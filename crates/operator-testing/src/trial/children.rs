@@ -17,7 +17,7 @@ use crate::schedule::Schedule;
 const DESIRED_HASH: &str = "/desired-hash";
 
 impl Trial {
-    /// Runs the operator with each sample until it settles, and returns the children that it created, as YAML, for a snapshot.
+    /// Runs the operator in memory with each sample until it settles, and returns the children that it created, as YAML, for a snapshot.
     ///
     /// A child has the fields that the operator has set, without the defaults of the API server if it was applied; times, uids and generated
     /// names are masked, and the hash of the runtime is left out. Keys are sorted, and JSON in a text is indented.
@@ -30,7 +30,7 @@ impl Trial {
     }
 
     fn created(&self, operator: &Operator<'_>) -> String {
-        let stage = Stage::new(self);
+        let stage = Stage::in_memory(self);
         let mut texts = vec![];
         for sample in &self.samples {
             let children = stage.runtime().block_on(async {
